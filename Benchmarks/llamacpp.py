@@ -1,0 +1,100 @@
+"""Measures llama.cpp (through llama-cpp-python) on one GGUF file and prints one JSON line per thread count.
+
+Usage: python llamacpp.py MODEL.gguf [--threads 1 2] [--repeat 5]
+The tokens are arbitrary ids: arithmetic does not depend on which. Times are medians.
+"""
+import argparse, ctypes, json, statistics, time, resource
+import llama_cpp
+import numpy as np
+
+
+@llama_cpp.llama_log_callback
+def silent(level, text, user_data):
+    pass
+
+
+llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
+
+
+def decode(context, tokens, position, want_logits_at_end):
+    """One batch of tokens from `position` on; n_batch is large enough for all of them."""
+    batch = llama_cpp.llama_batch_init(len(tokens), 0, 1)
+    batch.n_tokens = len(tokens)
+    for i, token in enumerate(tokens):
+        batch.token[i] = token
+        batch.pos[i] = position + i
+        batch.n_seq_id[i] = 1
+        batch.seq_id[i][0] = 0
+        batch.logits[i] = int(want_logits_at_end and i == len(tokens) - 1)
+    code = llama_cpp.llama_decode(context, batch)
+    llama_cpp.llama_batch_free(batch)
+    assert code == 0, code
+
+
+def clear(context):
+    llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(context), True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--prompts", type=int, nargs="+", default=[128, 512, 2048])
+    parser.add_argument("--depths", type=int, nargs="+", default=[0, 2048])
+    parser.add_argument("--generate", type=int, default=128)
+    arguments = parser.parse_args()
+
+    llama_cpp.llama_backend_init()
+    for threads in arguments.threads:
+        result = {"engine": "llama.cpp", "threads": threads}
+        start = time.perf_counter()
+        model = llama_cpp.llama_model_load_from_file(
+            arguments.model.encode(), llama_cpp.llama_model_default_params()
+        )
+        result["load_ms"] = (time.perf_counter() - start) * 1e3
+        parameters = llama_cpp.llama_context_default_params()
+        parameters.n_ctx = 4096
+        parameters.n_batch = 2048
+        parameters.n_ubatch = 512
+        parameters.n_threads = threads
+        parameters.n_threads_batch = threads
+        parameters.flash_attn_type = 1
+        context = llama_cpp.llama_init_from_model(model, parameters)
+        result["context_ms"] = (time.perf_counter() - start) * 1e3 - result["load_ms"]
+        vocabulary = 49000
+
+        def prompt(length):
+            return [(i * 7919 + 13) % vocabulary + 100 for i in range(length)]
+
+        decode(context, prompt(16), 0, True)
+        for length in arguments.prompts:
+            rates = []
+            for _ in range(arguments.repeat):
+                clear(context)
+                start = time.perf_counter()
+                decode(context, prompt(length), 0, True)
+                llama_cpp.llama_synchronize(context)
+                rates.append(length / (time.perf_counter() - start))
+            result[f"prompt_{length}"] = statistics.median(rates)
+        for depth in arguments.depths:
+            clear(context)
+            if depth:
+                decode(context, prompt(depth), 0, True)
+            rates = []
+            for _ in range(arguments.repeat):
+                llama_cpp.llama_memory_seq_rm(llama_cpp.llama_get_memory(context), 0, depth, -1)
+                start = time.perf_counter()
+                for i in range(arguments.generate):
+                    decode(context, [1000 + i], depth + i, True)
+                    logits = llama_cpp.llama_get_logits_ith(context, -1)
+                    int(np.ctypeslib.as_array(logits, shape=(49152,)).argmax())
+                rates.append(arguments.generate / (time.perf_counter() - start))
+            result[f"generate_at_{depth}"] = statistics.median(rates)
+        llama_cpp.llama_free(context)
+        llama_cpp.llama_model_free(model)
+        result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(result), flush=True)
+
+
+main()

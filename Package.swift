@@ -1,0 +1,46 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+let package = Package(
+    name: "swift-foundation-models",
+    platforms: [.macOS(.v26), .iOS(.v26), .visionOS(.v26)],
+    products: [
+        .library(name: "FoundationModels", targets: ["FoundationModels"]),
+        .executable(name: "fm", targets: ["fm"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        .target(name: "CKernels"),
+        .target(name: "Inference", dependencies: ["CKernels"], swiftSettings: settings),
+        .target(name: "FoundationModels", dependencies: ["Inference"], swiftSettings: settings),
+        .executableTarget(
+            name: "fm",
+            dependencies: [
+                "FoundationModels", "Inference",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "TestSupport", dependencies: ["Inference"], path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "InferenceTests", dependencies: ["Inference", "CKernels", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FoundationModelsTests", dependencies: ["FoundationModels", "Inference", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "fmTests", dependencies: ["fm", "FoundationModels", "Inference", "TestSupport"],
+            swiftSettings: settings),
+    ],
+    cLanguageStandard: .gnu11
+)

@@ -1,0 +1,301 @@
+// The kernels in portable vector form, included once by the file of each instruction set with
+//   NAME(x)         the function's name with the set's suffix
+//   TARGET          the target attribute
+//   LOAD_HALF16(p)  16 binary16 as v16f
+//   STORE_HALF16(p, v)  the reverse, rounding to nearest even
+// The compiler turns the 16-lane vectors into what the target has. What an instruction set does better by hand
+// is written in its own file instead, and compared with these.
+
+#include <math.h>
+#include <string.h>
+
+#include "ckernels.h"
+
+#ifndef CK_GENERIC_TYPES
+#define CK_GENERIC_TYPES
+typedef float v16f __attribute__((vector_size(64), aligned(4)));
+typedef int32_t v16i __attribute__((vector_size(64), aligned(4)));
+#define INLINE static inline __attribute__((always_inline))
+#endif
+
+#pragma clang fp contract(fast)
+
+TARGET INLINE v16f NAME(load)(const float *p) { return *(const v16f *)p; }
+TARGET INLINE void NAME(store)(float *p, v16f v) { *(v16f *)p = v; }
+TARGET INLINE v16f NAME(splat)(float x) { return (v16f){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+
+TARGET INLINE float NAME(sum)(v16f v) {
+    float total = 0;
+    for (int i = 0; i < 8; i++) total += v[i] + v[i + 8];
+    return total;
+}
+
+TARGET INLINE float NAME(greatest)(v16f v) {
+    float best = v[0];
+    for (int i = 1; i < 16; i++) best = v[i] > best ? v[i] : best;
+    return best;
+}
+
+TARGET INLINE v16f NAME(select)(v16i mask, v16f yes, v16f no) {
+    return (v16f)(((v16i)yes & mask) | ((v16i)no & ~mask));
+}
+
+/// exp(x) for x ≤ 0 and moderate positive x: Cephes' polynomial of degree 6 after reduction by ln 2; error below 2 ulp.
+TARGET INLINE v16f NAME(exp16)(v16f x) {
+    x = NAME(select)(x < -87.0f, NAME(splat)(-87.0f), x);
+    x = NAME(select)(x > 88.0f, NAME(splat)(88.0f), x);
+    v16f scaled = x * 1.44269504f, shifted = scaled + 12582912.0f;  // 1.5·2^23: rounds to an integer in the low bits
+    v16f n = shifted - 12582912.0f;
+    v16f r = x - n * 0.693359375f;
+    r = r + n * 2.12194440e-4f;
+    v16f p = NAME(splat)(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    v16i exponent = ((v16i)shifted - 0x4B400000 + 127) << 23;
+    return p * (v16f)exponent;
+}
+
+TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
+    size_t columns = (size_t)a->columns, blocks = columns / 32;
+    const float *x = a->x + (size_t)row * columns;
+    int8_t *q = a->q + (size_t)row * columns;
+    float *d = a->d + (size_t)row * blocks, *s = a->s + (size_t)row * blocks;
+    int32_t *sums = a->sums + (size_t)row * 2 * blocks;
+    for (size_t block = 0; block < blocks; block++, x += 32, q += 32) {
+        v16f low = NAME(load)(x), high = NAME(load)(x + 16);
+        v16f low_magnitude = (v16f)((v16i)low & 0x7FFFFFFF), high_magnitude = (v16f)((v16i)high & 0x7FFFFFFF);
+        float most = NAME(greatest)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
+        float scale = most / 127, inverse = most > 0 && most < INFINITY ? 127 / most : 0;
+        // Adding 1.5·2^23 rounds to nearest even; the integer is then in the low bits.
+        v16i low_codes = (v16i)(low * inverse + 12582912.0f) - 0x4B400000;
+        v16i high_codes = (v16i)(high * inverse + 12582912.0f) - 0x4B400000;
+        int32_t low_sum = 0, high_sum = 0;
+        for (int i = 0; i < 16; i++) {
+            q[i] = (int8_t)low_codes[i];
+            low_sum += low_codes[i];
+            q[i + 16] = (int8_t)high_codes[i];
+            high_sum += high_codes[i];
+        }
+        d[block] = scale;
+        s[block] = scale * (float)(low_sum + high_sum);
+        sums[2 * block] = -low_sum;
+        sums[2 * block + 1] = -high_sum;
+    }
+}
+
+TARGET static void NAME(rmsnorm)(const float *x, const float *weight, float epsilon, int32_t n, float *out) {
+    v16f squares = NAME(splat)(0);
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        v16f v = NAME(load)(x + i);
+        squares += v * v;
+    }
+    float total = NAME(sum)(squares);
+    for (; i < n; i++) total += x[i] * x[i];
+    float inverse = 1 / sqrtf(total / (float)n + epsilon);
+    for (i = 0; i + 16 <= n; i += 16) NAME(store)(out + i, NAME(load)(x + i) * inverse * NAME(load)(weight + i));
+    for (; i < n; i++) out[i] = x[i] * inverse * weight[i];
+}
+
+TARGET static void NAME(swiglu)(float *gate, const float *up, int32_t n) {
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        v16f g = NAME(load)(gate + i);
+        NAME(store)(gate + i, g / (NAME(exp16)(-g) + 1.0f) * NAME(load)(up + i));
+    }
+    for (; i < n; i++) gate[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+}
+
+TARGET static void NAME(to_half)(const float *x, int32_t n, uint16_t *out) {
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) STORE_HALF16(out + i, NAME(load)(x + i));
+    for (; i < n; i++) out[i] = ck_float_to_half(x[i]);
+}
+
+TARGET static int32_t NAME(argmax)(const float *x, int32_t n) {
+    v16f best = NAME(splat)(-INFINITY);
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        v16f v = NAME(load)(x + i);
+        best = NAME(select)(v > best, v, best);
+    }
+    float greatest = NAME(greatest)(best);
+    for (; i < n; i++) greatest = x[i] > greatest ? x[i] : greatest;
+    for (i = 0; i < n; i++)
+        if (x[i] == greatest) return i;
+    return 0;
+}
+
+TARGET static float NAME(exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out) {
+    v16f sums = NAME(splat)(0);
+    float total = 0;
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        v16f e = NAME(exp16)((NAME(load)(x + i) - max) * inverse_temperature);
+        sums += e;
+        NAME(store)(out + i, e);
+    }
+    for (; i < n; i++) total += out[i] = expf((x[i] - max) * inverse_temperature);
+    return total + NAME(sum)(sums);
+}
+
+// MARK: - Floating-point matrices
+
+TARGET INLINE v16f NAME(load_weights)(ck_layout layout, const uint8_t *p) {
+    if (layout == CK_F32) return *(const v16f *)p;
+    if (layout == CK_F16) return LOAD_HALF16((const uint16_t *)p);
+    v16i bits;
+    for (int i = 0; i < 16; i++) bits[i] = (int32_t)((uint32_t)((const uint16_t *)p)[i] << 16);
+    return (v16f)bits;
+}
+
+/// Stores 16 rows of the product for one token; the last panel may have fewer.
+TARGET INLINE void NAME(store_rows)(float *y, v16f value, int rows, bool add) {
+    if (rows == CK_PANEL) {
+        NAME(store)(y, add ? NAME(load)(y) + value : value);
+    } else {
+        for (int i = 0; i < rows; i++) y[i] = add ? y[i] + value[i] : value[i];
+    }
+}
+
+/// `tokens` and `layout` are constants at every call, so that the accumulators live in registers.
+TARGET INLINE void NAME(float_tile)(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const float *x,
+                                    float *y, int32_t ldy, int rows, bool add) {
+    int32_t columns = m->columns;
+    size_t bytes = layout == CK_F32 ? 64 : 32;
+    v16f sum[8];
+    for (int t = 0; t < tokens; t++) sum[t] = NAME(splat)(0);
+    for (int32_t k = 0; k < columns; k++, w += bytes) {
+        v16f weights = NAME(load_weights)(layout, w);
+        for (int t = 0; t < tokens; t++) sum[t] += weights * x[(size_t)t * (size_t)columns + (size_t)k];
+    }
+    for (int t = 0; t < tokens; t++) NAME(store_rows)(y + (size_t)t * (size_t)ldy, sum[t] * m->scale, rows, add);
+}
+
+TARGET INLINE void NAME(float_panel)(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a,
+                                     float *y, int32_t ldy, bool add) {
+    const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
+    int rows = m->rows - panel * CK_PANEL < CK_PANEL ? m->rows - panel * CK_PANEL : CK_PANEL;
+    size_t columns = (size_t)m->columns;
+    int32_t t = 0;
+    y += panel * CK_PANEL;
+    for (; t + 8 <= a->count; t += 8)
+        NAME(float_tile)(layout, 8, m, w, a->x + (size_t)t * columns, y + (size_t)t * (size_t)ldy, ldy, rows, add);
+    for (; t < a->count; t++)
+        NAME(float_tile)(layout, 1, m, w, a->x + (size_t)t * columns, y + (size_t)t * (size_t)ldy, ldy, rows, add);
+}
+
+TARGET static void NAME(float_panels)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy,
+                                      bool add) {
+    switch (m->layout) {
+        case CK_F16: NAME(float_panel)(CK_F16, m, panel, a, y, ldy, add); return;
+        case CK_BF16: NAME(float_panel)(CK_BF16, m, panel, a, y, ldy, add); return;
+        default: NAME(float_panel)(CK_F32, m, panel, a, y, ldy, add); return;
+    }
+}
+
+// MARK: - Attention
+
+enum { NAME(SPAN) = 64 };  // positions per step of the online softmax
+
+/// Scores of `rows` query rows against one block of 16 keys.
+TARGET INLINE void NAME(score_block)(int rows, const float *const *q, const uint16_t *keys, int32_t head_dim, float scale,
+                                     float (*scores)[NAME(SPAN)], int column) {
+    v16f sum[12];
+    for (int r = 0; r < rows; r++) sum[r] = NAME(splat)(0);
+    for (int32_t d = 0; d < head_dim; d++) {
+        v16f k = LOAD_HALF16(keys + 16 * d);
+        for (int r = 0; r < rows; r++) sum[r] += k * q[r][d];
+    }
+    for (int r = 0; r < rows; r++) NAME(store)(&scores[r][column], sum[r] * scale);
+}
+
+/// acc[row][16 dims] += Σ scores[row][position] · values[position][16 dims]
+TARGET INLINE void NAME(mix_block)(int rows, const float (*scores)[NAME(SPAN)], int positions, const uint16_t *values,
+                                   int32_t stride, float *accumulators, int32_t row_stride) {
+    v16f sum[12];
+    for (int r = 0; r < rows; r++) sum[r] = NAME(load)(accumulators + r * row_stride);
+    for (int p = 0; p < positions; p++, values += stride) {
+        v16f v = LOAD_HALF16(values);
+        for (int r = 0; r < rows; r++) sum[r] += v * scores[r][p];
+    }
+    for (int r = 0; r < rows; r++) NAME(store)(accumulators + r * row_stride, sum[r]);
+}
+
+/// Online softmax (Milakov & Gimelshein, arXiv:1805.02867) over spans of positions for `rows` query rows that share
+/// one KV head. `partial` is [row][2 + value_stride]: greatest score, sum of exponentials, unnormalised output.
+TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv_head, const float *const *q,
+                                     const int32_t *first, const int32_t *last, int32_t from, int32_t to, float *partial) {
+    const uint16_t *keys = a->keys + (size_t)kv_head * (size_t)a->capacity * (size_t)a->head_dim;
+    const uint16_t *values = a->values + (size_t)kv_head * (size_t)a->capacity * (size_t)a->value_stride;
+    int32_t row_stride = a->value_stride + 2;
+    float scores[12][NAME(SPAN)] __attribute__((aligned(64)));
+    for (int r = 0; r < rows; r++) {
+        memset(partial + r * row_stride, 0, (size_t)row_stride * sizeof(float));
+        partial[r * row_stride] = -INFINITY;
+    }
+    for (int32_t start = from / 16 * 16; start < to; start += NAME(SPAN)) {
+        int positions = to - start < NAME(SPAN) ? to - start : NAME(SPAN);
+        int padded = (positions + 15) / 16 * 16;
+        for (int column = 0; column < padded; column += 16)
+            NAME(score_block)(rows, q, keys + (size_t)(start + column) * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
+        for (int r = 0; r < rows; r++) {
+            float *row = partial + r * row_stride;
+            int low = first[r] > start ? first[r] - start : 0, high = last[r] - start < positions ? last[r] - start : positions;
+            for (int p = 0; p < low && p < padded; p++) scores[r][p] = -INFINITY;
+            for (int p = high > 0 ? high : 0; p < padded; p++) scores[r][p] = -INFINITY;
+            v16f most = NAME(load)(scores[r]);
+            for (int p = 16; p < padded; p += 16) {
+                v16f v = NAME(load)(&scores[r][p]);
+                most = NAME(select)(v > most, v, most);
+            }
+            float greatest = NAME(greatest)(most);
+            if (greatest <= row[0]) greatest = row[0];
+            if (greatest == -INFINITY) {  // nothing of this span is visible to this row
+                memset(scores[r], 0, sizeof scores[r]);
+                continue;
+            }
+            if (greatest > row[0] && row[0] != -INFINITY) {
+                float correction = expf(row[0] - greatest);
+                row[1] *= correction;
+                for (int32_t i = 0; i < a->value_stride; i += 16)
+                    NAME(store)(row + 2 + i, NAME(load)(row + 2 + i) * correction);
+            }
+            row[0] = greatest;
+            v16f sum = NAME(splat)(0);
+            for (int p = 0; p < padded; p += 16) {
+                v16f v = NAME(load)(&scores[r][p]), e = NAME(exp16)(v - greatest);
+                e = NAME(select)(v == -INFINITY, NAME(splat)(0), e);
+                sum += e;
+                NAME(store)(&scores[r][p], e);
+            }
+            row[1] += NAME(sum)(sum);
+        }
+        for (int32_t i = 0; i < a->value_stride; i += 16)
+            NAME(mix_block)(rows, scores, positions, values + (size_t)start * (size_t)a->value_stride + i, a->value_stride,
+                            partial + 2 + i, row_stride);
+    }
+}
+
+TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
+                                   int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial) {
+    const float *q[12];
+    int32_t first[12], last[12];
+    int n = 0;
+    for (int32_t row = first_row; row < first_row + row_count; row++)
+        for (int32_t head = first_head; head < first_head + head_count; head++, n++) {
+            q[n] = a->q + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->head_dim;
+            last[n] = a->length - a->rows + row + 1;
+            first[n] = a->window > 0 && last[n] > a->window ? last[n] - a->window : 0;
+            if (first[n] < from) first[n] = from;
+        }
+    switch (n) {
+#define CASE(rows) case rows: NAME(attend_rows)(rows, a, kv_head, q, first, last, from, to, partial); return;
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#undef CASE
+    }
+}

@@ -1,0 +1,28 @@
+// The table of each instruction set; private to this target.
+#ifndef KERNEL_SETS_H
+#define KERNEL_SETS_H
+
+#include "ckernels.h"
+
+// 64-byte vectors are passed only between functions that are always inlined: no call depends on their ABI.
+#pragma clang diagnostic ignored "-Wpsabi"
+
+typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
+
+#define KERNEL_TABLE(set, title, panel_function)                                                              \
+    {set, title, panel_function, NAME(quantize), NAME(rmsnorm), NAME(swiglu), NAME(attention), NAME(to_half), \
+     NAME(argmax), NAME(exp_shifted)}
+
+extern const ck_kernels ck_kernels_scalar;
+#if defined(__x86_64__)
+extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;
+/// The product in tiles (amx.c); all else of that set is AVX-512.
+void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
+/// Asks the kernel for permission to use tile registers. False where it, or the processor, has none.
+bool ck_amx_enable(void);
+#endif
+#if defined(__aarch64__)
+extern const ck_kernels ck_kernels_neon;
+#endif
+
+#endif

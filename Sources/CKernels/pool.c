@@ -1,0 +1,169 @@
+// The thread pool. Measured before the design was chosen: with a static split, one busy core makes every
+// region wait for it; here a late worker finds no ticket left and the caller has already done its share.
+
+#define _GNU_SOURCE
+#include "ckernels.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
+#if defined(__x86_64__)
+#define PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() ((void)0)
+#endif
+
+// Long enough to bridge the serial parts of a layer, short enough not to starve another process.
+enum { SPINS = 600 };
+
+struct ck_pool {
+    // epoch (32 bits) · chunks (16) · next (16): one word, so that a claim can never mix two regions.
+    _Alignas(64) _Atomic uint64_t ticket;
+    _Alignas(64) _Atomic uint32_t epoch;  // futex word of the workers
+    _Atomic uint32_t sleepers;
+    _Alignas(64) _Atomic uint32_t done;   // futex word of the caller
+    _Atomic uint32_t caller_sleeps;
+    void (*body)(void *, int);
+    void *context;
+    _Atomic bool stop;
+    int threads;
+    pthread_t handles[];
+};
+
+static void wait_on(_Atomic uint32_t *word, uint32_t expected) {
+#if defined(__linux__)
+    syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+#else
+    (void)word, (void)expected;
+    sched_yield();
+#endif
+}
+
+static void wake(_Atomic uint32_t *word, int count) {
+#if defined(__linux__)
+    syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+#else
+    (void)word, (void)count;
+#endif
+}
+
+/// Claims and runs chunks of region `epoch` until none is left.
+static void work(ck_pool *pool, uint32_t epoch) {
+    for (;;) {
+        uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
+        uint32_t chunks = (uint32_t)(ticket >> 16) & 0xFFFF, next = (uint32_t)ticket & 0xFFFF;
+        if ((uint32_t)(ticket >> 32) != epoch || next >= chunks) return;
+        if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket + 1, memory_order_acq_rel,
+                                                   memory_order_relaxed))
+            continue;
+        pool->body(pool->context, (int)next);
+        if (atomic_fetch_add(&pool->done, 1) + 1 == chunks && atomic_load(&pool->caller_sleeps)) wake(&pool->done, 1);
+    }
+}
+
+static void *worker(void *argument) {
+    ck_pool *pool = argument;
+    uint32_t seen = 0;
+    for (;;) {
+        uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
+        for (int i = 0; epoch == seen && i < SPINS; i++) {
+            PAUSE();
+            epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
+        }
+        while (epoch == seen) {
+            atomic_fetch_add(&pool->sleepers, 1);
+            wait_on(&pool->epoch, seen);
+            atomic_fetch_sub(&pool->sleepers, 1);
+            epoch = atomic_load(&pool->epoch);
+        }
+        if (atomic_load(&pool->stop)) return NULL;
+        seen = epoch;
+        work(pool, epoch);
+    }
+}
+
+ck_pool *ck_pool_create(int threads) {
+    if (threads < 1) threads = 1;
+    size_t bytes = sizeof(ck_pool) + (size_t)threads * sizeof(pthread_t);
+    ck_pool *pool = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+    if (!pool) return NULL;
+    __builtin_memset(pool, 0, bytes);
+    pool->threads = 1;
+    for (int i = 1; i < threads; i++) {
+        if (pthread_create(&pool->handles[pool->threads - 1], NULL, worker, pool) != 0) break;
+        pool->threads++;
+    }
+    return pool;
+}
+
+void ck_pool_destroy(ck_pool *pool) {
+    if (!pool) return;
+    atomic_store(&pool->stop, true);
+    atomic_fetch_add(&pool->epoch, 1);
+    wake(&pool->epoch, pool->threads);
+    for (int i = 0; i < pool->threads - 1; i++) pthread_join(pool->handles[i], NULL);
+    free(pool);
+}
+
+int ck_pool_threads(const ck_pool *pool) { return pool->threads; }
+
+void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context) {
+    if (chunks <= 1 || pool->threads == 1) {
+        for (int i = 0; i < chunks; i++) body(context, i);
+        return;
+    }
+    pool->body = body;
+    pool->context = context;
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
+    atomic_store_explicit(&pool->ticket, (uint64_t)epoch << 32 | (uint64_t)chunks << 16, memory_order_release);
+    atomic_store(&pool->epoch, epoch);
+    if (atomic_load(&pool->sleepers)) wake(&pool->epoch, pool->threads);
+    work(pool, epoch);
+
+    uint32_t done = atomic_load_explicit(&pool->done, memory_order_acquire);
+    for (int i = 0; done != (uint32_t)chunks && i < SPINS; i++) {
+        PAUSE();
+        done = atomic_load_explicit(&pool->done, memory_order_acquire);
+    }
+    if (done == (uint32_t)chunks) return;
+    atomic_store(&pool->caller_sleeps, 1);
+    while ((done = atomic_load(&pool->done)) != (uint32_t)chunks) wait_on(&pool->done, done);
+    atomic_store(&pool->caller_sleeps, 0);
+}
+
+int ck_physical_cores(void) {
+#if defined(__linux__)
+    cpu_set_t allowed, counted;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+    CPU_ZERO(&counted);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed)) continue;
+        char path[96];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+        // The file lists the core's hyperthreads, lowest first; the lowest stands for the core.
+        int core = cpu;
+        FILE *file = fopen(path, "re");
+        if (file) {
+            if (fscanf(file, "%d", &core) != 1 || core < 0 || core >= CPU_SETSIZE) core = cpu;
+            fclose(file);
+        }
+        CPU_SET(core, &counted);
+    }
+    return CPU_COUNT(&counted);
+#else
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (int)cores : 1;
+#endif
+}

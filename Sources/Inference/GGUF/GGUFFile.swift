@@ -1,0 +1,99 @@
+internal import Foundation
+
+/// A GGUF file, mapped read-only. Nothing in it is trusted: every count, length and offset is checked against the
+/// file's size before it is used, and a value that does not fit is a ``ModelError`` that names the field.
+///
+/// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3, little-endian).
+package final class GGUFFile: Sendable {
+    package let path: String
+    package let version: UInt32
+    /// Metadata in the order of the file's keys.
+    package let metadata: GGUFMetadata
+    package let tensors: [String: GGUFTensor]
+    /// Tensor names in the file's order.
+    package let tensorNames: [String]
+    let mapping: MappedFile
+
+    /// Size of the file in bytes.
+    package var size: Int { mapping.bytes.count }
+
+    package init(path: String) throws(ModelError) {
+        self.path = path
+        mapping = try MappedFile(path: path)
+        var reader = GGUFReader(bytes: mapping.bytes)
+        let magic = try reader.bytes(4, field: "the magic number")
+        guard Array(magic) == Array("GGUF".utf8) else { throw .notGGUF(found: Array(magic)) }
+        version = try reader.integer(UInt32.self, field: "the version")
+        guard version == 2 || version == 3 else { throw .unsupportedVersion(version) }
+        // The smallest tensor entry has 32 bytes, the smallest metadata entry 13: a larger count cannot be true.
+        let tensorCount = try reader.count(field: "the tensor count", smallestItem: 32)
+        let metadataCount = try reader.count(field: "the metadata count", smallestItem: 13)
+        metadata = try GGUFMetadata(reader: &reader, count: metadataCount)
+
+        let alignment = try metadata.integer("general.alignment", in: 1...(1 << 20)) ?? 32
+        guard alignment & (alignment - 1) == 0 else {
+            throw .invalid(field: "general.alignment", reason: "is \(alignment), not a power of two")
+        }
+        var entries: [GGUFTensor] = []
+        entries.reserveCapacity(tensorCount)
+        for index in 0..<tensorCount {
+            entries.append(try GGUFTensor(reader: &reader, index: index))
+        }
+        let dataStart = (reader.offset + alignment - 1) / alignment * alignment
+        var table: [String: GGUFTensor] = Dictionary(minimumCapacity: tensorCount)
+        for index in entries.indices {
+            try entries[index].place(dataStart: dataStart, alignment: alignment, fileSize: mapping.bytes.count)
+            guard table.updateValue(entries[index], forKey: entries[index].name) == nil else {
+                throw .invalid(field: "tensor \(entries[index].name)", reason: "appears twice")
+            }
+        }
+        tensors = table
+        tensorNames = entries.map(\.name)
+    }
+
+    /// The bytes of a tensor of this file.
+    func bytes(of tensor: GGUFTensor) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: mapping.bytes[tensor.range])
+    }
+
+    /// Lets the system drop a tensor's pages from memory; they would be read again if touched.
+    func release(_ tensor: GGUFTensor) {
+        mapping.release(tensor.range)
+    }
+}
+
+/// A file mapped read-only for as long as this object lives.
+final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
+    let bytes: UnsafeRawBufferPointer
+
+    init(path: String) throws(ModelError) {
+        func failure() -> ModelError { .unreadable(path: path, reason: String(cString: strerror(errno))) }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure() }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure() }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw .unreadable(path: path, reason: "it is not a regular file")
+        }
+        let size = Int(status.st_size)
+        guard size > 0 else { throw .unreadable(path: path, reason: "it is empty") }
+        guard let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
+            throw failure()
+        }
+        madvise(address, size, Int32(MADV_WILLNEED))
+        bytes = UnsafeRawBufferPointer(start: address, count: size)
+    }
+
+    func release(_ range: Range<Int>) {
+        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+        let first = (range.lowerBound + page - 1) / page * page
+        let last = range.upperBound / page * page
+        guard first < last, let base = bytes.baseAddress else { return }
+        madvise(UnsafeMutableRawPointer(mutating: base + first), last - first, Int32(MADV_DONTNEED))
+    }
+
+    deinit {
+        munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
+    }
+}

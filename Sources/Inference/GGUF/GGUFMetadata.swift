@@ -1,0 +1,159 @@
+/// A metadata value. Numbers of all widths are widened; arrays stay in the file until they are asked for.
+package enum GGUFValue: Sendable {
+    case integer(Int)
+    case float(Double)
+    case bool(Bool)
+    case string(String)
+    case array(GGUFArray)
+}
+
+/// An array in the file: checked when the file was opened, decoded when it is used.
+package struct GGUFArray: Sendable {
+    package let elementType: GGUFValueType
+    package let count: Int
+    let range: Range<Int>
+}
+
+package enum GGUFValueType: UInt32, Sendable {
+    case uint8, int8, uint16, int16, uint32, int32, float32, bool, string, array, uint64, int64, float64
+
+    /// Bytes of one value; nil for strings and arrays.
+    var size: Int? {
+        switch self {
+        case .uint8, .int8, .bool: 1
+        case .uint16, .int16: 2
+        case .uint32, .int32, .float32: 4
+        case .uint64, .int64, .float64: 8
+        case .string, .array: nil
+        }
+    }
+}
+
+/// The key–value pairs of a GGUF file, with accessors that check types and ranges.
+package struct GGUFMetadata: Sendable {
+    package private(set) var keys: [String] = []
+    private var values: [String: GGUFValue] = [:]
+
+    package subscript(key: String) -> GGUFValue? { values[key] }
+
+    init(reader: inout GGUFReader, count: Int) throws(ModelError) {
+        for index in 0..<count {
+            let key = try reader.string(field: "the key of metadata entry \(index)")
+            guard !key.isEmpty, key.utf8.count <= 65_535 else {
+                throw .invalid(field: "the key of metadata entry \(index)", reason: "has \(key.utf8.count) bytes")
+            }
+            let value = try Self.value(reader: &reader, key: key)
+            guard values.updateValue(value, forKey: key) == nil else {
+                throw .invalid(field: key, reason: "appears twice")
+            }
+            keys.append(key)
+        }
+    }
+
+    private static func type(reader: inout GGUFReader, key: String) throws(ModelError) -> GGUFValueType {
+        let raw = try reader.integer(UInt32.self, field: "the type of \(key)")
+        guard let type = GGUFValueType(rawValue: raw) else {
+            throw .invalid(field: "the type of \(key)", reason: "is \(raw), which GGUF does not define")
+        }
+        return type
+    }
+
+    private static func value(reader: inout GGUFReader, key: String) throws(ModelError) -> GGUFValue {
+        switch try type(reader: &reader, key: key) {
+        case .uint8: return .integer(Int(try reader.integer(UInt8.self, field: key)))
+        case .int8: return .integer(Int(try reader.integer(Int8.self, field: key)))
+        case .uint16: return .integer(Int(try reader.integer(UInt16.self, field: key)))
+        case .int16: return .integer(Int(try reader.integer(Int16.self, field: key)))
+        case .uint32: return .integer(Int(try reader.integer(UInt32.self, field: key)))
+        case .int32: return .integer(Int(try reader.integer(Int32.self, field: key)))
+        case .int64: return .integer(Int(try reader.integer(Int64.self, field: key)))
+        case .uint64:
+            let value = try reader.integer(UInt64.self, field: key)
+            guard let value = Int(exactly: value) else { throw .invalid(field: key, reason: "is \(value), too large") }
+            return .integer(value)
+        case .float32: return .float(Double(Float(bitPattern: try reader.integer(UInt32.self, field: key))))
+        case .float64: return .float(Double(bitPattern: try reader.integer(UInt64.self, field: key)))
+        case .bool:
+            let value = try reader.integer(UInt8.self, field: key)
+            guard value <= 1 else { throw .invalid(field: key, reason: "is a Boolean with the value \(value)") }
+            return .bool(value == 1)
+        case .string: return .string(try reader.string(field: key))
+        case .array: return .array(try array(reader: &reader, key: key))
+        }
+    }
+
+    private static func array(reader: inout GGUFReader, key: String) throws(ModelError) -> GGUFArray {
+        let elementType = try type(reader: &reader, key: key)
+        guard elementType != .array else {
+            throw .unsupported(field: key, value: "an array of arrays", supported: "arrays of numbers and strings")
+        }
+        let count = try reader.count(field: "the length of \(key)", smallestItem: elementType.size ?? 8)
+        let start = reader.offset
+        if let size = elementType.size {
+            _ = try reader.bytes(count * size, field: key)
+        } else {
+            for _ in 0..<count { _ = try reader.stringBytes(field: "an element of \(key)") }
+        }
+        return GGUFArray(elementType: elementType, count: count, range: start..<reader.offset)
+    }
+
+    // MARK: - Checked access: nil if the key is absent, an error if its value has another type or is out of range
+
+    package func integer(_ key: String, in range: ClosedRange<Int>) throws(ModelError) -> Int? {
+        guard let value = values[key] else { return nil }
+        guard case .integer(let integer) = value else { throw .invalid(field: key, reason: "is not an integer") }
+        guard range.contains(integer) else {
+            throw .invalid(field: key, reason: "is \(integer), outside \(range.lowerBound)…\(range.upperBound)")
+        }
+        return integer
+    }
+
+    package func float(_ key: String) throws(ModelError) -> Double? {
+        switch values[key] {
+        case nil: return nil
+        case .float(let value) where value.isFinite: return value
+        case .integer(let value): return Double(value)
+        default: throw .invalid(field: key, reason: "is not a finite number")
+        }
+    }
+
+    package func string(_ key: String) throws(ModelError) -> String? {
+        guard let value = values[key] else { return nil }
+        guard case .string(let string) = value else { throw .invalid(field: key, reason: "is not a string") }
+        return string
+    }
+
+    package func bool(_ key: String) throws(ModelError) -> Bool? {
+        guard let value = values[key] else { return nil }
+        guard case .bool(let bool) = value else { throw .invalid(field: key, reason: "is not a Boolean") }
+        return bool
+    }
+
+    package func array(_ key: String, of type: GGUFValueType) throws(ModelError) -> GGUFArray? {
+        guard let value = values[key] else { return nil }
+        guard case .array(let array) = value, array.elementType == type else {
+            throw .invalid(field: key, reason: "is not an array of \(type)")
+        }
+        return array
+    }
+}
+
+extension GGUFFile {
+    /// Calls `body` with the bytes of each string of an array of this file.
+    func forEachString(
+        in array: GGUFArray, _ body: (Int, UnsafeRawBufferPointer) throws(ModelError) -> Void
+    ) throws(ModelError) {
+        var reader = GGUFReader(bytes: UnsafeRawBufferPointer(rebasing: mapping.bytes[array.range]))
+        for index in 0..<array.count {
+            try body(index, try reader.stringBytes(field: "a string"))
+        }
+    }
+
+    /// An array of 32-bit integers or floats of this file.
+    func values<Value: BitwiseCopyable>(of array: GGUFArray, as type: Value.Type) -> [Value] {
+        let bytes = UnsafeRawBufferPointer(rebasing: mapping.bytes[array.range])
+        return (0..<array.count).map {
+            bytes.loadUnaligned(fromByteOffset: $0 * MemoryLayout<Value>.size, as: Value.self)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+internal import CKernels
+
+/// A tensor's entry: its name, type, shape and place in the file.
+package struct GGUFTensor: Sendable {
+    package let name: String
+    package let type: TensorType
+    /// Sizes, fastest-varying first: a weight matrix is `[columns, rows]`.
+    package let shape: [Int]
+    private let relativeOffset: UInt64
+    /// Bytes of the data in the file.
+    package private(set) var range: Range<Int>
+
+    package var elementCount: Int { shape.reduce(1, *) }
+
+    init(reader: inout GGUFReader, index: Int) throws(ModelError) {
+        name = try reader.string(field: "the name of tensor \(index)")
+        let field = "tensor \(name)"
+        let dimensions = try reader.integer(UInt32.self, field: "the dimension count of \(field)")
+        guard (1...4).contains(dimensions) else {
+            throw .invalid(field: "the dimension count of \(field)", reason: "is \(dimensions), not 1 to 4")
+        }
+        var shape: [Int] = []
+        var elements = 1
+        for _ in 0..<dimensions {
+            let size = try reader.integer(UInt64.self, field: "the shape of \(field)")
+            // 2^40 elements are far beyond any file; the bound keeps all later products inside 64 bits.
+            guard size >= 1, size <= 1 << 40, case let (product, overflow) = elements.multipliedReportingOverflow(by: Int(size)),
+                !overflow, product <= 1 << 40
+            else { throw .invalid(field: "the shape of \(field)", reason: "has a size of \(size)") }
+            elements = product
+            shape.append(Int(size))
+        }
+        self.shape = shape
+        let raw = try reader.integer(UInt32.self, field: "the type of \(field)")
+        guard let type = TensorType(rawValue: raw) else {
+            throw .unsupported(
+                field: "the type of \(field)", value: "\(raw)",
+                supported: TensorType.allCases.map(\.name).joined(separator: ", "))
+        }
+        self.type = type
+        guard shape[0] % type.blockElements == 0 else {
+            throw .invalid(field: "the shape of \(field)", reason: "has rows of \(shape[0]), not whole \(type.name) blocks")
+        }
+        relativeOffset = try reader.integer(UInt64.self, field: "the offset of \(field)")
+        range = 0..<(elements / type.blockElements * type.blockBytes)
+    }
+
+    /// Fixes the data's place once the start of the data section is known.
+    mutating func place(dataStart: Int, alignment: Int, fileSize: Int) throws(ModelError) {
+        guard relativeOffset % UInt64(alignment) == 0 else {
+            throw .invalid(field: "the offset of tensor \(name)", reason: "is \(relativeOffset), not aligned to \(alignment)")
+        }
+        guard dataStart <= fileSize, relativeOffset <= UInt64(fileSize - dataStart),
+            range.count <= fileSize - dataStart - Int(relativeOffset)
+        else { throw .truncated(field: "the data of tensor \(name)", offset: fileSize) }
+        let start = dataStart + Int(relativeOffset)
+        range = start..<start + range.count
+    }
+}
+
+/// The tensor types this engine computes with, by their number in the file.
+package enum TensorType: UInt32, CaseIterable, Sendable {
+    case f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q4_K = 12, q5_K = 13, q6_K = 14, bf16 = 30
+
+    package var name: String {
+        switch self {
+        case .q4_K, .q5_K, .q6_K: "Q" + "\(self)".dropFirst()
+        default: "\(self)".uppercased()
+        }
+    }
+
+    var kernelType: ck_type { ck_type(rawValue: rawValue) }
+    /// Elements of one block.
+    package var blockElements: Int { Int(ck_type_block(kernelType)) }
+    /// Bytes of one block.
+    package var blockBytes: Int { Int(ck_type_bytes(kernelType)) }
+}

@@ -1,0 +1,41 @@
+/// Why a model file cannot be used. `description` says what is wrong and, where there is something, what to do.
+package enum ModelError: Error, Equatable, CustomStringConvertible {
+    /// The file cannot be opened or mapped.
+    case unreadable(path: String, reason: String)
+    /// The first four bytes are not `GGUF`.
+    case notGGUF(found: [UInt8])
+    /// A GGUF version other than 2 and 3. A very large number is a big-endian file.
+    case unsupportedVersion(UInt32)
+    /// The file ends inside the named field.
+    case truncated(field: String, offset: Int)
+    /// The named field has a value that cannot be right.
+    case invalid(field: String, reason: String)
+    /// A metadata key or tensor that the model needs is not in the file.
+    case missing(String)
+    /// The file is well-formed but asks for something this engine does not have.
+    case unsupported(field: String, value: String, supported: String)
+    /// The system refused the memory that the model needs.
+    case outOfMemory(bytes: Int)
+
+    package var description: String {
+        switch self {
+        case .unreadable(let path, let reason):
+            "Cannot read the model file \(path): \(reason)."
+        case .notGGUF(let found):
+            "Not a GGUF file: it begins with the bytes \(found.map { String($0, radix: 16) }.joined(separator: " ")), "
+                + "not with “GGUF”. Is the download complete?"
+        case .unsupportedVersion(let version):
+            "GGUF version \(version) is not supported; versions 2 and 3 (little-endian) are."
+        case .truncated(let field, let offset):
+            "The model file ends at byte \(offset), inside \(field). Download it again."
+        case .invalid(let field, let reason):
+            "The model file is damaged: \(field) \(reason)."
+        case .missing(let name):
+            "The model file has no \(name)."
+        case .unsupported(let field, let value, let supported):
+            "The model file has \(field) = \(value), which is not supported. Supported: \(supported)."
+        case .outOfMemory(let bytes):
+            "The system refused \(bytes / 1_048_576 + 1) MB of memory. Close other programs or choose a smaller model."
+        }
+    }
+}
