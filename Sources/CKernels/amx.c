@@ -80,6 +80,7 @@ TARGET INLINE void tile_amx(ck_layout layout, const unpacked *w, int blocks, siz
     int parts = layout == CK_U8_D16 ? 2 : 1;
     int32_t sums[TOKENS][16] __attribute__((aligned(64)));
     __m512 total[TOKENS];
+#pragma clang loop unroll(full)
     for (int t = 0; t < TOKENS; t++) total[t] = _mm512_setzero_ps();
     for (int block = 0; block < blocks; block++) {
         size_t at = (size_t)token * row_blocks + first + (size_t)(block / parts);
@@ -97,19 +98,24 @@ TARGET INLINE void tile_amx(ck_layout layout, const unpacked *w, int blocks, siz
         _tile_stored(SUMS, sums, 64);
         __m512 scale = _mm512_load_ps(w->scale[block]), minimum;
         if (layout_has_minimum(layout)) minimum = _mm512_load_ps(w->minimum[block]);
-        for (int t = 0; t < TOKENS; t++, at += row_blocks) {
+        const float *d = a->d + at, *s = a->s + at;
+        const int32_t *x_sums = a->sums + 2 * at;
+#pragma clang loop unroll(full)
+        for (int t = 0; t < TOKENS; t++) {
+            size_t row = (size_t)t * row_blocks;
             __m512i dot = _mm512_load_si512(sums[t]);
             if (layout == CK_U8_D16)
-                dot = _mm512_add_epi32(dot, _mm512_set1_epi32(a->sums[2 * at + (size_t)(block & 1)] * 32));
+                dot = _mm512_add_epi32(dot, _mm512_set1_epi32(x_sums[2 * row + (size_t)(block & 1)] * 32));
             else if (layout_offset_shift(layout) >= 0)
                 dot = _mm512_add_epi32(
-                    dot, _mm512_set1_epi32((a->sums[2 * at] + a->sums[2 * at + 1]) << layout_offset_shift(layout)));
+                    dot, _mm512_set1_epi32((x_sums[2 * row] + x_sums[2 * row + 1]) << layout_offset_shift(layout)));
             __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), scale);
-            total[t] = _mm512_fmadd_ps(product, _mm512_set1_ps(a->d[at]), total[t]);
-            if (layout_has_minimum(layout)) total[t] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(a->s[at]), total[t]);
+            total[t] = _mm512_fmadd_ps(product, _mm512_set1_ps(d[row]), total[t]);
+            if (layout_has_minimum(layout)) total[t] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(s[row]), total[t]);
         }
     }
     __m512 matrix_scale = _mm512_set1_ps(m->scale);
+#pragma clang loop unroll(full)
     for (int t = 0; t < TOKENS; t++) {
         float *out = y + (size_t)(token + t) * (size_t)ldy;
         __m512 before = add ? _mm512_maskz_loadu_ps(rows, out) : _mm512_setzero_ps();

@@ -16,6 +16,8 @@
 
 #include "int8_layout.h"
 
+enum { AHEAD = 4096 };  // bytes
+
 /// Codes of one block as eight (four) registers of [16 rows][4 columns] bytes.
 TARGET INLINE void unpack_avx512(ck_layout layout, const uint8_t *w, __m512i *codes) {
     if (layout_is_4_bit(layout)) {
@@ -45,6 +47,10 @@ TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m,
     for (size_t block = 0; block < blocks; block++) {
         for (int part = 0; part < parts; part++, w += layout_block_bytes(layout)) {
             __m512i codes[8];
+            // A matrix–vector product waits for memory: ask for the panel's bytes well before the hardware would.
+            if (tokens == 1)
+                for (size_t line = 0; line < layout_block_bytes(layout); line += 64)
+                    _mm_prefetch((const char *)w + AHEAD + line, _MM_HINT_T0);
             unpack_avx512(layout, w, codes);
             __m512 scale = halves_avx512(w + layout_code_bytes(layout)), minimum;
             if (layout_has_minimum(layout)) minimum = halves_avx512(w + layout_code_bytes(layout) + 32);

@@ -15,6 +15,7 @@
 #define CK_GENERIC_TYPES
 typedef float v16f __attribute__((vector_size(64), aligned(4)));
 typedef int32_t v16i __attribute__((vector_size(64), aligned(4)));
+typedef int8_t v16c __attribute__((vector_size(16), aligned(1)));
 #define INLINE static inline __attribute__((always_inline))
 #endif
 
@@ -25,16 +26,14 @@ TARGET INLINE void NAME(store)(float *p, v16f v) { *(v16f *)p = v; }
 TARGET INLINE v16f NAME(splat)(float x) { return (v16f){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
 
 TARGET INLINE float NAME(sum)(v16f v) {
+#pragma clang fp reassociate(on)
     float total = 0;
-    for (int i = 0; i < 8; i++) total += v[i] + v[i + 8];
+    for (int i = 0; i < 16; i++) total += v[i];
     return total;
 }
 
-TARGET INLINE float NAME(greatest)(v16f v) {
-    float best = v[0];
-    for (int i = 1; i < 16; i++) best = v[i] > best ? v[i] : best;
-    return best;
-}
+/// Only for values that are not NaN.
+TARGET INLINE float NAME(greatest)(v16f v) { return __builtin_reduce_max(v); }
 
 TARGET INLINE v16f NAME(select)(v16i mask, v16f yes, v16f no) {
     return (v16f)(((v16i)yes & mask) | ((v16i)no & ~mask));
@@ -73,13 +72,9 @@ TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
         // Adding 1.5·2^23 rounds to nearest even; the integer is then in the low bits.
         v16i low_codes = (v16i)(low * inverse + 12582912.0f) - 0x4B400000;
         v16i high_codes = (v16i)(high * inverse + 12582912.0f) - 0x4B400000;
-        int32_t low_sum = 0, high_sum = 0;
-        for (int i = 0; i < 16; i++) {
-            q[i] = (int8_t)low_codes[i];
-            low_sum += low_codes[i];
-            q[i + 16] = (int8_t)high_codes[i];
-            high_sum += high_codes[i];
-        }
+        *(v16c *)q = __builtin_convertvector(low_codes, v16c);
+        *(v16c *)(q + 16) = __builtin_convertvector(high_codes, v16c);
+        int32_t low_sum = __builtin_reduce_add(low_codes), high_sum = __builtin_reduce_add(high_codes);
         d[block] = scale;
         s[block] = scale * (float)(low_sum + high_sum);
         sums[2 * block] = -low_sum;
@@ -202,28 +197,48 @@ TARGET static void NAME(float_panels)(const ck_matrix *m, int32_t panel, const c
 
 enum { NAME(SPAN) = 64 };  // positions per step of the online softmax
 
-/// Scores of `rows` query rows against one block of 16 keys.
-TARGET INLINE void NAME(score_block)(int rows, const float *const *q, const uint16_t *keys, int32_t head_dim, float scale,
-                                     float (*scores)[NAME(SPAN)], int column) {
+// Twelve accumulators hide the latency of multiply-add: few rows work on several blocks at once (`wide`).
+
+/// Scores of `rows` query rows against `wide` blocks of 16 keys.
+TARGET INLINE void NAME(score_blocks)(int rows, int wide, const float *const *q, const uint16_t *keys, int32_t head_dim,
+                                      float scale, float (*scores)[NAME(SPAN)], int column) {
     v16f sum[12];
-    for (int r = 0; r < rows; r++) sum[r] = NAME(splat)(0);
+#pragma clang loop unroll(full)
+    for (int i = 0; i < rows * wide; i++) sum[i] = NAME(splat)(0);
     for (int32_t d = 0; d < head_dim; d++) {
-        v16f k = LOAD_HALF16(keys + 16 * d);
-        for (int r = 0; r < rows; r++) sum[r] += k * q[r][d];
+#pragma clang loop unroll(full)
+        for (int b = 0; b < wide; b++) {
+            v16f k = LOAD_HALF16(keys + (size_t)b * 16 * (size_t)head_dim + 16 * d);
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows; r++) sum[b * rows + r] += k * q[r][d];
+        }
     }
-    for (int r = 0; r < rows; r++) NAME(store)(&scores[r][column], sum[r] * scale);
+#pragma clang loop unroll(full)
+    for (int b = 0; b < wide; b++)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r++) NAME(store)(&scores[r][column + 16 * b], sum[b * rows + r] * scale);
 }
 
-/// acc[row][16 dims] += Σ scores[row][position] · values[position][16 dims]
-TARGET INLINE void NAME(mix_block)(int rows, const float (*scores)[NAME(SPAN)], int positions, const uint16_t *values,
-                                   int32_t stride, float *accumulators, int32_t row_stride) {
+/// accumulators[row][16·wide dims] += Σ scores[row][position] · values[position][16·wide dims]
+TARGET INLINE void NAME(mix_blocks)(int rows, int wide, const float (*scores)[NAME(SPAN)], int positions,
+                                    const uint16_t *values, int32_t stride, float *accumulators, int32_t row_stride) {
     v16f sum[12];
-    for (int r = 0; r < rows; r++) sum[r] = NAME(load)(accumulators + r * row_stride);
+#pragma clang loop unroll(full)
+    for (int b = 0; b < wide; b++)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r++) sum[b * rows + r] = NAME(load)(accumulators + r * row_stride + 16 * b);
     for (int p = 0; p < positions; p++, values += stride) {
-        v16f v = LOAD_HALF16(values);
-        for (int r = 0; r < rows; r++) sum[r] += v * scores[r][p];
+#pragma clang loop unroll(full)
+        for (int b = 0; b < wide; b++) {
+            v16f v = LOAD_HALF16(values + 16 * b);
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows; r++) sum[b * rows + r] += v * scores[r][p];
+        }
     }
-    for (int r = 0; r < rows; r++) NAME(store)(accumulators + r * row_stride, sum[r]);
+#pragma clang loop unroll(full)
+    for (int b = 0; b < wide; b++)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r++) NAME(store)(accumulators + r * row_stride + 16 * b, sum[b * rows + r]);
 }
 
 /// Online softmax (Milakov & Gimelshein, arXiv:1805.02867) over spans of positions for `rows` query rows that share
@@ -233,6 +248,7 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
     const uint16_t *keys = a->keys + (size_t)kv_head * (size_t)a->capacity * (size_t)a->head_dim;
     const uint16_t *values = a->values + (size_t)kv_head * (size_t)a->capacity * (size_t)a->value_stride;
     int32_t row_stride = a->value_stride + 2;
+    int wide = rows <= 3 ? 4 : rows <= 6 ? 2 : 1;
     float scores[12][NAME(SPAN)] __attribute__((aligned(64)));
     for (int r = 0; r < rows; r++) {
         memset(partial + r * row_stride, 0, (size_t)row_stride * sizeof(float));
@@ -241,8 +257,12 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
     for (int32_t start = from / 16 * 16; start < to; start += NAME(SPAN)) {
         int positions = to - start < NAME(SPAN) ? to - start : NAME(SPAN);
         int padded = (positions + 15) / 16 * 16;
-        for (int column = 0; column < padded; column += 16)
-            NAME(score_block)(rows, q, keys + (size_t)(start + column) * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
+        const uint16_t *span = keys + (size_t)start * (size_t)a->head_dim;
+        int column = 0;
+        for (; column + 16 * wide <= padded; column += 16 * wide)
+            NAME(score_blocks)(rows, wide, q, span + (size_t)column * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
+        for (; column < padded; column += 16)
+            NAME(score_blocks)(rows, 1, q, span + (size_t)column * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
         for (int r = 0; r < rows; r++) {
             float *row = partial + r * row_stride;
             int low = first[r] > start ? first[r] - start : 0, high = last[r] - start < positions ? last[r] - start : positions;
@@ -275,9 +295,12 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
             }
             row[1] += NAME(sum)(sum);
         }
-        for (int32_t i = 0; i < a->value_stride; i += 16)
-            NAME(mix_block)(rows, scores, positions, values + (size_t)start * (size_t)a->value_stride + i, a->value_stride,
-                            partial + 2 + i, row_stride);
+        const uint16_t *row_values = values + (size_t)start * (size_t)a->value_stride;
+        int32_t i = 0;
+        for (; i + 16 * wide <= a->value_stride; i += 16 * wide)
+            NAME(mix_blocks)(rows, wide, scores, positions, row_values + i, a->value_stride, partial + 2 + i, row_stride);
+        for (; i < a->value_stride; i += 16)
+            NAME(mix_blocks)(rows, 1, scores, positions, row_values + i, a->value_stride, partial + 2 + i, row_stride);
     }
 }
 
