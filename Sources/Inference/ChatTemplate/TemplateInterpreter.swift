@@ -1,0 +1,230 @@
+internal import Foundation
+
+/// Runs a parsed template. Work and nesting are bounded, because templates come from files.
+struct TemplateInterpreter {
+    private var scopes: [[String: TemplateValue]]
+    private var output = TemplateText()
+    private var steps = 0
+    private var depth = 0
+
+    private enum Flow { case next, breakLoop, continueLoop }
+
+    /// Far above what a template needs for the longest conversation, far below what would be felt as a hang.
+    private static let maximumSteps = 20_000_000
+
+    static func render(_ nodes: [TemplateNode], variables: [String: TemplateValue]) throws(TemplateError) -> TemplateText {
+        var interpreter = TemplateInterpreter(scopes: [variables])
+        _ = try interpreter.run(nodes)
+        return interpreter.output
+    }
+
+    private init(scopes: [[String: TemplateValue]]) { self.scopes = scopes }
+
+    private mutating func count() throws(TemplateError) {
+        steps += 1
+        guard steps < Self.maximumSteps else { throw .rendering(reason: "it does not come to an end") }
+    }
+
+    // MARK: - Statements
+
+    private mutating func run(_ nodes: [TemplateNode]) throws(TemplateError) -> Flow {
+        for node in nodes {
+            try count()
+            switch node {
+            case .text(let text): output.append(text, isUser: false)
+            case .output(let expression): output.append(try evaluate(expression).output)
+            case .branch(let branches, let otherwise):
+                var chosen = otherwise
+                for branch in branches where try evaluate(branch.condition).isTrue {
+                    chosen = branch.body
+                    break
+                }
+                let flow = try run(chosen)
+                if flow != .next { return flow }
+            case .loop(let targets, let sequence, let condition, let body, let otherwise):
+                try loop(targets, over: try evaluate(sequence), condition, body, otherwise)
+            case .assign(let targets, let expression): try assign(targets, try evaluate(expression))
+            case .assignAttribute(let object, let attribute, let expression):
+                guard case .namespace(let namespace) = lookUp(object) else {
+                    throw .rendering(reason: "“\(object)” is no namespace")
+                }
+                namespace.values[attribute] = try evaluate(expression)
+            case .assignBlock(let name, let body):
+                scopes[scopes.count - 1][name] = .string(try captured(body))
+            case .macro(let name, let macro): scopes[scopes.count - 1][name] = .function(.macro(macro))
+            case .group(let body):
+                let flow = try run(body)
+                if flow != .next { return flow }
+            case .breakLoop: return .breakLoop
+            case .continueLoop: return .continueLoop
+            }
+        }
+        return .next
+    }
+
+    private mutating func captured(_ body: [TemplateNode]) throws(TemplateError) -> TemplateText {
+        let outer = output
+        output = TemplateText()
+        defer { output = outer }
+        _ = try run(body)
+        return output
+    }
+
+    private mutating func assign(_ targets: [String], _ value: TemplateValue) throws(TemplateError) {
+        if targets.count == 1 {
+            scopes[scopes.count - 1][targets[0]] = value
+            return
+        }
+        guard case .list(let values) = value, values.count == targets.count else {
+            throw .rendering(reason: "\(targets.count) names are assigned a value of another shape")
+        }
+        for (target, value) in zip(targets, values) { scopes[scopes.count - 1][target] = value }
+    }
+
+    private mutating func loop(
+        _ targets: [String], over sequence: TemplateValue, _ condition: TemplateExpression?, _ body: [TemplateNode],
+        _ otherwise: [TemplateNode]
+    ) throws(TemplateError) {
+        var items = try TemplateFilters.items(of: sequence)
+        scopes.append([:])
+        defer { scopes.removeLast() }
+        if let condition {
+            var kept: [TemplateValue] = []
+            for item in items {
+                try assign(targets, item)
+                if try evaluate(condition).isTrue { kept.append(item) }
+            }
+            items = kept
+        }
+        if items.isEmpty {
+            _ = try run(otherwise)
+            return
+        }
+        for (index, item) in items.enumerated() {
+            try count()
+            scopes[scopes.count - 1] = [:]
+            try assign(targets, item)
+            scopes[scopes.count - 1]["loop"] = .dictionary(
+                TemplateDictionary([
+                    ("index", .int(index + 1)), ("index0", .int(index)), ("first", .bool(index == 0)),
+                    ("last", .bool(index == items.count - 1)), ("length", .int(items.count)),
+                    ("revindex", .int(items.count - index)), ("revindex0", .int(items.count - index - 1)),
+                    ("previtem", index > 0 ? items[index - 1] : .undefined),
+                    ("nextitem", index + 1 < items.count ? items[index + 1] : .undefined),
+                ]))
+            if try run(body) == .breakLoop { break }
+        }
+    }
+
+    // MARK: - Expressions
+
+    private func lookUp(_ name: String) -> TemplateValue {
+        for scope in scopes.reversed() {
+            if let value = scope[name] { return value }
+        }
+        return TemplateFilters.functions.contains(name) ? .function(.builtin(name)) : .undefined
+    }
+
+    private mutating func evaluate(_ expressions: [TemplateExpression]) throws(TemplateError) -> [TemplateValue] {
+        var values: [TemplateValue] = []
+        for expression in expressions { values.append(try evaluate(expression)) }
+        return values
+    }
+
+    private mutating func evaluate(_ expression: TemplateExpression) throws(TemplateError) -> TemplateValue {
+        try count()
+        switch expression {
+        case .value(let value): return value
+        case .name(let name): return lookUp(name)
+        case .list(let items): return .list(try evaluate(items))
+        case .dictionary(let pairs):
+            var dictionary = TemplateDictionary()
+            for (key, value) in pairs { dictionary[try evaluate(key).output.string] = try evaluate(value) }
+            return .dictionary(dictionary)
+        case .attribute(let object, let name): return try TemplateFilters.attribute(name, of: try evaluate(object))
+        case .element(let object, let key): return try TemplateFilters.element(try evaluate(key), of: try evaluate(object))
+        case .slice(let object, let from, let to, let step):
+            var bounds: [Int?] = []
+            for bound in [from, to, step] {
+                guard let bound else { bounds.append(nil); continue }
+                guard case .int(let value) = try evaluate(bound) else { throw .rendering(reason: "a slice bound is no integer") }
+                bounds.append(value)
+            }
+            return try TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1)
+        case .call(let callee, let arguments): return try call(callee, arguments)
+        case .filter(let value, let name, let arguments):
+            return try TemplateFilters.apply(name, to: try evaluate(value), try evaluate(arguments.positional), try named(arguments))
+        case .test(let value, let name, let operands, let negated):
+            return .bool(try TemplateTests.passes(name, try evaluate(value), try evaluate(operands)) != negated)
+        case .unary(let symbol, let operand):
+            let value = try evaluate(operand)
+            if symbol == "not" { return .bool(!value.isTrue) }
+            switch value {
+            case .int(let number): return .int(0 &- number)
+            case .float(let number): return .float(-number)
+            default: throw .rendering(reason: "“-” needs a number")
+            }
+        case .binary("and", let a, let b):
+            let left = try evaluate(a)
+            return left.isTrue ? try evaluate(b) : left
+        case .binary("or", let a, let b):
+            let left = try evaluate(a)
+            return left.isTrue ? left : try evaluate(b)
+        case .binary(let symbol, let a, let b):
+            return try TemplateFilters.binary(symbol, try evaluate(a), try evaluate(b))
+        case .conditional(let condition, let value, let otherwise):
+            if try evaluate(condition).isTrue { return try evaluate(value) }
+            guard let otherwise else { return .undefined }
+            return try evaluate(otherwise)
+        }
+    }
+
+    private mutating func named(_ arguments: TemplateArguments) throws(TemplateError) -> [String: TemplateValue] {
+        var result: [String: TemplateValue] = [:]
+        for (name, value) in arguments.named { result[name] = try evaluate(value) }
+        return result
+    }
+
+    private mutating func call(_ callee: TemplateExpression, _ arguments: TemplateArguments) throws(TemplateError) -> TemplateValue {
+        let positional = try evaluate(arguments.positional)
+        let named = try named(arguments)
+        if case .attribute(let object, let method) = callee {
+            let receiver = try evaluate(object)
+            if case .namespace(let namespace) = receiver, let value = namespace.values[method] {
+                return try call(value, positional, named)
+            }
+            return try TemplateFilters.callMethod(method, on: receiver, positional, named)
+        }
+        return try call(try evaluate(callee), positional, named)
+    }
+
+    private mutating func call(
+        _ callee: TemplateValue, _ positional: [TemplateValue], _ named: [String: TemplateValue]
+    ) throws(TemplateError) -> TemplateValue {
+        guard case .function(let function) = callee else { throw .rendering(reason: "something that is no function is called") }
+        switch function {
+        case .builtin(let name): return try TemplateFilters.callFunction(name, positional, named)
+        case .macro(let macro):
+            depth += 1
+            defer { depth -= 1 }
+            guard depth < 50 else { throw .rendering(reason: "macros call each other without end") }
+            var scope: [String: TemplateValue] = [:]
+            for (index, parameter) in macro.parameters.enumerated() {
+                if index < positional.count {
+                    scope[parameter.name] = positional[index]
+                } else if let value = named[parameter.name] {
+                    scope[parameter.name] = value
+                } else if let value = parameter.value {
+                    scope[parameter.name] = try evaluate(value)
+                } else {
+                    scope[parameter.name] = .undefined
+                }
+            }
+            // A macro sees the template's own variables, not its caller's.
+            let callerScopes = scopes
+            scopes = [scopes[0], scope]
+            defer { scopes = callerScopes }
+            return .string(try captured(macro.body))
+        }
+    }
+}

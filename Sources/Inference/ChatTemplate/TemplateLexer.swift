@@ -1,0 +1,219 @@
+/// Cuts a template into text and tokens of expressions and statements.
+///
+/// White space is treated as published chat templates expect (`trim_blocks` and `lstrip_blocks` on): the first line break
+/// after a statement goes, and so does the indentation before one on a line of its own.
+struct TemplateLexer {
+    enum Token: Equatable {
+        case text(String)
+        case openExpression, closeExpression
+        case openStatement, closeStatement
+        case name(String)
+        case string(String)
+        case int(Int)
+        case float(Double)
+        case symbol(String)
+    }
+
+    private let source: [Character]
+    private var index = 0
+    private var line = 1
+    private(set) var tokens: [(token: Token, line: Int)] = []
+
+    static func tokens(of template: String) throws(TemplateError) -> [(token: Token, line: Int)] {
+        // "\r\n" is one Character in Swift; the language knows only "\n".
+        var text = ""
+        text.unicodeScalars.append(contentsOf: template.unicodeScalars.filter { $0 != "\r" })
+        var lexer = TemplateLexer(source: Array(text))
+        try lexer.run()
+        return lexer.tokens
+    }
+
+    private init(source: [Character]) { self.source = source }
+
+    private func sees(_ text: String) -> Bool {
+        var at = index
+        for character in text {
+            guard at < source.count, source[at] == character else { return false }
+            at += 1
+        }
+        return true
+    }
+
+    private mutating func advance() {
+        if source[index] == "\n" { line += 1 }
+        index += 1
+    }
+
+    private mutating func skip(_ count: Int) {
+        for _ in 0..<count where index < source.count { advance() }
+    }
+
+    private mutating func run() throws(TemplateError) {
+        var text = ""
+        var textStartsLine = true  // nothing but white space since the last line break
+        while index < source.count {
+            guard sees("{{") || sees("{%") || sees("{#") else {
+                text.append(source[index])
+                textStartsLine = source[index] == "\n" || (textStartsLine && source[index].isWhitespace)
+                advance()
+                continue
+            }
+            let kind = source[index + 1]
+            skip(2)
+            if index < source.count, source[index] == "-" {
+                while let last = text.last, last.isWhitespace { text.removeLast() }
+                skip(1)
+            } else if index < source.count, source[index] == "+" {
+                skip(1)
+            } else if kind != "{", textStartsLine {
+                while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+            }
+            if !text.isEmpty { tokens.append((.text(text), line)) }
+            text = ""
+            textStartsLine = false
+            let trimsAll: Bool
+            switch kind {
+            case "#": trimsAll = try comment()
+            case "{": trimsAll = try inside(open: .openExpression, close: .closeExpression, end: "}}")
+            default: trimsAll = try statement()
+            }
+            if trimsAll {
+                while index < source.count, source[index].isWhitespace { advance() }
+            } else if kind != "{", index < source.count, source[index] == "\n" {
+                advance()
+                textStartsLine = true
+            }
+        }
+        if !text.isEmpty { tokens.append((.text(text), line)) }
+    }
+
+    /// Skips a comment; true if it ends with `-#}`.
+    private mutating func comment() throws(TemplateError) -> Bool {
+        let start = line
+        while index < source.count {
+            if sees("-#}") { skip(3); return true }
+            if sees("#}") { skip(2); return false }
+            advance()
+        }
+        throw .syntax(line: start, reason: "a comment is not closed")
+    }
+
+    private mutating func statement() throws(TemplateError) -> Bool {
+        let first = tokens.count
+        let trims = try inside(open: .openStatement, close: .closeStatement, end: "%}")
+        guard tokens.count == first + 3, tokens[first + 1].token == .name("raw") else { return trims }
+        // {% raw %} … {% endraw %}: text until the closing tag, whatever it holds.
+        tokens.removeLast(3)
+        var text = ""
+        let start = line
+        while index < source.count {
+            if sees("{%") {
+                let (savedIndex, savedLine, savedCount) = (index, line, tokens.count)
+                skip(2)
+                if sees("-") || sees("+") { skip(1) }
+                if let end = try? inside(open: .openStatement, close: .closeStatement, end: "%}"),  // no tag: raw text
+                    tokens.count == savedCount + 3, tokens[savedCount + 1].token == .name("endraw")
+                {
+                    tokens.removeLast(3)
+                    tokens.append((.text(text), start))
+                    return end
+                }
+                tokens.removeLast(tokens.count - savedCount)
+                (index, line) = (savedIndex, savedLine)
+            }
+            text.append(source[index])
+            advance()
+        }
+        throw .syntax(line: start, reason: "a raw block is not closed")
+    }
+
+    /// The tokens up to `end`; true if it is preceded by `-`.
+    private mutating func inside(open: Token, close: Token, end: String) throws(TemplateError) -> Bool {
+        tokens.append((open, line))
+        let start = line
+        var depth = 0
+        while index < source.count {
+            let character = source[index]
+            if depth == 0 {
+                if sees("-" + end) || sees("+" + end) {
+                    let trims = character == "-"
+                    skip(3)
+                    tokens.append((close, line))
+                    return trims
+                }
+                if sees(end) {
+                    skip(2)
+                    tokens.append((close, line))
+                    return false
+                }
+            }
+            if character.isWhitespace {
+                advance()
+            } else if character == "\"" || character == "'" {
+                try string(quote: character)
+            } else if character.isASCII, character.isNumber {
+                try number()
+            } else if character.isLetter || character == "_" {
+                var name = ""
+                while index < source.count, source[index].isLetter || source[index].isNumber || source[index] == "_" {
+                    name.append(source[index])
+                    advance()
+                }
+                tokens.append((.name(name), line))
+            } else {
+                guard let symbol = ["==", "!=", "<=", ">=", "//", "**", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ".", ":", "|"]
+                    .first(where: sees)
+                else { throw .syntax(line: line, reason: "the character “\(character)” has no meaning here") }
+                if "([{".contains(symbol) { depth += 1 }
+                if ")]}".contains(symbol) { depth -= 1 }
+                tokens.append((.symbol(symbol), line))
+                skip(symbol.count)
+            }
+        }
+        throw .syntax(line: start, reason: "“\(end)” is missing")
+    }
+
+    private mutating func string(quote: Character) throws(TemplateError) {
+        let start = line
+        var value = ""
+        advance()
+        while index < source.count, source[index] != quote {
+            if source[index] == "\\", index + 1 < source.count {
+                advance()
+                switch source[index] {
+                case "n": value.append("\n")
+                case "t": value.append("\t")
+                case "r": value.append("\r")
+                case "\n": break
+                case "\\", "'", "\"": value.append(source[index])
+                default:
+                    value.append("\\")
+                    value.append(source[index])
+                }
+            } else {
+                value.append(source[index])
+            }
+            advance()
+        }
+        guard index < source.count else { throw .syntax(line: start, reason: "a string is not closed") }
+        advance()
+        tokens.append((.string(value), start))
+    }
+
+    private mutating func number() throws(TemplateError) {
+        var digits = ""
+        while index < source.count, source[index].isASCII,
+            source[index].isNumber || (source[index] == "." && index + 1 < source.count && source[index + 1].isNumber && !digits.contains("."))
+        {
+            digits.append(source[index])
+            advance()
+        }
+        if let value = Int(digits) {
+            tokens.append((.int(value), line))
+        } else if let value = Double(digits) {
+            tokens.append((.float(value), line))
+        } else {
+            throw .syntax(line: line, reason: "“\(digits)” is not a number")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+/// A string of the template language that remembers which of its characters came from a message.
+///
+/// Control tokens are parsed from a template's own text only. So provenance follows every operation: what a filter
+/// makes of a user's text is still a user's text.
+struct TemplateText: Equatable, Sendable {
+    struct Run: Equatable, Sendable {
+        var text: String
+        var isUser: Bool
+    }
+
+    private(set) var runs: [Run] = []
+
+    init() {}
+    init(_ text: String, isUser: Bool = false) { append(text, isUser: isUser) }
+
+    var string: String { runs.count == 1 ? runs[0].text : runs.map(\.text).joined() }
+    var isEmpty: Bool { runs.isEmpty }
+    /// Number of Unicode scalars, as the template language counts.
+    var count: Int { runs.reduce(0) { $0 + $1.text.unicodeScalars.count } }
+
+    mutating func append(_ text: String, isUser: Bool) {
+        guard !text.isEmpty else { return }
+        if runs.last?.isUser == isUser {
+            runs[runs.count - 1].text += text
+        } else {
+            runs.append(Run(text: text, isUser: isUser))
+        }
+    }
+
+    mutating func append(_ other: TemplateText) {
+        for run in other.runs { append(run.text, isUser: run.isUser) }
+    }
+
+    static func == (a: TemplateText, b: TemplateText) -> Bool { a.string == b.string }
+
+    /// Each run changed by itself: right for changes of case.
+    func mapRuns(_ change: (String) -> String) -> TemplateText {
+        var result = TemplateText()
+        for run in runs { result.append(change(run.text), isUser: run.isUser) }
+        return result
+    }
+
+    // MARK: - By scalar
+
+    typealias Scalar = (scalar: Unicode.Scalar, isUser: Bool)
+
+    var scalars: [Scalar] {
+        runs.flatMap { run in run.text.unicodeScalars.map { ($0, run.isUser) } }
+    }
+
+    init(_ scalars: some Sequence<Scalar>) {
+        var text = String.UnicodeScalarView()
+        var isUser = false
+        for scalar in scalars {
+            if scalar.isUser != isUser {
+                append(String(text), isUser: isUser)
+                text = String.UnicodeScalarView()
+                isUser = scalar.isUser
+            }
+            text.append(scalar.scalar)
+        }
+        append(String(text), isUser: isUser)
+    }
+
+    /// Without the leading and trailing scalars that `isRemoved` names.
+    func trimmed(leading: Bool = true, trailing: Bool = true, _ isRemoved: (Unicode.Scalar) -> Bool) -> TemplateText {
+        var result = self
+        while leading, let first = result.runs.first {
+            let rest = first.text.unicodeScalars.drop(while: isRemoved)
+            result.runs[0].text = String(rest)
+            if !rest.isEmpty { break }
+            result.runs.removeFirst()
+        }
+        while trailing, let last = result.runs.last {
+            var rest = last.text.unicodeScalars[...]
+            while let scalar = rest.last, isRemoved(scalar) { rest.removeLast() }
+            result.runs[result.runs.count - 1].text = String(rest)
+            if !rest.isEmpty { break }
+            result.runs.removeLast()
+        }
+        return result
+    }
+
+    /// The parts between occurrences of `separator`, at most `limit` cuts.
+    func split(separator: String, limit: Int = .max) -> [TemplateText] {
+        let all = scalars
+        let needle = Array(separator.unicodeScalars)
+        guard !needle.isEmpty else { return [self] }
+        var parts: [TemplateText] = []
+        var start = 0
+        var index = 0
+        while index + needle.count <= all.count, parts.count < limit {
+            if (0..<needle.count).allSatisfy({ all[index + $0].scalar == needle[$0] }) {
+                parts.append(TemplateText(all[start..<index]))
+                index += needle.count
+                start = index
+            } else {
+                index += 1
+            }
+        }
+        parts.append(TemplateText(all[start...]))
+        return parts
+    }
+
+    static func join(_ parts: [TemplateText], separator: TemplateText) -> TemplateText {
+        var result = TemplateText()
+        for (index, part) in parts.enumerated() {
+            if index > 0 { result.append(separator) }
+            result.append(part)
+        }
+        return result
+    }
+}

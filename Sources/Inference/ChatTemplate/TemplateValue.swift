@@ -1,0 +1,179 @@
+internal import Foundation
+
+/// A value of the template language.
+enum TemplateValue: Sendable {
+    case undefined
+    case none
+    case bool(Bool)
+    case int(Int)
+    case float(Double)
+    case string(TemplateText)
+    case list([TemplateValue])
+    /// Keys in order of insertion.
+    case dictionary(TemplateDictionary)
+    case namespace(TemplateNamespace)
+    case function(TemplateFunction)
+
+    static func text(_ string: String) -> TemplateValue { .string(TemplateText(string)) }
+
+    var isTrue: Bool {
+        switch self {
+        case .undefined, .none: false
+        case .bool(let value): value
+        case .int(let value): value != 0
+        case .float(let value): value != 0
+        case .string(let value): !value.isEmpty
+        case .list(let value): !value.isEmpty
+        case .dictionary(let value): !value.pairs.isEmpty
+        case .namespace, .function: true
+        }
+    }
+
+    /// What `{{ value }}` writes.
+    var output: TemplateText {
+        switch self {
+        case .undefined: TemplateText()
+        case .string(let text): text
+        default: TemplateText(representation)
+        }
+    }
+
+    /// Python's `str` of the value.
+    private var representation: String {
+        switch self {
+        case .undefined, .none: "None"
+        case .bool(let value): value ? "True" : "False"
+        case .int(let value): "\(value)"
+        case .float(let value): "\(value)"
+        case .string(let text): "'\(text.string)'"
+        case .list(let values): "[" + values.map(\.representation).joined(separator: ", ") + "]"
+        case .dictionary(let dictionary):
+            "{" + dictionary.pairs.map { "'\($0.key)': \($0.value.representation)" }.joined(separator: ", ") + "}"
+        case .namespace, .function: "<object>"
+        }
+    }
+
+    var number: Double? {
+        switch self {
+        case .int(let value): Double(value)
+        case .float(let value): value
+        case .bool(let value): value ? 1 : 0
+        default: nil
+        }
+    }
+
+    static func equal(_ a: TemplateValue, _ b: TemplateValue) -> Bool {
+        switch (a, b) {
+        case (.undefined, .undefined), (.none, .none): true
+        case (.string(let a), .string(let b)): a == b
+        case (.list(let a), .list(let b)): a.count == b.count && zip(a, b).allSatisfy(equal)
+        case (.dictionary(let a), .dictionary(let b)):
+            a.pairs.count == b.pairs.count && a.pairs.allSatisfy { pair in b[pair.key].map { equal(pair.value, $0) } ?? false }
+        default: a.number.flatMap { x in b.number.map { x == $0 } } ?? false
+        }
+    }
+
+    /// JSON as Python's `json.dumps(…, ensure_ascii=False)` writes it; strings keep their provenance.
+    func json(indent: Int? = nil, level: Int = 0) -> TemplateText {
+        let line = indent.map { "\n" + String(repeating: " ", count: $0 * (level + 1)) }
+        let end = indent.map { "\n" + String(repeating: " ", count: $0 * level) } ?? ""
+        func items(_ open: String, _ close: String, _ parts: [TemplateText]) -> TemplateText {
+            if parts.isEmpty { return TemplateText(open + close) }
+            var result = TemplateText(open + (line ?? ""))
+            result.append(TemplateText.join(parts, separator: TemplateText(line.map { "," + $0 } ?? ", ")))
+            result.append(end + close, isUser: false)
+            return result
+        }
+        switch self {
+        case .undefined, .none, .namespace, .function: return TemplateText("null")
+        case .bool(let value): return TemplateText(value ? "true" : "false")
+        case .int, .float: return TemplateText(representation)
+        case .string(let text):
+            var result = TemplateText("\"")
+            result.append(text.mapRuns(Self.escaped))
+            result.append("\"", isUser: false)
+            return result
+        case .list(let values): return items("[", "]", values.map { $0.json(indent: indent, level: level + 1) })
+        case .dictionary(let dictionary):
+            return items("{", "}", dictionary.pairs.map { pair in
+                var part = TemplateText("\"" + Self.escaped(pair.key) + "\": ")
+                part.append(pair.value.json(indent: indent, level: level + 1))
+                return part
+            })
+        }
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\u{8}": result += "\\b"
+            case "\u{C}": result += "\\f"
+            case _ where scalar.value < 0x20:
+                result += "\\u" + String(repeating: "0", count: scalar.value < 0x10 ? 3 : 2) + String(scalar.value, radix: 16)
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}
+
+/// An ordered dictionary with string keys.
+struct TemplateDictionary: Sendable {
+    private(set) var pairs: [(key: String, value: TemplateValue)] = []
+
+    init(_ pairs: [(String, TemplateValue)] = []) {
+        for (key, value) in pairs { self[key] = value }
+    }
+
+    subscript(key: String) -> TemplateValue? {
+        get { pairs.first { $0.key == key }?.value }
+        set {
+            if let index = pairs.firstIndex(where: { $0.key == key }) {
+                if let newValue { pairs[index].value = newValue } else { pairs.remove(at: index) }
+            } else if let newValue {
+                pairs.append((key, newValue))
+            }
+        }
+    }
+}
+
+/// What `namespace(…)` makes: the one mutable object, so that loops can change what is outside them.
+final class TemplateNamespace: @unchecked Sendable {  // Lives inside one rendering, which is single-threaded.
+    var values: TemplateDictionary
+    init(_ values: TemplateDictionary) { self.values = values }
+}
+
+/// Something a template can call.
+enum TemplateFunction: Sendable {
+    case builtin(String)
+    case macro(TemplateMacro)
+}
+
+struct TemplateMacro: Sendable {
+    var parameters: [(name: String, value: TemplateExpression?)]
+    var body: [TemplateNode]
+}
+
+/// Why a template cannot be used.
+package enum TemplateError: Error, Equatable, CustomStringConvertible {
+    /// The template's text is malformed or uses something this engine does not have.
+    case syntax(line: Int, reason: String)
+    /// The template failed while it was rendered.
+    case rendering(reason: String)
+    /// The template itself refused the conversation (`raise_exception`).
+    case raised(String)
+
+    package var description: String {
+        switch self {
+        case .syntax(let line, let reason): "The model's chat template cannot be read, line \(line): \(reason)."
+        case .rendering(let reason): "The model's chat template failed: \(reason)."
+        case .raised(let message): "The model's chat template refused the conversation: \(message)"
+        }
+    }
+}

@@ -1,0 +1,194 @@
+internal import Synchronization
+
+/// Text to tokens and back, with the vocabulary, merges and pre-tokenizer of a model file.
+///
+/// Control tokens are recognised in template text only: whatever a user writes, `<|im_end|>` in it is just characters.
+/// Encoding is linear in the text (n log n for a single enormous word). Round trip is exact for any UTF-8.
+package final class Tokenizer: Sendable {
+    package let vocabulary: Vocabulary
+    package let preTokenizer: PreTokenizer
+    /// The token that ends a turn; generation always stops at it.
+    package let endOfTurn: TokenID
+    /// All tokens that end generation: end of turn, end of text, end of message.
+    package let stopTokens: Set<TokenID>
+    /// Text of the beginning- and end-of-sequence tokens, for templates that write them.
+    package let beginningText: String
+    package let endText: String
+
+    private let state: Mutex<EncoderState>
+
+    package init(file: GGUFFile) throws(ModelError) {
+        let vocabulary = try Vocabulary(file: file)
+        self.vocabulary = vocabulary
+        guard let pre = try file.metadata.string("tokenizer.ggml.pre") else { throw .missing("tokenizer.ggml.pre") }
+        preTokenizer = try PreTokenizer(name: pre)
+        let ids = 0...max(0, vocabulary.count - 1)
+        guard let end = try file.metadata.integer("tokenizer.ggml.eos_token_id", in: ids) else {
+            throw .missing("tokenizer.ggml.eos_token_id")
+        }
+        var stops: Set<TokenID> = [TokenID(end)]
+        for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
+            if let id = try file.metadata.integer(key, in: ids) { stops.insert(TokenID(id)) }
+        }
+        // Files name one end token, but chat models end a turn with another: by name, as published vocabularies have them.
+        for name in ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>"] {
+            if let id = vocabulary.specialToken(named: name) { stops.insert(id) }
+        }
+        endOfTurn = TokenID(try file.metadata.integer("tokenizer.ggml.eot_token_id", in: ids) ?? end)
+        stopTokens = stops
+        func text(_ token: Int?) -> String { token.map { String(decoding: vocabulary.bytes(of: TokenID($0)), as: UTF8.self) } ?? "" }
+        beginningText = text(try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids))
+        endText = text(end)
+        state = Mutex(EncoderState())
+    }
+
+    // MARK: - Encoding
+
+    /// Tokens of pieces of a prompt. Neighbouring pieces are one text: a word may reach across their border.
+    package func encode(_ pieces: [PromptPiece]) -> [TokenID] {
+        // Runs of text between control tokens; each control token ends the run before it.
+        var runs: [(bytes: [UInt8], special: TokenID?)] = []
+        var run: [UInt8] = []
+        for piece in pieces {
+            switch piece {
+            case .user(let text):
+                run.append(contentsOf: text.utf8)
+            case .template(let text):
+                splitSpecial(Array(text.utf8)) { (special, bytes) in
+                    run.append(contentsOf: bytes)
+                    if let special {
+                        runs.append((run, special))
+                        run.removeAll()
+                    }
+                }
+            }
+        }
+        runs.append((run, nil))
+        return state.withLock { state in
+            var tokens: [TokenID] = []
+            for run in runs {
+                run.bytes.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+                if let special = run.special { tokens.append(special) }
+            }
+            return tokens
+        }
+    }
+
+    /// Tokens of plain text; nothing in it is a control token.
+    package func encode(_ text: String) -> [TokenID] { encode([.user(text)]) }
+
+    /// Tokens of any bytes, valid UTF-8 or not.
+    package func encode(bytes: [UInt8]) -> [TokenID] {
+        state.withLock { state in
+            var tokens: [TokenID] = []
+            bytes.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+            return tokens
+        }
+    }
+
+    /// Cuts template text at special tokens, the longest that matches at each place.
+    /// Each call of `emit` gets the text before a token, and the token; the last call has none.
+    private func splitSpecial(_ text: [UInt8], _ emit: (TokenID?, ArraySlice<UInt8>) -> Void) {
+        var start = 0
+        var index = 0
+        while index < text.count {
+            let match = vocabulary.specialTokens.first { token in
+                let bytes = vocabulary.bytes(of: token)
+                return bytes.first == text[index] && text[index...].starts(with: bytes)
+            }
+            if let match {
+                emit(match, text[start..<index])
+                index += vocabulary.bytes(of: match).count
+                start = index
+            } else {
+                index += 1
+            }
+        }
+        if start < text.count { emit(nil, text[start...]) }
+    }
+
+    // MARK: - Decoding
+
+    /// The bytes of tokens. Control tokens have none; they are structure, not text.
+    package func decode(_ tokens: some Sequence<TokenID>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for token in tokens { bytes.append(contentsOf: text(of: token)) }
+        return bytes
+    }
+
+    /// The bytes a token adds to a response.
+    func text(of token: TokenID) -> ArraySlice<UInt8> {
+        guard (0..<TokenID(vocabulary.count)).contains(token), vocabulary.kind(of: token) != .control else { return [] }
+        return vocabulary.bytes(of: token)
+    }
+}
+
+/// A piece of a rendered prompt.
+package enum PromptPiece: Sendable, Equatable {
+    /// Text of the chat template: control tokens in it are tokens.
+    case template(String)
+    /// Text of a message: never parsed for control tokens.
+    case user(String)
+}
+
+/// What encoding keeps between calls: character classes, buffers, and the tokens of words seen before.
+private struct EncoderState: ~Copyable {
+    private let classes = UnsafeMutablePointer<UnicodeClasses>.allocate(capacity: 1)
+    private var encoder = BytePairEncoder()
+    private let cache = UnsafeMutableBufferPointer<CachedWord>.allocate(capacity: EncoderState.cacheSize)
+
+    private static let cacheSize = 4096
+
+    /// A word of up to 16 bytes and its up to four tokens. `length` 0 is an empty slot.
+    private struct CachedWord {
+        var low: UInt64 = 0, high: UInt64 = 0
+        var tokens: (TokenID, TokenID, TokenID, TokenID) = (0, 0, 0, 0)
+        var length: UInt8 = 0, count: UInt8 = 0
+    }
+
+    init() {
+        classes.initialize(to: UnicodeClasses())
+        cache.initialize(repeating: CachedWord())
+    }
+
+    deinit {
+        classes.deinitialize(count: 1)
+        classes.deallocate()
+        cache.deallocate()
+    }
+
+    mutating func encode(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, _ preTokenizer: PreTokenizer, into tokens: inout [TokenID]
+    ) {
+        let text = ClassifiedText(bytes: bytes, classes: UnsafePointer(classes))
+        var start = 0
+        while start < bytes.count {
+            let end = preTokenizer.wordEnd(in: text, from: start)
+            let word = UnsafeBufferPointer(rebasing: bytes[start..<end])
+            start = end
+            guard word.count <= 16 else {
+                encoder.encode(word, with: vocabulary, into: &tokens)
+                continue
+            }
+            var (low, high): (UInt64, UInt64) = (0, 0)
+            for index in 0..<min(8, word.count) { low |= UInt64(word[index]) << (8 * UInt64(index)) }
+            for index in 8..<max(8, word.count) { high |= UInt64(word[index]) << (8 * UInt64(index - 8)) }
+            let slot = Int(Vocabulary.mix(low ^ Vocabulary.mix(high ^ UInt64(word.count))) >> 52)
+            if cache[slot].length == word.count, cache[slot].low == low, cache[slot].high == high {
+                let found = cache[slot].tokens
+                tokens.append(found.0)
+                if cache[slot].count > 1 { tokens.append(found.1) }
+                if cache[slot].count > 2 { tokens.append(found.2) }
+                if cache[slot].count > 3 { tokens.append(found.3) }
+                continue
+            }
+            let first = tokens.count
+            encoder.encode(word, with: vocabulary, into: &tokens)
+            let count = tokens.count - first
+            guard (1...4).contains(count) else { continue }
+            func token(_ index: Int) -> TokenID { index < count ? tokens[first + index] : 0 }
+            cache[slot] = CachedWord(
+                low: low, high: high, tokens: (token(0), token(1), token(2), token(3)), length: UInt8(word.count), count: UInt8(count))
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// What a pre-tokenizer asks of a code point.
+enum CharacterClass: UInt8 {
+    case other = 1, letter, number, space
+}
+
+/// Classes of all code points, computed a page of 256 at a time when first asked for: a whole table would cost more than
+/// a short prompt.
+struct UnicodeClasses: ~Copyable {
+    private let pages = UnsafeMutableBufferPointer<UnsafeMutablePointer<UInt8>?>.allocate(capacity: 0x1100)
+
+    init() { pages.initialize(repeating: nil) }
+
+    deinit {
+        for page in pages { page?.deallocate() }
+        pages.deallocate()
+    }
+
+    func callAsFunction(_ codePoint: UInt32) -> CharacterClass {
+        let index = Int(codePoint >> 8)
+        guard index < pages.count else { return .other }
+        let page = pages[index] ?? makePage(index)
+        return CharacterClass(rawValue: page[Int(codePoint & 0xFF)]) ?? .other
+    }
+
+    private func makePage(_ index: Int) -> UnsafeMutablePointer<UInt8> {
+        let page = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
+        for low in 0..<256 {
+            page[low] = Self.classify(UInt32(index << 8 | low)).rawValue
+        }
+        pages[index] = page
+        return page
+    }
+
+    /// `\p{L}`, `\p{N}` and `\s` of the published patterns; surrogates are none of them.
+    private static func classify(_ codePoint: UInt32) -> CharacterClass {
+        guard let properties = Unicode.Scalar(codePoint)?.properties else { return .other }
+        if properties.isWhitespace { return .space }
+        switch properties.generalCategory {
+        case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: return .letter
+        case .decimalNumber, .letterNumber, .otherNumber: return .number
+        default: return .other
+        }
+    }
+}

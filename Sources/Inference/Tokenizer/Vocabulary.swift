@@ -1,0 +1,249 @@
+/// A byte-level vocabulary: the bytes of every token, and tables that find a token by its bytes or by the two it is
+/// merged from.
+///
+/// Built once per model straight from the file's bytes; no `String` is made per token.
+package final class Vocabulary: Sendable {
+    package enum Kind: UInt8, Sendable {
+        case normal = 1, unknown, control, userDefined, unused, byte
+    }
+
+    package let count: Int
+    private let offsets: [UInt32]
+    private let arena: [UInt8]
+    private let kinds: [UInt8]
+    /// Open addressing over token bytes; -1 is an empty slot.
+    private let slots: [TokenID]
+    /// Open addressing over `left << 32 | right`.
+    private let mergeKeys: [UInt64]
+    private let mergeValues: [Merge]
+
+    struct Merge { var rank: UInt32, result: TokenID }
+
+    /// The token of each single byte, -1 where there is none.
+    let byteTokens: [TokenID]
+    /// Control and user-defined tokens, longest first: these are cut out of text before it is split into words.
+    let specialTokens: [TokenID]
+
+    init(file: GGUFFile) throws(ModelError) {
+        guard let model = try file.metadata.string("tokenizer.ggml.model") else { throw .missing("tokenizer.ggml.model") }
+        guard model == "gpt2" else {
+            throw .unsupported(field: "tokenizer.ggml.model", value: model, supported: "gpt2 (byte-level BPE)")
+        }
+        guard let tokens = try file.metadata.array("tokenizer.ggml.tokens", of: .string) else {
+            throw .missing("tokenizer.ggml.tokens")
+        }
+        guard tokens.count > 0, tokens.count <= 1 << 22 else {
+            throw .invalid(field: "tokenizer.ggml.tokens", reason: "has \(tokens.count) elements")
+        }
+        var kinds = [UInt8](repeating: Kind.normal.rawValue, count: tokens.count)
+        if let types = try file.metadata.array("tokenizer.ggml.token_type", of: .int32) {
+            guard types.count == tokens.count else {
+                throw .invalid(field: "tokenizer.ggml.token_type", reason: "has \(types.count) elements for \(tokens.count) tokens")
+            }
+            for (index, type) in file.values(of: types, as: Int32.self).enumerated() {
+                guard let raw = UInt8(exactly: type), Kind(rawValue: raw) != nil else {
+                    throw .invalid(field: "tokenizer.ggml.token_type", reason: "has the type \(type) at \(index)")
+                }
+                kinds[index] = raw
+            }
+        }
+
+        var offsets: [UInt32] = [0]
+        offsets.reserveCapacity(tokens.count + 1)
+        var arena: [UInt8] = []
+        arena.reserveCapacity(tokens.count * 8)
+        try file.forEachString(in: tokens) { (index, bytes) throws(ModelError) in
+            // Special tokens are plain text; all others spell their bytes in GPT-2's printable alphabet.
+            let plain = kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue
+            if plain || !Self.appendDecoded(bytes, to: &arena) { arena.append(contentsOf: bytes) }
+            guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
+            offsets.append(UInt32(arena.count))
+        }
+        let bits = Self.tableBits(for: tokens.count)
+        var slots = [TokenID](repeating: -1, count: 1 << bits)
+        for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
+            // Unused and unknown tokens are never produced by encoding, special ones only from template text.
+            guard kinds[index] == Kind.normal.rawValue || kinds[index] == Kind.byte.rawValue else { continue }
+            let range = Int(offsets[index])..<Int(offsets[index + 1])
+            var slot = arena.withUnsafeBufferPointer { Self.hash(UnsafeBufferPointer(rebasing: $0[range])) } >> (64 - bits)
+            while slots[Int(slot)] >= 0 { slot = (slot + 1) & (1 << bits - 1) }
+            slots[Int(slot)] = TokenID(index)
+        }
+        (count, self.offsets, self.arena, self.kinds, self.slots) = (tokens.count, offsets, arena, kinds, slots)
+
+        // Equal bytes twice: the first is found first, because later ones are placed behind it.
+        func find(_ bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
+            Self.find(bytes, slots: slots, bits: bits, offsets: offsets, arena: arena)
+        }
+        byteTokens = (0..<256).map { byte in
+            withUnsafePointer(to: UInt8(byte)) { find(UnsafeBufferPointer(start: $0, count: 1)) ?? -1 }
+        }
+        // Bytes that valid UTF-8 never contains may have no token; without any other, text could not be represented.
+        for byte in 0..<256 where byteTokens[byte] < 0 && byte != 0xC0 && byte != 0xC1 && byte < 0xF5 {
+            throw .invalid(field: "tokenizer.ggml.tokens", reason: "has no token for the byte \(byte)")
+        }
+        var special: [Int] = []
+        for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
+            if kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue { special.append(index) }
+        }
+        special.sort { offsets[$0 + 1] - offsets[$0] > offsets[$1 + 1] - offsets[$1] }
+        specialTokens = special.map { TokenID($0) }
+
+        guard let merges = try file.metadata.array("tokenizer.ggml.merges", of: .string) else {
+            throw .missing("tokenizer.ggml.merges")
+        }
+        let mergeBits = Self.tableBits(for: merges.count)
+        var keys = [UInt64](repeating: .max, count: 1 << mergeBits)
+        var values = [Merge](repeating: Merge(rank: 0, result: 0), count: 1 << mergeBits)
+        var pair: [UInt8] = []
+        try file.forEachString(in: merges) { (rank, bytes) throws(ModelError) in
+            guard let space = bytes.firstIndex(of: UInt8(ascii: " ")) else {
+                throw .invalid(field: "tokenizer.ggml.merges", reason: "has no space in element \(rank)")
+            }
+            pair.removeAll(keepingCapacity: true)
+            let leftIsEncoded = Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[..<space]), to: &pair)
+            let middle = pair.count
+            guard leftIsEncoded, Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[(space + 1)...]), to: &pair) else {
+                throw .invalid(field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
+            }
+            // A merge whose parts or result are no tokens can never be applied.
+            let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in
+                guard let left = find(UnsafeBufferPointer(rebasing: all[..<middle])),
+                    let right = find(UnsafeBufferPointer(rebasing: all[middle...])), let whole = find(all)
+                else { return nil }
+                return (left, right, whole)
+            }
+            guard let (left, right, whole) = ids else { return }
+            let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
+            var slot = Self.mix(key) >> (64 - mergeBits)
+            while keys[Int(slot)] != .max {
+                if keys[Int(slot)] == key { return }  // the earlier rank holds
+                slot = (slot + 1) & (1 << mergeBits - 1)
+            }
+            keys[Int(slot)] = key
+            values[Int(slot)] = Merge(rank: UInt32(rank), result: whole)
+        }
+        mergeKeys = keys
+        mergeValues = values
+    }
+
+    // MARK: - Look-up
+
+    package func kind(of token: TokenID) -> Kind { Kind(rawValue: kinds[Int(token)]) ?? .normal }
+
+    /// The bytes a token stands for; for special tokens the text of their name.
+    package func bytes(of token: TokenID) -> ArraySlice<UInt8> {
+        arena[Int(offsets[Int(token)])..<Int(offsets[Int(token) + 1])]
+    }
+
+    /// The normal token with exactly these bytes.
+    func token(for bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
+        Self.find(bytes, slots: slots, bits: slots.count.trailingZeroBitCount, offsets: offsets, arena: arena)
+    }
+
+    /// The special token with this name, such as `<|im_end|>`.
+    package func specialToken(named name: String) -> TokenID? {
+        let utf8 = Array(name.utf8)
+        return specialTokens.first { Array(bytes(of: $0)) == utf8 }
+    }
+
+    /// What two adjacent tokens merge into.
+    func merge(_ left: TokenID, _ right: TokenID) -> Merge? {
+        let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
+        let mask = UInt64(mergeKeys.count - 1)
+        var slot = Self.mix(key) >> UInt64(64 - mergeKeys.count.trailingZeroBitCount)
+        while mergeKeys[Int(slot)] != .max {
+            if mergeKeys[Int(slot)] == key { return mergeValues[Int(slot)] }
+            slot = (slot + 1) & mask
+        }
+        return nil
+    }
+
+    private static func find(
+        _ bytes: UnsafeBufferPointer<UInt8>, slots: [TokenID], bits: Int, offsets: [UInt32], arena: [UInt8]
+    ) -> TokenID? {
+        var slot = hash(bytes) >> UInt64(64 - bits)
+        while slots[Int(slot)] >= 0 {
+            let id = Int(slots[Int(slot)])
+            let start = Int(offsets[id])
+            if Int(offsets[id + 1]) - start == bytes.count,
+                arena.withUnsafeBufferPointer({ memcmpEqual($0, start, bytes) })
+            {
+                return TokenID(id)
+            }
+            slot = (slot + 1) & UInt64(slots.count - 1)
+        }
+        return nil
+    }
+
+    private static func memcmpEqual(_ arena: UnsafeBufferPointer<UInt8>, _ start: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        for i in 0..<bytes.count where arena[start + i] != bytes[i] { return false }
+        return true
+    }
+
+    // MARK: - Hashing
+
+    /// Twice as many slots as items, as a power of two.
+    private static func tableBits(for count: Int) -> Int { max(4, Int.bitWidth - (count * 2).leadingZeroBitCount) }
+
+    static func mix(_ key: UInt64) -> UInt64 {
+        let product = (key ^ key >> 32) &* 0x9E37_79B9_7F4A_7C15
+        return (product ^ product >> 29) &* 0xBF58_476D_1CE4_E5B9
+    }
+
+    static func hash(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        var hash: UInt64 = UInt64(bytes.count)
+        var index = 0
+        let raw = UnsafeRawBufferPointer(bytes)
+        while index + 8 <= raw.count {
+            hash = mix(hash ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            index += 8
+        }
+        var tail: UInt64 = 0
+        while index < raw.count {
+            tail = tail << 8 | UInt64(raw[index])
+            index += 1
+        }
+        return mix(hash ^ tail &* 0x2545_F491_4F6C_DD1D)
+    }
+
+    // MARK: - GPT-2's byte alphabet
+
+    /// GPT-2 writes each byte as a printable character: itself where it is one, else the next from U+0100 on.
+    private static let byteOfCharacter: [Int16] = {
+        var table = [Int16](repeating: -1, count: 0x144)
+        var next = 0x100
+        for byte in 0..<256 {
+            let printable = (0x21...0x7E).contains(byte) || (0xA1...0xAC).contains(byte) || (0xAE...0xFF).contains(byte)
+            table[printable ? byte : next] = Int16(byte)
+            if !printable { next += 1 }
+        }
+        return table
+    }()
+
+    /// Appends the bytes that `text` (UTF-8) spells in the byte alphabet; false, and nothing, if it has other characters.
+    private static func appendDecoded(_ text: UnsafeRawBufferPointer, to output: inout [UInt8]) -> Bool {
+        let start = output.count
+        return byteOfCharacter.withUnsafeBufferPointer { table in
+            var index = 0
+            while index < text.count {
+                var codePoint = Int(text[index])
+                index += 1
+                if codePoint >= 0x80 {
+                    guard codePoint >= 0xC2, codePoint < 0xE0, index < text.count, text[index] & 0xC0 == 0x80 else {
+                        output.removeLast(output.count - start)
+                        return false
+                    }
+                    codePoint = (codePoint & 0x1F) << 6 | Int(text[index] & 0x3F)
+                    index += 1
+                }
+                guard codePoint < table.count, table[codePoint] >= 0 else {
+                    output.removeLast(output.count - start)
+                    return false
+                }
+                output.append(UInt8(table[codePoint]))
+            }
+            return true
+        }
+    }
+}
