@@ -40,19 +40,20 @@ package final class LlamaModel {
 
     /// Appends `tokens` to the cache and computes the logits that follow the last of them.
     ///
+    /// - Parameter wantsLogits: false saves the output head where only the cache is wanted.
     /// - Parameter isCancelled: asked before every layer of every batch; when it says yes the call throws
     ///   `CancellationError` and the cache keeps the batches that were finished.
     /// - Precondition: the cache has room for the tokens; callers check first, because what to do about a full context
     ///   is theirs to decide.
     package func forward(
-        _ tokens: ArraySlice<TokenID>, cache: KVCache, isCancelled: () -> Bool = { false }
+        _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, isCancelled: () -> Bool = { false }
     ) throws(CancellationError) {
         precondition(cache.tokens.count + tokens.count <= cache.capacity, "the caller checks the context size")
         var start = tokens.startIndex
         while start < tokens.endIndex {
             let end = min(start + scratch.batch, tokens.endIndex)
             try tokens[start..<end].withUnsafeBufferPointer { (batch) throws(CancellationError) in
-                try forward(batch: batch, cache: cache, wantsLogits: end == tokens.endIndex, isCancelled: isCancelled)
+                try forward(batch: batch, cache: cache, wantsLogits: wantsLogits && end == tokens.endIndex, isCancelled: isCancelled)
             }
             start = end
         }

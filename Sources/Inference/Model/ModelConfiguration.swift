@@ -35,7 +35,7 @@ package struct ModelConfiguration: Sendable, Equatable {
     /// Architectures with a forward pass here.
     package static let supportedArchitectures = ["llama"]
 
-    init(file: GGUFFile) throws(ModelError) {
+    package init(file: GGUFFile) throws(ModelError) {
         let metadata = file.metadata
         guard let architecture = try metadata.string("general.architecture") else {
             throw .missing("general.architecture")

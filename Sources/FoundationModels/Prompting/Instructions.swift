@@ -1,0 +1,63 @@
+/// What a model is told before any prompt, and follows above it: text, built from strings, arrays and generable values.
+public struct Instructions: Sendable {
+    /// The components' texts, in order.
+    let components: [String]
+
+    /// The instructions as one text: components are lines.
+    var text: String { components.joined(separator: "\n") }
+
+    init(components: [String]) { self.components = components }
+
+    /// Instructions from one value.
+    public init(_ content: some InstructionsRepresentable) { self = content.instructionsRepresentation }
+
+    /// Instructions from the components that the builder collects; each begins a line.
+    public init(@InstructionsBuilder _ content: () throws -> Instructions) rethrows { self = try content() }
+}
+
+/// A value that can be part of instructions.
+public protocol InstructionsRepresentable {
+    /// The value as instructions. The body may be written in builder syntax.
+    @InstructionsBuilder var instructionsRepresentation: Instructions { get }
+}
+
+extension Instructions: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions { self }
+}
+
+extension String: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions { Instructions(components: [self]) }
+}
+
+extension Array: InstructionsRepresentable where Element: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions { Instructions(components: flatMap(\.instructionsRepresentation.components)) }
+}
+
+/// Collects the components of instructions.
+@resultBuilder
+public struct InstructionsBuilder {
+    public static func buildBlock<each P>(_ components: repeat each P) -> Instructions where repeat each P: InstructionsRepresentable {
+        var texts: [String] = []
+        for component in repeat each components { texts += component.instructionsRepresentation.components }
+        return Instructions(components: texts)
+    }
+
+    public static func buildArray(_ instructions: [some InstructionsRepresentable]) -> Instructions { instructions.instructionsRepresentation }
+
+    public static func buildEither(first component: some InstructionsRepresentable) -> Instructions { component.instructionsRepresentation }
+
+    public static func buildEither(second component: some InstructionsRepresentable) -> Instructions { component.instructionsRepresentation }
+
+    /// A condition that does not hold adds nothing, not even a line.
+    public static func buildOptional(_ instructions: Instructions?) -> Instructions { instructions ?? Instructions(components: []) }
+
+    public static func buildLimitedAvailability(_ instructions: some InstructionsRepresentable) -> Instructions { instructions.instructionsRepresentation }
+
+    @_disfavoredOverload
+    public static func buildExpression<P>(_ expression: P) -> P where P: InstructionsRepresentable { expression }
+
+    public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
+
+    @available(*, unavailable, message: "Only Instructions and types that conform to InstructionsRepresentable can be part of instructions.")
+    public static func buildExpression<T>(_ expression: T) -> Instructions { Instructions(components: []) }
+}

@@ -1,0 +1,63 @@
+/// What is asked of a model: text, built from strings, arrays and generable values.
+public struct Prompt: Sendable {
+    /// The components' texts, in order.
+    let components: [String]
+
+    /// The prompt as one text: components are lines.
+    var text: String { components.joined(separator: "\n") }
+
+    init(components: [String]) { self.components = components }
+
+    /// A prompt from one value.
+    public init(_ content: some PromptRepresentable) { self = content.promptRepresentation }
+
+    /// A prompt from the components that the builder collects; each begins a line.
+    public init(@PromptBuilder _ content: () throws -> Prompt) rethrows { self = try content() }
+}
+
+/// A value that can be part of a prompt.
+public protocol PromptRepresentable {
+    /// The value as a prompt. The body may be written in builder syntax.
+    @PromptBuilder var promptRepresentation: Prompt { get }
+}
+
+extension Prompt: PromptRepresentable {
+    public var promptRepresentation: Prompt { self }
+}
+
+extension String: PromptRepresentable {
+    public var promptRepresentation: Prompt { Prompt(components: [self]) }
+}
+
+extension Array: PromptRepresentable where Element: PromptRepresentable {
+    public var promptRepresentation: Prompt { Prompt(components: flatMap(\.promptRepresentation.components)) }
+}
+
+/// Collects the components of a prompt.
+@resultBuilder
+public struct PromptBuilder {
+    public static func buildBlock<each P>(_ components: repeat each P) -> Prompt where repeat each P: PromptRepresentable {
+        var texts: [String] = []
+        for component in repeat each components { texts += component.promptRepresentation.components }
+        return Prompt(components: texts)
+    }
+
+    public static func buildArray(_ prompts: [some PromptRepresentable]) -> Prompt { prompts.promptRepresentation }
+
+    public static func buildEither(first component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
+
+    public static func buildEither(second component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
+
+    /// A condition that does not hold adds nothing, not even a line.
+    public static func buildOptional(_ component: Prompt?) -> Prompt { component ?? Prompt(components: []) }
+
+    public static func buildLimitedAvailability(_ prompt: some PromptRepresentable) -> Prompt { prompt.promptRepresentation }
+
+    @_disfavoredOverload
+    public static func buildExpression<P>(_ expression: P) -> P where P: PromptRepresentable { expression }
+
+    public static func buildExpression(_ expression: Prompt) -> Prompt { expression }
+
+    @available(*, unavailable, message: "Only Prompt and types that conform to PromptRepresentable can be part of a prompt.")
+    public static func buildExpression<T>(_ expression: T) -> Prompt { Prompt(components: []) }
+}

@@ -1,0 +1,48 @@
+/// How a response is generated. Nil leaves the choice to the model.
+public struct GenerationOptions: Sendable, Equatable {
+    /// How the next token is chosen.
+    public struct SamplingMode: Sendable, Equatable {
+        public enum Kind: Sendable, Equatable {
+            case greedy
+            case randomTopK(_: Int, seed: UInt64?)
+            case randomProbabilityThreshold(_: Double, seed: UInt64?)
+        }
+
+        public let kind: Kind
+
+        /// Always the most probable token: the same prompt gives the same response.
+        public static var greedy: SamplingMode { SamplingMode(kind: .greedy) }
+
+        /// One of the `k` most probable tokens. The same seed gives the same response.
+        public static func random(top k: Int, seed: UInt64? = nil) -> SamplingMode {
+            SamplingMode(kind: .randomTopK(k, seed: seed))
+        }
+
+        /// One of the most probable tokens that together reach this probability. The same seed gives the same response.
+        public static func random(probabilityThreshold: Double, seed: UInt64? = nil) -> SamplingMode {
+            SamplingMode(kind: .randomProbabilityThreshold(probabilityThreshold, seed: seed))
+        }
+    }
+
+    @available(*, deprecated, renamed: "samplingMode")
+    public var sampling: SamplingMode? {
+        get { samplingMode }
+        set { samplingMode = newValue }
+    }
+    public var samplingMode: SamplingMode?
+    /// 0 (the most probable) to 2 (the freest choice among plausible tokens).
+    public var temperature: Double?
+    /// Tokens after which the response is cut.
+    public var maximumResponseTokens: Int?
+
+    public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
+        self.samplingMode = samplingMode
+        self.temperature = temperature
+        self.maximumResponseTokens = maximumResponseTokens
+    }
+
+    @available(*, deprecated, renamed: "init(samplingMode:temperature:maximumResponseTokens:)")
+    public init(sampling: SamplingMode?, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
+        self.init(samplingMode: sampling, temperature: temperature, maximumResponseTokens: maximumResponseTokens)
+    }
+}

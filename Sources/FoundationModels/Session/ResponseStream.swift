@@ -1,0 +1,104 @@
+internal import Synchronization
+
+extension LanguageModelSession {
+    /// A response as it grows. Each snapshot holds everything so far; a slow reader skips snapshots, never text.
+    ///
+    /// Cancelling the task that iterates, or dropping the stream, ends the generation within one token.
+    public struct ResponseStream<Content>: AsyncSequence where Content: Generable {
+        public typealias Element = Snapshot
+
+        public struct Snapshot {
+            public var content: Content.PartiallyGenerated
+            public var rawContent: GeneratedContent
+            /// The entries this request has added to the transcript.
+            public var transcriptEntries: ArraySlice<Transcript.Entry>
+            /// What the request has cost; complete in the last snapshot.
+            public var usage: Usage
+        }
+
+        let source: StreamSource
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source, bell: source.bell.makeAsyncIterator()) }
+
+        /// Waits for the whole response. May follow an iteration.
+        public nonisolated(nonsending) func collect() async throws -> sending Response<Content> {
+            for try await _ in self {}
+            let finished = try source.result()
+            return Response(
+                content: try Content(finished.rawContent), rawContent: finished.rawContent,
+                transcriptEntries: finished.entries, usage: finished.usage)
+        }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            public typealias Element = Snapshot
+
+            let source: StreamSource
+            var bell: AsyncThrowingStream<Void, any Error>.Iterator
+
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws -> Snapshot? {
+                guard try await bell.next(isolation: actor) != nil else {
+                    try Task.checkCancellation()
+                    return nil
+                }
+                let (text, isComplete, entries, usage) = source.current()
+                let raw = GeneratedContent(kind: .string(text), isComplete: isComplete)
+                return Snapshot(
+                    content: try Content.PartiallyGenerated(raw), rawContent: raw, transcriptEntries: entries, usage: usage)
+            }
+        }
+    }
+}
+
+/// Where a running request leaves its text, and a bell that wakes the reader.
+final class StreamSource: Sendable {
+    struct Finished: Sendable {
+        var rawContent: GeneratedContent
+        var entries: ArraySlice<Transcript.Entry>
+        var usage: LanguageModelSession.Usage
+    }
+
+    private struct State {
+        var text = ""
+        var finished: Finished?
+    }
+
+    private let state = Mutex(State())
+    let bell: AsyncThrowingStream<Void, any Error>
+    private let ring: AsyncThrowingStream<Void, any Error>.Continuation
+
+    init() { (bell, ring) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+    /// Runs the request. It ends when the last reader is gone.
+    func run(_ body: @escaping @Sendable (StreamSource) async throws -> Finished) {
+        let ring = self.ring
+        let task = Task {
+            do {
+                let finished = try await body(self)
+                self.state.withLock { $0.finished = finished }
+                ring.yield()
+                ring.finish()
+            } catch {
+                ring.finish(throwing: error)
+            }
+        }
+        ring.onTermination = { reason in
+            if case .cancelled = reason { task.cancel() }
+        }
+    }
+
+    func append(_ text: String) {
+        state.withLock { $0.text += text }
+        ring.yield()
+    }
+
+    func current() -> (text: String, isComplete: Bool, entries: ArraySlice<Transcript.Entry>, usage: LanguageModelSession.Usage) {
+        state.withLock { ($0.text, $0.finished != nil, $0.finished?.entries ?? [], $0.finished?.usage ?? .zero) }
+    }
+
+    func result() throws -> Finished {
+        try state.withLock { state in
+            guard let finished = state.finished else { throw CancellationError() }
+            return finished
+        }
+    }
+}

@@ -1,0 +1,18 @@
+internal import Dispatch
+
+/// Runs an engine's work on a queue of its own: generation never occupies a thread of the cooperative pool.
+final class EngineExecutor: SerialExecutor {
+    private let queue = DispatchQueue(label: "FoundationModels.engine", qos: .userInitiated)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    /// Runs work that needs no actor yet: loading.
+    func run<Success: Sendable>(_ body: @escaping @Sendable () throws -> Success) async throws -> Success {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// One response to generate.
+package struct GenerationRequest: Sendable {
+    /// The whole prompt. What the sequence already holds of it is not computed again.
+    package var tokens: [TokenID]
+    package var sampling: SamplingSettings
+    /// Tokens after which the response is cut, nil for as many as the context holds.
+    package var maximumTokens: Int?
+    /// Texts at which the response ends; they are not part of it.
+    package var stopStrings: [String]
+
+    package init(
+        tokens: [TokenID], sampling: SamplingSettings, maximumTokens: Int? = nil, stopStrings: [String] = []
+    ) {
+        self.tokens = tokens
+        self.sampling = sampling
+        self.maximumTokens = maximumTokens
+        self.stopStrings = stopStrings
+    }
+}
+
+/// Why a response ended.
+package enum StopReason: String, Sendable {
+    /// The model ended its turn.
+    case endOfTurn
+    /// A stop string appeared.
+    case stopString
+    /// `maximumTokens` was reached.
+    case maximumTokens
+    /// The context is full: the response is cut in the middle.
+    case contextFull
+}
+
+/// What a response cost.
+package struct GenerationUsage: Sendable, Equatable {
+    /// Tokens of the prompt.
+    package var promptTokens = 0
+    /// Those of them whose keys and values were still in the cache.
+    package var cachedTokens = 0
+    /// Tokens generated, the end-of-turn token included.
+    package var generatedTokens = 0
+    /// Seconds spent on the part of the prompt that was not cached, until the first logits.
+    package var promptSeconds = 0.0
+    /// Seconds from the first logits to the end.
+    package var generationSeconds = 0.0
+
+    package init() {}
+}
+
+package struct GenerationResult: Sendable {
+    package var stopReason: StopReason
+    package var usage: GenerationUsage
+}
+
+/// Why a response could not be generated or finished.
+package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
+    /// The prompt leaves no room for even one token of response.
+    case promptTooLong(tokens: Int, contextSize: Int)
+    /// The model's output is not a number: its file is damaged.
+    case unusableLogits
+
+    package var description: String {
+        switch self {
+        case .promptTooLong(let tokens, let contextSize):
+            "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize)."
+        case .unusableLogits:
+            "The model computed values that are not numbers; its file is probably damaged."
+        }
+    }
+}

@@ -1,0 +1,31 @@
+/// Ends a response at the first stop string, and holds back text that could be the beginning of one.
+struct StopMatcher {
+    private let stops: [[UInt8]]
+    private var held: [UInt8] = []
+
+    init(_ stops: [String]) { self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) } }
+
+    /// The text that is certainly part of the response, and whether a stop string has appeared after it.
+    mutating func append(_ text: String) -> (text: String, stopped: Bool) {
+        if stops.isEmpty { return (text, false) }
+        held.append(contentsOf: text.utf8)
+        for start in held.indices {
+            if stops.contains(where: { held[start...].starts(with: $0) }) {
+                defer { held.removeAll() }
+                return (String(decoding: held[..<start], as: UTF8.self), true)
+            }
+            if stops.contains(where: { $0.starts(with: held[start...]) }) {
+                defer { held.removeFirst(start) }
+                return (String(decoding: held[..<start], as: UTF8.self), false)
+            }
+        }
+        defer { held.removeAll() }
+        return (String(decoding: held, as: UTF8.self), false)
+    }
+
+    /// What was held back when nothing follows.
+    mutating func finish() -> String {
+        defer { held.removeAll() }
+        return String(decoding: held, as: UTF8.self)
+    }
+}

@@ -1,0 +1,165 @@
+internal import CKernels
+
+/// A model in memory and the one place where it computes.
+///
+/// Requests of several sequences take turns: after every batch of a prompt and after every token the next one goes on.
+/// All work runs on the engine's own executor.
+package actor LoadedModel {
+    package nonisolated let path: String
+    package nonisolated let configuration: ModelConfiguration
+    package nonisolated let tokenizer: Tokenizer
+    package nonisolated let template: ChatTemplate
+    /// Seconds it took to load.
+    package nonisolated let loadSeconds: Double
+    private let model: LlamaModel
+    private nonisolated let executor: EngineExecutor
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// Opens, checks and packs the model at `path`.
+    ///
+    /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
+    package static func load(path: String, threads: Int? = nil) async throws -> LoadedModel {
+        let executor = EngineExecutor()
+        return try await executor.run { try LoadedModel(path: path, threads: threads, executor: executor) }
+    }
+
+    private init(path: String, threads: Int?, executor: EngineExecutor) throws {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let file = try GGUFFile(path: path)
+        let model = try LlamaModel(file: file, pool: WorkerPool(threads: threads))
+        let tokenizer = try Tokenizer(file: file)
+        guard tokenizer.vocabulary.count <= model.configuration.vocabularySize else {
+            throw ModelError.invalid(
+                field: "tokenizer.ggml.tokens",
+                reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(model.configuration.vocabularySize) embeddings")
+        }
+        guard let source = try file.metadata.string("tokenizer.chat_template") else {
+            throw ModelError.missing("tokenizer.chat_template")
+        }
+        template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
+        self.path = path
+        self.executor = executor
+        self.model = model
+        self.tokenizer = tokenizer
+        configuration = model.configuration
+        loadSeconds = (clock.now - start).seconds
+    }
+
+    /// A new, empty sequence with room for `contextSize` tokens, at most as many as the model was trained for.
+    package nonisolated func makeSequence(contextSize: Int) throws -> SequenceState {
+        let size = min(max(1, contextSize), configuration.contextLength)
+        return SequenceState(cache: try KVCache(configuration: configuration, capacity: size), contextSize: size)
+    }
+
+    /// The tokens that the engine would process for these messages: the only way tokens are ever counted.
+    package nonisolated func tokens(for messages: [ChatMessage], addGenerationPrompt: Bool = true) throws -> [TokenID] {
+        tokenizer.encode(try template.render(messages, addGenerationPrompt: addGenerationPrompt))
+    }
+
+    // MARK: - Computing
+
+    /// Computes what of `tokens` is not in the sequence yet, so that a request that begins with them starts sooner.
+    package func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
+        guard tokens.count < sequence.contextSize else { return }
+        await sequence.lock.acquire()
+        defer { sequence.lock.release() }
+        _ = try await process(tokens, in: sequence.cache, wantsLogits: false)
+    }
+
+    /// Generates a response after the request's prompt and gives its text to `emit`, whole characters at a time.
+    ///
+    /// The sequence then holds the prompt and the response. Cancelling the task ends generation within one token.
+    /// - Throws: ``GenerationFailure``, or `CancellationError`.
+    package func generate(
+        _ request: GenerationRequest, in sequence: SequenceState, emit: (String) -> Void
+    ) async throws -> GenerationResult {
+        let contextSize = sequence.contextSize
+        guard request.tokens.count < contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: request.tokens.count, contextSize: contextSize)
+        }
+        await sequence.lock.acquire()
+        defer { sequence.lock.release() }
+        let cache = sequence.cache
+        let clock = ContinuousClock()
+        let start = clock.now
+        var usage = GenerationUsage()
+        usage.promptTokens = request.tokens.count
+        usage.cachedTokens = try await process(request.tokens, in: cache, wantsLogits: true)
+        let firstLogits = clock.now
+        usage.promptSeconds = (firstLogits - start).seconds
+
+        var sampler = Sampler(request.sampling)
+        var assembler = UTF8Assembler()
+        var stops = StopMatcher(request.stopStrings)
+        var reason = StopReason.maximumTokens
+        let limit = request.maximumTokens ?? .max
+        while usage.generatedTokens < limit {
+            guard let token = sampler.next(model.logits, kernels: model.pool.kernels) else {
+                throw GenerationFailure.unusableLogits
+            }
+            usage.generatedTokens += 1
+            if tokenizer.stopTokens.contains(token) {
+                reason = .endOfTurn
+                break
+            }
+            let (text, stopped) = stops.append(assembler.append(tokenizer.text(of: token)))
+            if !text.isEmpty { emit(text) }
+            if stopped {
+                reason = .stopString
+                break
+            }
+            if usage.generatedTokens == limit { break }
+            guard cache.tokens.count < contextSize else {
+                reason = .contextFull
+                break
+            }
+            await Task.yield()  // the turn of other sequences
+            try Task.checkCancellation()
+            try model.forward([token], cache: cache)
+        }
+        if reason != .stopString {
+            let rest = stops.append(assembler.finish()).text + stops.finish()
+            if !rest.isEmpty { emit(rest) }
+        }
+        usage.generationSeconds = (clock.now - firstLogits).seconds
+        return GenerationResult(stopReason: reason, usage: usage)
+    }
+
+    /// Brings the cache to exactly `tokens` and returns how many were there already.
+    private func process(_ tokens: [TokenID], in cache: KVCache, wantsLogits: Bool) async throws -> Int {
+        // The last token is computed again in any case: its logits are what generation starts from.
+        let cached = min(cache.commonPrefix(with: tokens), wantsLogits ? tokens.count - 1 : tokens.count)
+        cache.truncate(to: max(0, cached))
+        var start = max(0, cached)
+        while start < tokens.count {
+            try Task.checkCancellation()
+            let end = min(start + LlamaModel.batchSize, tokens.count)
+            try model.forward(
+                tokens[start..<end], cache: cache, wantsLogits: wantsLogits && end == tokens.count,
+                isCancelled: { Task.isCancelled })
+            start = end
+            if start < tokens.count { await Task.yield() }
+        }
+        return max(0, cached)
+    }
+}
+
+/// The engine's side of a conversation: its KV cache. Any actor may hold it, only a ``LoadedModel`` looks inside.
+package final class SequenceState: @unchecked Sendable {  // The cache is used under `lock`, on the engine's executor.
+    let cache: KVCache
+    package let contextSize: Int
+    let lock = SequenceLock()
+
+    init(cache: KVCache, contextSize: Int) {
+        self.cache = cache
+        self.contextSize = contextSize
+    }
+}
+
+extension Duration {
+    package var seconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) * 1e-18
+    }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+
+@main
+struct FM: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fm",
+        abstract: "Talk to a language model on this machine: no network, no account.",
+        discussion: """
+            EXAMPLES
+              fm "Suggest five names for a bakery."
+              fm -i "You are a pirate." "Where is the treasure?"
+              cat letter.txt | fm "Summarise this in one sentence."
+              fm chat                              a conversation that remembers
+              fm --greedy --stats "Hello"          the same answer each time, and what it cost
+              fm --json "Hello" | jq -r .content   for scripts
+              fm --model other.gguf "Hello"        any GGUF file of the llama family
+              fm model info                        what the model file holds
+
+            ENVIRONMENT
+              FM_MODEL        the model file to use instead of the default model
+              FM_MODEL_URL    where to fetch the default model from, if not from its published places
+              FM_THREADS      how many threads compute (default: the physical cores)
+              XDG_DATA_HOME   where models are kept (default: ~/.local/share)
+
+            EXIT CODES
+              0 answered   1 failed   3 no usable model   4 the prompt exceeds the context window
+              64 wrong usage   130 interrupted with Ctrl-C
+            """,
+        version: "0.1.0",
+        subcommands: [Respond.self, Chat.self, Model.self],
+        defaultSubcommand: Respond.self)
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import FoundationModels
+
+struct Respond: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Answer one prompt (the default command).",
+        discussion: """
+            The prompt is the argument, or standard input, or both: what is piped in follows the argument. The answer goes \
+            to standard output as it is generated; everything else goes to standard error.
+            """)
+
+    @Argument(help: "What to ask.")
+    var prompt: String?
+
+    @OptionGroup var flags: GenerationFlags
+
+    @Flag(inversion: .prefixedNo, help: "Write the answer as it is generated.")
+    var stream = true
+
+    @Flag(help: "Write one JSON object: content, stop_reason, usage, seconds.")
+    var json = false
+
+    @Flag(help: "Say afterwards, on standard error, how long it took and what it cost.")
+    var stats = false
+
+    func run() async throws {
+        let start = ContinuousClock.now
+        flags.selectModel()
+        let prompt = try StandardInput.prompt(with: prompt)
+        let session = flags.makeSession()
+        let request = Task { try await answer(prompt, session, start) }
+        let interrupt = Interrupt { request.cancel() }
+        defer { interrupt.stop() }
+        do {
+            try await request.value
+        } catch {
+            if interrupt.happened {
+                FileHandle.standardError.write(Data("\n".utf8))
+                throw ExitCode(130)
+            }
+            throw Failure.exit(for: error)
+        }
+    }
+
+    private func answer(_ prompt: String, _ session: LanguageModelSession, _ start: ContinuousClock.Instant) async throws {
+        let output = Output()
+        var report = RunReport()
+        var written = 0
+        let responses = session.streamResponse(to: prompt, options: flags.options)
+        for try await snapshot in responses {
+            if report.firstToken == nil { report.firstToken = ContinuousClock.now - start }
+            if stream, !json {
+                try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
+                written = snapshot.content.utf8.count
+            }
+        }
+        let response = try await responses.collect()
+        report.total = ContinuousClock.now - start
+        report.usage = response.usage
+        if json {
+            try output.write(try report.json(content: response.content) + "\n")
+        } else {
+            if !stream { try output.write(response.content) }
+            if !response.content.hasSuffix("\n") { try output.write("\n") }
+        }
+        if stats { FileHandle.standardError.write(Data(report.table.utf8)) }
+    }
+}

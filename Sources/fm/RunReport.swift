@@ -1,0 +1,73 @@
+import Foundation
+import FoundationModels
+
+/// What a run took and cost, for people and for scripts.
+struct RunReport {
+    /// From the start of the process's work to the first text.
+    var firstToken: Duration?
+    var total = Duration.zero
+    var usage: LanguageModelSession.Usage?
+
+    private func number(_ key: String) -> Double {
+        guard case .number(let value)? = usage?.metadata[key]?.kind else { return 0 }
+        return value
+    }
+
+    private var stopReason: String {
+        guard case .string(let reason)? = usage?.metadata["stopReason"]?.kind else { return "unknown" }
+        return reason
+    }
+
+    /// Peak resident memory of this process in MB.
+    static var peakMegabytes: Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return Double(usage.ru_maxrss) / 1024
+    }
+
+    private static func seconds(_ duration: Duration?) -> Double {
+        guard let duration else { return 0 }
+        return Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
+    }
+
+    private static func rate(_ tokens: Int, _ seconds: Double) -> Double { seconds > 0 ? Double(tokens) / seconds : 0 }
+
+    var table: String {
+        let input = usage?.input.totalTokenCount ?? 0
+        let cached = usage?.input.cachedTokenCount ?? 0
+        let output = usage?.output.totalTokenCount ?? 0
+        let prompt = number("promptSeconds")
+        let generation = number("generationSeconds")
+        func line(_ label: String, _ value: String) -> String { "  \(label.padding(toLength: 18, withPad: " ", startingAt: 0)) \(value)\n" }
+        func milliseconds(_ seconds: Double) -> String { String(format: "%8.1f ms", seconds * 1000) }
+        return "\n"
+            + line("model load", milliseconds(number("loadSeconds")))
+            + line("first token", milliseconds(Self.seconds(firstToken)) + "  from the start")
+            + line("prompt", milliseconds(prompt) + String(format: "  %d tokens, %d cached, %.0f tokens/s", input, cached, Self.rate(input - cached, prompt)))
+            + line("generation", milliseconds(generation) + String(format: "  %d tokens, %.0f tokens/s", output, Self.rate(output, generation)))
+            + line("total", milliseconds(Self.seconds(total)) + "  ended by \(stopReason)")
+            + line("peak memory", String(format: "%8.1f MB", Self.peakMegabytes))
+    }
+
+    func json(content: String) throws -> String {
+        struct Object: Encodable {
+            struct Usage: Encodable { var prompt_tokens: Int, cached_tokens: Int, completion_tokens: Int, total_tokens: Int }
+            struct Seconds: Encodable { var load: Double, first_token: Double, prompt: Double, generation: Double, total: Double }
+            var content: String, stop_reason: String, usage: Usage, seconds: Seconds, peak_memory_mb: Double
+        }
+        let input = usage?.input.totalTokenCount ?? 0
+        let output = usage?.output.totalTokenCount ?? 0
+        let object = Object(
+            content: content, stop_reason: stopReason,
+            usage: .init(
+                prompt_tokens: input, cached_tokens: usage?.input.cachedTokenCount ?? 0, completion_tokens: output,
+                total_tokens: input + output),
+            seconds: .init(
+                load: number("loadSeconds"), first_token: Self.seconds(firstToken), prompt: number("promptSeconds"),
+                generation: number("generationSeconds"), total: Self.seconds(total)),
+            peak_memory_mb: Self.peakMegabytes)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(object), as: UTF8.self)
+    }
+}

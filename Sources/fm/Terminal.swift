@@ -1,0 +1,91 @@
+import ArgumentParser
+@preconcurrency import Dispatch  // its signal sources are thread-safe but not marked so
+import Foundation
+import FoundationModels
+import Synchronization
+
+/// Standard output, written at once and with errors seen: a full disk or a closed pipe ends the command.
+struct Output {
+    func write(_ text: some StringProtocol) throws {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let written = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            if written < 0 {
+                if errno == EINTR { continue }
+                throw OutputError(reason: String(cString: strerror(errno)))
+            }
+            bytes = bytes.dropFirst(written)
+        }
+    }
+}
+
+struct OutputError: Error, CustomStringConvertible {
+    var reason: String
+    var description: String { "Cannot write the answer: \(reason)." }
+}
+
+enum StandardInput {
+    /// The prompt from the argument and what is piped in.
+    static func prompt(with argument: String?) throws -> String {
+        var status = stat()
+        fstat(STDIN_FILENO, &status)
+        let kind = status.st_mode & S_IFMT
+        let isPiped = kind == S_IFIFO || kind == S_IFREG
+        if argument == nil, isatty(STDIN_FILENO) == 1 {
+            throw ValidationError("There is no prompt. Give one as an argument or on standard input, or try “fm chat”.")
+        }
+        guard argument == nil || isPiped else { return argument ?? "" }
+        let data = try FileHandle.standardInput.readToEnd() ?? Data()
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw ValidationError("Standard input is not valid UTF-8 text.")
+        }
+        let piped = text.hasSuffix("\n") ? String(text.dropLast()) : text
+        let parts = [argument, piped].compactMap { $0 }.filter { !$0.isEmpty }
+        guard !parts.isEmpty else { throw ValidationError("The prompt is empty.") }
+        return parts.joined(separator: "\n\n")
+    }
+}
+
+/// Calls a handler on Ctrl-C; a second Ctrl-C ends the process as usual.
+final class Interrupt: Sendable {
+    private let source: any DispatchSourceSignal
+    private let count = Mutex(0)
+
+    var happened: Bool { count.withLock { $0 > 0 } }
+
+    init(_ handler: @escaping @Sendable () -> Void) {
+        signal(SIGINT, SIG_IGN)
+        source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
+        source.setEventHandler { [weak self] in
+            let times = self?.count.withLock { count in
+                count += 1
+                return count
+            }
+            if times == 2 { _exit(130) }
+            handler()
+        }
+        source.resume()
+    }
+
+    /// Gives Ctrl-C its usual meaning back.
+    func stop() {
+        source.cancel()
+        signal(SIGINT, SIG_DFL)
+    }
+}
+
+enum Failure {
+    /// Says in plain words what went wrong, and gives the exit code that scripts can tell it by.
+    static func exit(for error: any Error) -> ExitCode {
+        let (message, code): (String, Int32) =
+            switch error {
+            case LanguageModelSession.GenerationError.exceededContextWindowSize(let context):
+                (context.debugDescription + " Shorten the prompt or split it.", 4)
+            case LanguageModelSession.GenerationError.assetsUnavailable(let context): (context.debugDescription, 3)
+            case let error as LanguageModelSession.GenerationError: (error.localizedDescription, 1)
+            default: ("\(error)", 1)
+            }
+        FileHandle.standardError.write(Data("fm: \(message)\n".utf8))
+        return ExitCode(code)
+    }
+}
