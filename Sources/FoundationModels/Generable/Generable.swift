@@ -15,8 +15,8 @@ public protocol ConvertibleToGeneratedContent: InstructionsRepresentable, Prompt
 }
 
 extension ConvertibleToGeneratedContent {
-    public var instructionsRepresentation: Instructions { Instructions(components: [generatedContent.jsonString]) }
-    public var promptRepresentation: Prompt { Prompt(components: [generatedContent.jsonString]) }
+    public var instructionsRepresentation: Instructions { return Instructions(components: [generatedContent.jsonString]) }
+    public var promptRepresentation: Prompt { return Prompt(components: [generatedContent.jsonString]) }
 }
 
 extension String: Generable {

@@ -21,16 +21,18 @@ public protocol InstructionsRepresentable {
     @InstructionsBuilder var instructionsRepresentation: Instructions { get }
 }
 
+// The requirement is a builder; an explicit return keeps the builder from being applied to its own result.
+
 extension Instructions: InstructionsRepresentable {
-    public var instructionsRepresentation: Instructions { self }
+    public var instructionsRepresentation: Instructions { return self }
 }
 
 extension String: InstructionsRepresentable {
-    public var instructionsRepresentation: Instructions { Instructions(components: [self]) }
+    public var instructionsRepresentation: Instructions { return Instructions(components: [self]) }
 }
 
 extension Array: InstructionsRepresentable where Element: InstructionsRepresentable {
-    public var instructionsRepresentation: Instructions { Instructions(components: flatMap(\.instructionsRepresentation.components)) }
+    public var instructionsRepresentation: Instructions { return Instructions(components: flatMap(\.instructionsRepresentation.components)) }
 }
 
 /// Collects the components of instructions.

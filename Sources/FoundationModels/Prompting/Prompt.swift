@@ -21,16 +21,18 @@ public protocol PromptRepresentable {
     @PromptBuilder var promptRepresentation: Prompt { get }
 }
 
+// The requirement is a builder; an explicit return keeps the builder from being applied to its own result.
+
 extension Prompt: PromptRepresentable {
-    public var promptRepresentation: Prompt { self }
+    public var promptRepresentation: Prompt { return self }
 }
 
 extension String: PromptRepresentable {
-    public var promptRepresentation: Prompt { Prompt(components: [self]) }
+    public var promptRepresentation: Prompt { return Prompt(components: [self]) }
 }
 
 extension Array: PromptRepresentable where Element: PromptRepresentable {
-    public var promptRepresentation: Prompt { Prompt(components: flatMap(\.promptRepresentation.components)) }
+    public var promptRepresentation: Prompt { return Prompt(components: flatMap(\.promptRepresentation.components)) }
 }
 
 /// Collects the components of a prompt.

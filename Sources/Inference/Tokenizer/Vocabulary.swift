@@ -19,7 +19,8 @@ package final class Vocabulary: Sendable {
 
     struct Merge { var rank: UInt32, result: TokenID }
 
-    /// The token of each single byte, -1 where there is none.
+    /// The token of each single byte, -1 where there is none: vocabularies that were built from text lack control
+    /// characters and bytes that valid UTF-8 never has. Encoding leaves such bytes out, as the reference does.
     let byteTokens: [TokenID]
     /// Control and user-defined tokens, longest first: these are cut out of text before it is split into words.
     let specialTokens: [TokenID]
@@ -77,10 +78,6 @@ package final class Vocabulary: Sendable {
         }
         byteTokens = (0..<256).map { byte in
             withUnsafePointer(to: UInt8(byte)) { find(UnsafeBufferPointer(start: $0, count: 1)) ?? -1 }
-        }
-        // Bytes that valid UTF-8 never contains may have no token; without any other, text could not be represented.
-        for byte in 0..<256 where byteTokens[byte] < 0 && byte != 0xC0 && byte != 0xC1 && byte < 0xF5 {
-            throw .invalid(field: "tokenizer.ggml.tokens", reason: "has no token for the byte \(byte)")
         }
         var special: [Int] = []
         for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
