@@ -34,7 +34,7 @@ let package = Package(
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests", dependencies: ["Inference", "CKernels", "TestSupport"],
-            swiftSettings: settings),
+            resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsTests", dependencies: ["FoundationModels", "Inference", "TestSupport"],
             swiftSettings: settings),

@@ -23,14 +23,14 @@ enum TranscriptRenderer {
 
 extension SamplingSettings {
     /// What the options ask for; what they leave open is chosen as the default model's authors recommend
-    /// (temperature 0.2 and top-p 0.9).
+    /// (temperature 0.2 and top-p 0.9), with a penalty on repetition that keeps a small model out of loops.
     init(_ options: GenerationOptions) {
         switch options.samplingMode?.kind {
         case .greedy: self = .greedy
         case .randomTopK(let k, let seed): self.init(temperature: options.temperature ?? 1, topK: k, seed: seed)
         case .randomProbabilityThreshold(let threshold, let seed):
             self.init(temperature: options.temperature ?? 1, topP: threshold, seed: seed)
-        case nil: self.init(temperature: options.temperature ?? 0.2, topP: 0.9)
+        case nil: self.init(temperature: options.temperature ?? 0.2, topP: 0.9, repetitionPenalty: 1.15)
         }
     }
 }

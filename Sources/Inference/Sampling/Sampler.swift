@@ -6,6 +6,11 @@ struct Sampler {
     private let settings: SamplingSettings
     private var random: SplitMix64
     private var candidates: [Candidate] = []
+    /// The last tokens drawn, a ring.
+    private var recent: [TokenID] = []
+    private var drawn = 0
+
+    private static let window = 64
 
     private struct Candidate { var token: TokenID, weight: Float }
 
@@ -14,10 +19,27 @@ struct Sampler {
         random = SplitMix64(state: settings.seed ?? UInt64.random(in: .min ... .max))
     }
 
-    /// The next token; nil if the logits have no greatest value (a damaged model gives NaN).
+    /// The next token, chosen and remembered. See ``SamplingSettings`` for the order of steps.
+    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
+        if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
+        guard let token = draw(logits, kernels: kernels) else { return nil }
+        if recent.count < Self.window { recent.append(token) } else { recent[drawn % Self.window] = token }
+        drawn += 1
+        return token
+    }
+
+    private func penalizeRecent(_ logits: UnsafeMutableBufferPointer<Float>) {
+        let penalty = Float(settings.repetitionPenalty)
+        for (index, token) in recent.enumerated() where !recent[..<index].contains(token) {
+            let logit = logits[Int(token)]
+            logits[Int(token)] = logit > 0 ? logit / penalty : logit * penalty
+        }
+    }
+
+    /// Nil if the logits have no greatest value (a damaged model gives NaN).
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
-    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
+    private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
         guard let base = logits.baseAddress else { return nil }
         let count = Int32(logits.count)
         let best = kernels.pointee.argmax(base, count)

@@ -35,6 +35,25 @@ package enum PreTokenizer: String, CaseIterable, Sendable {
         }
     }
 
+    /// All words of a text.
+    package func words(of text: String) -> [String] {
+        let bytes = Array(text.utf8)
+        var classes = UnicodeClasses()
+        return bytes.withUnsafeBufferPointer { buffer in
+            withUnsafePointer(to: &classes) { classes in
+                let classified = ClassifiedText(bytes: buffer, classes: classes)
+                var words: [String] = []
+                var start = 0
+                while start < buffer.count {
+                    let end = wordEnd(in: classified, from: start)
+                    words.append(String(decoding: buffer[start..<end], as: UTF8.self))
+                    start = end
+                }
+                return words
+            }
+        }
+    }
+
     private static func gpt2Word(_ text: borrowing ClassifiedText, _ start: Int, digitsApart: Bool) -> Int {
         let (first, firstEnd) = text.scalar(at: start)
         if digitsApart, first == .number { return firstEnd }

@@ -1,0 +1,165 @@
+import CKernels
+import Inference
+import TestSupport
+import Testing
+
+/// Every instruction set against the scalar reference, for every layout, odd shapes and token counts.
+struct KernelTests {
+    static let integerTypes: [TensorType] = [.q4_0, .q4_1, .q5_0, .q5_1, .q8_0, .q4_K, .q5_K, .q6_K]
+    static let sets: [ck_isa] = [CK_AVX2, CK_AVX512, CK_AMX, CK_NEON].filter { ck_kernels_for($0) != nil }
+
+    /// A packed random matrix and quantised activations.
+    final class Case {
+        let data: [UInt8]
+        let matrix: ck_matrix
+        var x: [Float]
+        var q: [Int8], d: [Float], s: [Float], sums: [Int32]
+        private let packed: UnsafeMutablePointer<UInt8>
+
+        init(_ type: TensorType, rows: Int, columns: Int, tokens: Int) {
+            var random = SeededGenerator(UInt64(rows * 31 + columns * 7 + tokens))
+            let kind = ck_type(rawValue: type.rawValue)
+            data = TinyModel.randomBlocks(type, rows * columns, &random)
+            let layout = ck_type_layout(kind)
+            let panel = ck_panel_bytes(layout, Int32(columns))
+            packed = .allocate(capacity: panel * ((rows + 15) / 16))
+            var matrix = ck_matrix(
+                rows: Int32(rows), columns: Int32(columns), layout: layout,
+                scale: ck_type_scale(kind, data, rows * columns / type.blockElements), panel_bytes: panel, data: packed)
+            ck_pack(kind, data, &matrix, packed, 0, Int32((rows + 15) / 16))
+            self.matrix = matrix
+            x = (0..<tokens * columns).map { _ in random.uniform(-2...2) }
+            q = .init(repeating: 0, count: tokens * columns)
+            d = .init(repeating: 0, count: tokens * columns / 32)
+            s = d
+            sums = .init(repeating: 0, count: tokens * columns / 16)
+        }
+
+        deinit { packed.deallocate() }
+
+        func product(_ kernels: UnsafePointer<ck_kernels>, tokens: Int, adding: Bool) -> [Float] {
+            let rows = Int(matrix.rows)
+            var y = [Float](repeating: adding ? 1 : .nan, count: tokens * rows)
+            var matrix = matrix
+            x.withUnsafeBufferPointer { x in
+                q.withUnsafeMutableBufferPointer { q in
+                    d.withUnsafeMutableBufferPointer { d in
+                        s.withUnsafeMutableBufferPointer { s in
+                            sums.withUnsafeMutableBufferPointer { sums in
+                                var a = ck_activations(
+                                    count: Int32(tokens), columns: matrix.columns, x: x.baseAddress, q: q.baseAddress,
+                                    d: d.baseAddress, s: s.baseAddress, sums: sums.baseAddress)
+                                if matrix.layout.rawValue < CK_F16.rawValue {
+                                    for row in 0..<tokens { kernels.pointee.quantize(&a, Int32(row)) }
+                                }
+                                for panel in 0..<(rows + 15) / 16 {
+                                    kernels.pointee.panel(&matrix, Int32(panel), &a, &y, Int32(rows), adding)
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            return y
+        }
+    }
+
+    @Test(arguments: TensorType.allCases, [(16, 256, 1), (17, 512, 5), (33, 256, 16), (48, 1280, 37)])
+    func productsEqualTheReference(type: TensorType, shape: (rows: Int, columns: Int, tokens: Int)) throws {
+        let scalar = try #require(ck_kernels_for(CK_SCALAR))
+        for set in Self.sets {
+            let kernels = try #require(ck_kernels_for(set))
+            for adding in [false, true] {
+                let test = Case(type, rows: shape.rows, columns: shape.columns, tokens: shape.tokens)
+                let expected = test.product(scalar, tokens: shape.tokens, adding: adding)
+                let found = test.product(kernels, tokens: shape.tokens, adding: adding)
+                // The integer parts are equal; only the order of float additions differs.
+                for (a, b) in zip(expected, found) { #expect(abs(a - b) <= 1e-4 * max(1, abs(a)), "\(set) \(type)") }
+            }
+        }
+    }
+
+    /// The scalar product itself, against values decoded independently of the packing.
+    @Test(arguments: TensorType.allCases)
+    func scalarProductEqualsDequantizedProduct(type: TensorType) throws {
+        let (rows, columns) = (19, 512)
+        let test = Case(type, rows: rows, columns: columns, tokens: 1)
+        var weights = [Float](repeating: 0, count: rows * columns)
+        ck_dequantize(ck_type(rawValue: type.rawValue), test.data, rows * columns, &weights)
+        let found = test.product(try #require(ck_kernels_for(CK_SCALAR)), tokens: 1, adding: false)
+        for row in 0..<rows {
+            let exact = (0..<columns).reduce(0.0) { $0 + Double(weights[row * columns + $1]) * Double(test.x[$1]) }
+            let size = (0..<columns).reduce(0.0) { $0 + abs(Double(weights[row * columns + $1]) * Double(test.x[$1])) }
+            // Rounding activations to 8 bits moves each by at most 1/254 of its block's greatest; binary16 scales of
+            // K-quants by 2^-11. Random errors add up like a walk, hence the square root.
+            let tolerance = ck_type_layout(ck_type(rawValue: type.rawValue)).rawValue < CK_F16.rawValue ? size / 254 : size * 1e-6
+            #expect(abs(Double(found[row]) - exact) <= tolerance + 1e-6)
+        }
+    }
+
+    @Test(arguments: TensorType.allCases)
+    func rowsOfPackedMatrices(type: TensorType) {
+        let (rows, columns) = (21, 256)
+        let test = Case(type, rows: rows, columns: columns, tokens: 1)
+        var weights = [Float](repeating: 0, count: rows * columns)
+        ck_dequantize(ck_type(rawValue: type.rawValue), test.data, rows * columns, &weights)
+        var matrix = test.matrix
+        var row = [Float](repeating: 0, count: columns)
+        for index in [0, 7, 16, 20] {
+            ck_matrix_row(&matrix, Int32(index), &row)
+            for column in 0..<columns {
+                #expect(abs(row[column] - weights[index * columns + column]) <= 1e-3 * max(0.01, abs(row[column])))
+            }
+        }
+    }
+
+    @Test func halfPrecisionRoundTrip() {
+        for bits in UInt16.min ... .max where bits & 0x7C00 != 0x7C00 {
+            #expect(ck_float_to_half(ck_half_to_float(bits)) == bits)
+        }
+        #expect(ck_float_to_half(65_520) == 0x7C00)
+        #expect(ck_float_to_half(1e-9) == 0)
+        #expect(ck_half_to_float(0x7C00) == .infinity)
+    }
+
+    @Test func elementwiseKernels() throws {
+        let scalar = try #require(ck_kernels_for(CK_SCALAR)).pointee
+        var random = SeededGenerator(3)
+        for set in Self.sets {
+            let kernels = try #require(ck_kernels_for(set)).pointee
+            for n in [1, 7, 16, 33, 576] {
+                let x = (0..<n).map { _ in random.uniform(-20...20) }
+                let w = (0..<n).map { _ in random.uniform(-1...1) }
+                var (a, b) = ([Float](repeating: 0, count: n), [Float](repeating: 0, count: n))
+                scalar.rmsnorm(x, w, 1e-5, Int32(n), &a)
+                kernels.rmsnorm(x, w, 1e-5, Int32(n), &b)
+                for (p, q) in zip(a, b) { #expect(abs(p - q) <= 1e-5) }
+                var (g, h) = (x, x)
+                scalar.swiglu(&g, w, Int32(n))
+                kernels.swiglu(&h, w, Int32(n))
+                for (p, q) in zip(g, h) { #expect(abs(p - q) <= 1e-4) }
+                #expect(scalar.argmax(x, Int32(n)) == kernels.argmax(x, Int32(n)))
+                let most = x.max() ?? 0
+                let (s, t) = (scalar.exp_shifted(x, most, 0.5, Int32(n), &a), kernels.exp_shifted(x, most, 0.5, Int32(n), &b))
+                #expect(abs(s - t) <= 1e-4 * s)
+            }
+        }
+    }
+
+    /// Every chunk exactly once, also when chunks are many, few, and when regions follow each other at once.
+    @Test(arguments: [1, 2, 3, 8])
+    func poolRunsEveryChunkOnce(threads: Int) throws {
+        let pool = try #require(ck_pool_create(Int32(threads)))
+        defer { ck_pool_destroy(pool) }
+        for round in 0..<2000 {
+            let chunks = [0, 1, 2, 7, 64, 1000][round % 6]
+            var counts = [UInt8](repeating: 0, count: max(1, chunks))
+            counts.withUnsafeMutableBufferPointer { buffer in
+                ck_pool_run(pool, Int32(chunks), { context, chunk in
+                    context?.assumingMemoryBound(to: UInt8.self)[Int(chunk)] += 1
+                }, buffer.baseAddress)
+            }
+            #expect(counts.allSatisfy { $0 == (chunks == 0 ? 0 : 1) })
+        }
+    }
+}

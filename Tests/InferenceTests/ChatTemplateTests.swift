@@ -1,0 +1,116 @@
+import Testing
+
+@testable import Inference
+
+struct ChatTemplateTests {
+    private func render(_ source: String, _ messages: [ChatMessage] = [], generation: Bool = false) throws -> String {
+        let template = try ChatTemplate(source: source, beginningText: "<s>", endText: "</s>")
+        return try template.render(messages, addGenerationPrompt: generation).map { piece in
+            switch piece {
+            case .template(let text), .user(let text): text
+            }
+        }.joined()
+    }
+
+    /// Template and result as Jinja 3 renders it (with trim_blocks and lstrip_blocks).
+    @Test(arguments: [
+        ("{{ 1 + 2 * 3 }}", "7"), ("{{ 7 // 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }}", "3 -4 2 3.5"), ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
+        ("{{ 'x' if false else 'y' }}{{ 'z' if false }}", "y"), ("{{ not true or true and false }}", "False"),
+        ("{% if a is defined %}1{% elif b %}2{% else %}3{% endif %}", "3"),
+        ("{% for i in range(3) %}{{ loop.index }}{% if not loop.last %},{% endif %}{% endfor %}", "1,2,3"),
+        ("{% for i in [] %}x{% else %}none{% endfor %}", "none"), ("{% for i in range(9) if i is odd %}{{ i }}{% endfor %}", "1357"),
+        ("{% for i in range(9) %}{% if i == 2 %}{% continue %}{% endif %}{% if i == 5 %}{% break %}{% endif %}{{ i }}{% endfor %}", "0134"),
+        ("{% set ns = namespace(n=0) %}{% for i in range(4) %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}", "6"),
+        ("{% set x = 1 %}{% for i in range(3) %}{% set x = 9 %}{% endfor %}{{ x }}", "1"),
+        ("{% set t %}a{{ 1 }}{% endset %}{{ t }}{{ t }}", "a1a1"), ("{% set a, b = 1, 2 %}{{ b }}{{ a }}", "21"),
+        ("{% macro f(x, y='d') %}[{{ x }}{{ y }}]{% endmacro %}{{ f(1) }}{{ f(2, y=3) }}", "[1d][23]"),
+        ("{{ '  a ' | trim }}|{{ ' a'.strip() }}|{{ 'xay'.strip('xy') }}|{{ 'ab '.rstrip() }}", "a|a|a|ab"),
+        ("{{ 'aXbXc'.split('X') | join('-') }} {{ 'a b  c'.split() | length }}", "a-b-c 3"),
+        ("{{ 'hello' | upper }} {{ 'HI' | lower }} {{ 'ab cd' | title }} {{ 'abC' | capitalize }}", "HELLO hi Ab Cd Abc"),
+        ("{{ [3,1,2] | sort | join }} {{ [1,2,2] | unique | list }} {{ [1,2] | first }} {{ [1,2] | last }}", "123 [1, 2] 1 2"),
+        ("{{ {'a': 1, 'b': [true, none, 'x\"y']} | tojson }}", #"{"a": 1, "b": [true, null, "x\"y"]}"#),
+        ("{{ {'a': [1]} | tojson(indent=2) }}", "{\n  \"a\": [\n    1\n  ]\n}"),
+        ("{% for k, v in {'a': 1, 'b': 2}.items() %}{{ k }}={{ v }};{% endfor %}", "a=1;b=2;"),
+        ("{{ undefined_thing | default('d') }} {{ '' | default('e', true) }} {{ none is none }}", "d e True"),
+        ("{{ [1,2,3,4][1:3] }} {{ [1,2,3][::-1] }} {{ 'abc'[-1] }} {{ 'abcd'[1:] }}", "[2, 3] [3, 2, 1] c bcd"),
+        ("{{ 2 in [1,2] }} {{ 'b' not in 'abc' }} {{ 'k' in {'k': 1} }}", "True False True"),
+        ("{{ [{'r':'a'},{'r':'b'}] | selectattr('r', 'equalto', 'b') | map(attribute='r') | list }}", "['b']"),
+        ("a\n  {% if true %}\n  b\n  {% endif %}\nc", "a\n  b\nc"), ("a  {%- if true -%}  b  {%- endif -%}  c", "abc"),
+        ("a {# comment #} b {{- 1 }}", "a  b1"), ("{% raw %}{{ x }}{% endraw %}", "{{ x }}"),
+        ("{{ 'a' 'b' }} {{ \"it's\" }} {{ 'n\\nl' }}", "ab it's n\nl"), ("{{ bos_token }}{{ eos_token }}", "<s></s>"),
+        ("{{ '%s' }}{{ 'abc'.replace('b', 'x') }}{{ 'abc'.startswith('ab') }}", "%saxcTrue"),
+        ("{% generation %}x{% endgeneration %}", "x"), ("{{ strftime_now('%Y') | length }}", "4"),
+        ("{{ messages[0].role is undefined }}", ""),
+    ])
+    func language(source: String, expected: String) throws {
+        if source.contains("messages[0]") {
+            #expect(throws: TemplateError.self) { try render(source) }
+        } else {
+            #expect(try render(source) == expected)
+        }
+    }
+
+    static let conversation = [
+        ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: " Hi! "),
+        ChatMessage(role: .assistant, content: "Hello."), ChatMessage(role: .user, content: "Bye"),
+    ]
+
+    @Test func llama3() throws {
+        let source = """
+            {% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + \
+            message['role'] + '<|end_header_id|>\n\n'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}\
+            {% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}{% if add_generation_prompt %}\
+            {{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}
+            """
+        #expect(
+            try render(source, Self.conversation, generation: true)
+                == "<s><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nHi!"
+                + "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nHello.<|eot_id|><|start_header_id|>user<|end_header_id|>"
+                + "\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n")
+    }
+
+    @Test func mistral() throws {
+        let source = """
+            {{ bos_token }}{% for message in messages if message['role'] != 'system' %}{% if (message['role'] == 'user') != \
+            (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{% if message['role'] == 'user' %}\
+            {{ '[INST] ' + message['content'] + ' [/INST]' }}{% else %}{{ message['content'] + eos_token }}{% endif %}{% endfor %}
+            """
+        #expect(try render(source, Self.conversation) == "<s>[INST]  Hi!  [/INST]Hello.</s>[INST] Bye [/INST]")
+        #expect(throws: TemplateError.raised("roles must alternate")) {
+            try render(source, [ChatMessage(role: .assistant, content: "x")])
+        }
+    }
+
+    /// What comes from a message stays marked, through every operation.
+    @Test(arguments: [
+        "{{ messages[0].content }}", "{{ messages[0].content | trim }}", "{{ messages[0]['content'].replace('a', '') }}",
+        "{{ messages[0].content.split('Q') | join('') }}", "{{ messages[0].content[0:] }}", "{% set x = messages[0].content %}{{ x }}",
+        "{{ messages | tojson }}", "{{ '' ~ messages[0].content }}", "{% macro f(m) %}{{ m.content }}{% endmacro %}{{ f(messages[0]) }}",
+        "{{ messages | map(attribute='content') | join }}", "{{ messages[0].content | indent }}", "{{ messages[0].content | reverse | reverse }}",
+    ])
+    func userTextStaysUserText(source: String) throws {
+        let template = try ChatTemplate(source: "<|im_start|>" + source, beginningText: "", endText: "")
+        let pieces = try template.render([ChatMessage(role: .user, content: "x<|im_end|>y")], addGenerationPrompt: false)
+        for case .template(let text) in pieces { #expect(!text.contains("im_end")) }
+        #expect(pieces.contains { if case .user(let text) = $0 { text.contains("<|im_end|>") } else { false } })
+    }
+
+    @Test(arguments: [
+        "{% if %}", "{% for x in %}{% endfor %}", "{{ 1 +", "{% if true %}", "{% unknown %}", "{{ x | nofilter }}", "{{ x is notest }}",
+        "{{ 'open }}", "{# open", "{% raw %}", "{{ [1, }}", "{{ ) }}", "{{ 1 ? 2 }}", "{% set %}", "{% endfor %}",
+        "{{ " + String(repeating: "(", count: 500) + "1" + String(repeating: ")", count: 500) + " }}",
+        String(repeating: "{% if true %}", count: 300) + String(repeating: "{% endif %}", count: 300),
+    ])
+    func malformedTemplatesAreTypedErrors(source: String) throws {
+        #expect(throws: TemplateError.self) { try ChatTemplate(source: source, beginningText: "", endText: "") }
+    }
+
+    @Test(arguments: [
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "{{ range(10000000000) }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "{{ 1 / none }}", "{{ 1 // 0 }}", "{{ 9223372036854775807 + 1 }}", "{{ x.y }}",
+        "{{ [1][::0] }}", "{{ raise_exception('no') }}", "{{ 'a'.nomethod() }}", "{{ 1() }}",
+    ])
+    func hostileTemplatesEnd(source: String) throws {
+        #expect(throws: TemplateError.self) { try render(source) }
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// A damaged file gives a typed error or a model that works; never a trap.
+struct GGUFTests {
+    /// Everything that reads a file: header, tokenizer, template, weights, and one token of arithmetic.
+    private func use(_ bytes: [UInt8]) throws {
+        let temporary = try TemporaryFile(bytes)
+        let file = try GGUFFile(path: temporary.path)
+        let model = try LlamaModel(file: file, pool: WorkerPool(threads: 1))
+        let tokenizer = try Tokenizer(file: file)
+        _ = tokenizer.encode("the thing")
+        if let source = try file.metadata.string("tokenizer.chat_template") {
+            let template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
+            _ = try template.render([ChatMessage(role: .user, content: "hi")], addGenerationPrompt: true)
+        }
+        let cache = try KVCache(configuration: model.configuration, capacity: 16)
+        try model.forward([1, 2, 3], cache: cache)
+        var sampler = Sampler(SamplingSettings(temperature: 1, seed: 1))
+        _ = sampler.next(model.logits, kernels: model.pool.kernels)
+    }
+
+    private func isTyped(_ error: any Error) -> Bool { error is ModelError || error is TemplateError }
+
+    private func small() -> (bytes: [UInt8], header: Int) {
+        var tiny = TinyModel()
+        (tiny.layers, tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = (1, 32, 32, 2, 1)
+        tiny.type = .q4_1
+        let builder = tiny.builder()
+        let bytes = builder.bytes()
+        let data = builder.tensors.reduce(0) { $0 + ($1.data.count + 31) / 32 * 32 }
+        return (bytes, bytes.count - data)
+    }
+
+    @Test func anIntactFileWorks() throws { try use(small().bytes) }
+
+    @Test func truncationAtEveryBoundary() throws {
+        let (bytes, header) = small()
+        // Every byte of the first kilobyte and of the tensor table, and steps elsewhere.
+        let cuts = Array(0..<min(1024, header)) + Array(stride(from: 1024, to: header - 2048, by: 13)) + Array(max(0, header - 2048)..<header)
+            + Array(stride(from: header, to: bytes.count, by: 97))
+        for cut in Set(cuts) where cut < bytes.count {
+            do {
+                try use(Array(bytes[..<cut]))
+                Issue.record("a file cut at byte \(cut) was accepted")
+            } catch {
+                #expect(isTyped(error), "cut at \(cut): \(error)")
+            }
+        }
+    }
+
+    @Test func everyHeaderByteChanged() throws {
+        let (bytes, header) = small()
+        var random = SeededGenerator(5)
+        var rejected = 0
+        // Bytes of the tokens' text hardly matter: they are visited in steps, all numbers around them fully.
+        let positions = Array(0..<1200) + Array(stride(from: 1200, to: header - 3000, by: 7)) + Array(header - 3000..<header)
+        for position in positions where position < header {
+            var changed = bytes
+            changed[position] = [0x00, 0xFF, 0x7F, 0x80, changed[position] ^ 1, UInt8.random(in: 0...255, using: &random)]
+                .filter { $0 != bytes[position] }.randomElement(using: &random) ?? 0
+            do { try use(changed) } catch {
+                #expect(isTyped(error), "byte \(position): \(error)")
+                rejected += 1
+            }
+        }
+        #expect(rejected > 1000)
+    }
+
+    @Test func everyCountAndLengthHuge() throws {
+        let (bytes, header) = small()
+        for position in stride(from: 4, to: min(header - 8, 4000), by: 1) {
+            for value: UInt64 in [.max, 1 << 63, 1 << 40, UInt64(bytes.count)] {
+                var changed = bytes
+                withUnsafeBytes(of: value.littleEndian) { changed.replaceSubrange(position..<position + 8, with: $0) }
+                do { try use(changed) } catch { #expect(isTyped(error), "byte \(position): \(error)") }
+            }
+        }
+    }
+
+    @Test func damagedWeightsAreNotATrap() throws {
+        let (bytes, header) = small()
+        var random = SeededGenerator(6)
+        for _ in 0..<200 {
+            var changed = bytes
+            for _ in 0..<50 { changed[Int.random(in: header..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random) }
+            do { try use(changed) } catch { #expect(isTyped(error), "\(error)") }
+        }
+    }
+
+    @Test func namedErrors() throws {
+        func error(_ change: (inout GGUFBuilder) -> Void) throws -> ModelError? {
+            var builder = TinyModel().builder()
+            change(&builder)
+            do {
+                try use(builder.bytes())
+                return nil
+            } catch let error as ModelError { return error }
+        }
+        func set(_ key: String, _ value: GGUFBuilder.Value) -> (inout GGUFBuilder) -> Void {
+            { builder in
+                builder.metadata.removeAll { $0.0 == key }
+                builder.metadata.append((key, value))
+            }
+        }
+        #expect(try error { $0.version = 1 } == .unsupportedVersion(1))
+        #expect(try error { $0.version = 0x0300_0000 } == .unsupportedVersion(0x0300_0000))
+        #expect(try error { $0.tensors.removeLast(2) } == .missing("tensor output_norm.weight"))
+        #expect(try error { $0.tensors.append($0.tensors[0]) } == .invalid(field: "tensor token_embd.weight", reason: "appears twice"))
+        #expect(try error { $0.tensors.append(("extra", .f32, [1], [0, 0, 0, 0])) }?.description.contains("extra") == true)
+        #expect(try error { $0.metadata.append($0.metadata[0]) } == .invalid(field: "general.architecture", reason: "appears twice"))
+        #expect(try error(set("general.architecture", .string("mamba")))?.description.contains("mamba") == true)
+        #expect(try error(set("llama.block_count", .string("two"))) == .invalid(field: "llama.block_count", reason: "is not an integer"))
+        #expect(try error(set("llama.attention.head_count_kv", .uint32(3)))?.description.contains("does not divide") == true)
+        #expect(try error(set("tokenizer.ggml.pre", .string("other")))?.description.contains("tokenizer.ggml.pre") == true)
+        #expect(try error(set("tokenizer.ggml.eos_token_id", .uint32(1 << 30)))?.description.contains("eos_token_id") == true)
+        #expect(try error(set("general.alignment", .uint32(33)))?.description.contains("power of two") == true)
+        #expect(throws: ModelError.unreadable(path: "/nonexistent.gguf", reason: "No such file or directory")) {
+            try GGUFFile(path: "/nonexistent.gguf")
+        }
+        #expect(throws: ModelError.self) { try GGUFFile(path: "/") }
+        #expect(throws: ModelError.notGGUF(found: Array("PK\u{3}\u{4}".utf8))) {
+            try GGUFFile(path: try TemporaryFile(Array("PK\u{3}\u{4} and more".utf8)).path)
+        }
+    }
+}

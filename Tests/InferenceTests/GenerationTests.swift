@@ -1,0 +1,177 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Inference
+
+struct SamplerTests {
+    private let kernels: WorkerPool
+    init() throws { kernels = try WorkerPool(threads: 1) }
+
+    private func draw(_ settings: SamplingSettings, _ logits: [Float], count: Int = 1) -> [TokenID?] {
+        var sampler = Sampler(settings)
+        return (0..<count).map { _ in
+            var copy = logits
+            return copy.withUnsafeMutableBufferPointer { sampler.next($0, kernels: kernels.kernels) }
+        }
+    }
+
+    static let logits: [Float] = (0..<1000).map { index in index == 700 ? 9 : index == 3 ? 8.5 : index == 42 ? 8 : Float(index % 17) / 4 }
+
+    @Test func greedyTakesTheGreatest() {
+        #expect(draw(.greedy, Self.logits) == [700])
+        #expect(draw(SamplingSettings(temperature: 1, topK: 1), Self.logits) == [700])
+        #expect(draw(SamplingSettings(temperature: .nan), Self.logits) == [700])
+    }
+
+    @Test func topKAndTopPBoundTheChoice() {
+        #expect(Set(draw(SamplingSettings(temperature: 2, topK: 3, seed: 1), Self.logits, count: 300)) == [700, 3, 42])
+        // The best three have 0.48, 0.29 and 0.18 of the probability.
+        #expect(Set(draw(SamplingSettings(temperature: 2, topP: 0.5, seed: 1), Self.logits, count: 300)).isSubset(of: [700, 3]))
+    }
+
+    @Test func seedsRepeat() {
+        let settings = SamplingSettings(temperature: 2, seed: 77)
+        #expect(draw(settings, Self.logits, count: 50) == draw(settings, Self.logits, count: 50))
+        #expect(draw(settings, Self.logits, count: 50) != draw(SamplingSettings(temperature: 2, seed: 78), Self.logits, count: 50))
+    }
+
+    /// Frequencies over many draws are the probabilities.
+    @Test func drawsFollowTheProbabilities() {
+        let logits: [Float] = [0, 1, 2, -1]
+        let weights = logits.map { exp(Double($0)) }
+        var counts = [0, 0, 0, 0]
+        for token in draw(SamplingSettings(temperature: 1, seed: 5), logits, count: 20_000) { counts[Int(token ?? 0)] += 1 }
+        for index in 0..<4 {
+            #expect(abs(Double(counts[index]) / 20_000 - weights[index] / weights.reduce(0, +)) < 0.015)
+        }
+    }
+
+    @Test func unusableLogits() {
+        #expect(draw(SamplingSettings(temperature: 1), [.nan, .nan]) == [nil])
+        #expect(draw(.greedy, [-.infinity, -.infinity]) == [nil])
+        #expect(draw(SamplingSettings(temperature: 1), [.infinity, 0]) == [nil])
+    }
+
+    @Test func penaltyLowersWhatWasDrawn() {
+        let drawn = draw(SamplingSettings(temperature: 0, repetitionPenalty: 2), [2, 1.5, 0.1], count: 3)
+        #expect(drawn == [0, 1, 0])
+    }
+}
+
+struct StopMatcherTests {
+    @Test(arguments: [["END"], ["\n\n", "END"], ["ab", "bc"], ["aab"], []])
+    func anyCutOfTheTextGivesTheSame(stops: [String]) {
+        for text in ["hello END more", "aaab bc", "no stop here", "EEND", "\n\nx", "EN", "aaaa"] {
+            let first = stops.compactMap { text.range(of: $0)?.lowerBound }.min()
+            let expected = first.map { String(text[..<$0]) } ?? text
+            for size in 1...4 {
+                var matcher = StopMatcher(stops)
+                var result = ""
+                var stopped = false
+                var rest = Substring(text)
+                while !rest.isEmpty, !stopped {
+                    let (piece, end) = matcher.append(String(rest.prefix(size)))
+                    result += piece
+                    stopped = end
+                    rest = rest.dropFirst(size)
+                }
+                if !stopped { result += matcher.finish() }
+                #expect(result == expected, "\(text) \(stops) \(size)")
+                #expect(stopped == (first != nil))
+            }
+        }
+    }
+}
+
+struct LoadedModelTests {
+    private func tiny() async throws -> (LoadedModel, TemporaryFile) {
+        let file = try TinyModel().file()
+        return (try await LoadedModel.load(path: file.path, threads: 2), file)
+    }
+
+    private func text(_ model: LoadedModel, _ request: GenerationRequest, _ sequence: SequenceState) async throws -> (String, GenerationResult) {
+        let collected = Collected()
+        let result = try await model.generate(request, in: sequence) { collected.text += $0 }
+        return (collected.text, result)
+    }
+
+    private final class Collected: @unchecked Sendable { var text = "" }  // written by one request only
+
+    @Test func cachedPrefixChangesNothing() async throws {
+        let (model, _) = try await tiny()
+        let prompt = model.tokenizer.encode("one two three four five six seven eight nine ten")
+        let request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 20)
+        let sequence = try model.makeSequence(contextSize: 256)
+        let (first, result) = try await text(model, request, sequence)
+        let (second, again) = try await text(model, request, sequence)
+        #expect(first == second && !first.isEmpty)
+        #expect(result.usage.cachedTokens == 0 && again.usage.cachedTokens == prompt.count - 1)
+        #expect(result.usage.promptTokens == prompt.count && result.usage.generatedTokens == 20)
+        #expect(result.stopReason == .maximumTokens)
+    }
+
+    @Test func sequencesTakeTurnsWithoutMixing() async throws {
+        let (model, _) = try await tiny()
+        let prompts = ["aaa bbb", "the thing", "x", "12 34 56"].map { model.tokenizer.encode($0) }
+        var alone: [String] = []
+        for prompt in prompts {
+            alone.append(try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 40), model.makeSequence(contextSize: 128)).0)
+        }
+        let together = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+            for (index, prompt) in prompts.enumerated() {
+                group.addTask {
+                    (index, try await self.text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 40), model.makeSequence(contextSize: 128)).0)
+                }
+            }
+            return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
+        }
+        for index in prompts.indices { #expect(together[index] == alone[index]) }
+    }
+
+    @Test func contextIsAHardLimit() async throws {
+        let (model, _) = try await tiny()
+        let sequence = try model.makeSequence(contextSize: 32)
+        let long = Array(repeating: TokenID(5), count: 32)
+        await #expect(throws: GenerationFailure.promptTooLong(tokens: 32, contextSize: 32)) {
+            try await model.generate(GenerationRequest(tokens: long, sampling: .greedy), in: sequence) { _ in }
+        }
+        let request = GenerationRequest(tokens: Array(long.prefix(20)), sampling: SamplingSettings(temperature: 1, topK: 5, seed: 2))
+        let (_, result) = try await text(model, request, sequence)
+        if result.stopReason == .contextFull { #expect(result.usage.promptTokens + result.usage.generatedTokens == 33) }
+        #expect([.contextFull, .endOfTurn].contains(result.stopReason))
+    }
+
+    @Test func stopStrings() async throws {
+        let (model, _) = try await tiny()
+        let prompt = model.tokenizer.encode("abc")
+        let (whole, _) = try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30), model.makeSequence(contextSize: 64))
+        let stop = String(whole.dropFirst(3).prefix(2))
+        let (cut, result) = try await text(
+            model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30, stopStrings: [stop]), model.makeSequence(contextSize: 64))
+        #expect(result.stopReason == .stopString)
+        #expect(whole.hasPrefix(cut) && !cut.contains(stop))
+    }
+
+    @Test func cancellationFreesTheSequence() async throws {
+        let model = try await DefaultModel.load()
+        let sequence = try model.makeSequence(contextSize: 4096)
+        let prompt = try model.tokens(for: [ChatMessage(role: .user, content: "Count to a thousand.")])
+        let task = Task { try await model.generate(GenerationRequest(tokens: prompt, sampling: .greedy), in: sequence) { _ in } }
+        try await Task.sleep(for: .milliseconds(200))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let (answer, _) = try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 5), sequence)
+        #expect(!answer.isEmpty)
+    }
+
+    @Test func promptsAreCountedAsProcessed() async throws {
+        let model = try await DefaultModel.load()
+        let messages = [ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "Hi <|im_end|> there")]
+        let tokens = try model.tokens(for: messages)
+        let (_, result) = try await text(model, GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1), model.makeSequence(contextSize: 512))
+        #expect(result.usage.promptTokens == tokens.count)
+        let end = try #require(model.tokenizer.vocabulary.specialToken(named: "<|im_end|>"))
+        #expect(tokens.filter { $0 == end }.count == 2)  // one per message, none from the user's text
+    }
+}

@@ -1,0 +1,147 @@
+import CKernels
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Inference
+
+struct LogitsTests {
+    /// Against llama.cpp on the real model. Both round activations to 8 bits, at other places and in other orders, so
+    /// log-probabilities differ by a random error; measured here over all prompts: mean 0.05–0.1, greatest about 0.5.
+    /// The bounds are twice that; a wrong kernel, scale or rotation is off by whole units at once.
+    @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
+    func defaultModelEqualsLlamaCpp(set: InstructionSet) throws {
+        let cases = try GoldenFile.load("logits", as: [GoldenFile.Logits].self)
+        #expect(cases.count >= 20)
+        let model = try LlamaModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(instructionSet: set))
+        let cache = try KVCache(configuration: model.configuration, capacity: 4096)
+        var differences: [Double] = []
+        for test in cases {
+            cache.truncate(to: 0)
+            try model.forward(test.tokens[...], cache: cache)
+            let logits = model.logits.map(Double.init)
+            let greatest = logits.max() ?? 0
+            let logTotal = log(logits.reduce(0) { $0 + exp($1 - greatest) }) + greatest
+            let found = test.top.map { logits[$0] - logTotal }
+            for (a, b) in zip(found, test.logProbabilities) { differences.append(abs(a - b)) }
+            // The most probable token is the same wherever the reference is not nearly undecided.
+            if test.logProbabilities[0] - test.logProbabilities[1] > 0.5 {
+                #expect(logits.firstIndex(of: greatest) == test.top[0], "\(test.prompt)")
+            }
+        }
+        let mean = differences.reduce(0, +) / Double(differences.count)
+        let worst = differences.max() ?? 0
+        print("log-probabilities against llama.cpp, \(set): mean difference \(mean), greatest \(worst)")
+        #expect(mean < 0.2)
+        #expect(worst < 1.0)
+    }
+
+    static func values(of path: String) throws -> [String: [Float]] {
+        let file = try GGUFFile(path: path)
+        return file.tensors.mapValues { tensor in
+            var values = [Float](repeating: 0, count: tensor.elementCount)
+            ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, values.count, &values)
+            return values
+        }
+    }
+
+    /// How far logits of tiny models may be from double precision, relative to their spread.
+    static func tolerance(_ type: TensorType) -> Double {
+        switch type {
+        case .f32, .f16, .bf16: 2e-3  // the KV cache is binary16
+        default: 0.05  // activations are rounded to 8 bits
+        }
+    }
+
+    @Test(arguments: TensorType.allCases)
+    func tinyModelsEqualTheFormulas(type: TensorType) throws {
+        var tiny = TinyModel()
+        tiny.type = type
+        (tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = type.blockElements == 256 ? (256, 512, 4, 2) : (96, 160, 6, 2)
+        try compare(tiny, tokenCounts: [1, 2, 17, 40])
+    }
+
+    @Test func oddShapes() throws {
+        var tiny = TinyModel()
+        (tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = (70, 37, 7, 1)  // heads of 10 dimensions
+        try compare(tiny, tokenCounts: [1, 19])
+        (tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = (52, 33, 26, 2)  // 13 heads share one KV head
+        try compare(tiny, tokenCounts: [1, 19])
+        tiny.hasOutputHead = false
+        tiny.slidingWindow = 5
+        try compare(tiny, tokenCounts: [1, 19, 33])
+    }
+
+    private func compare(_ tiny: TinyModel, tokenCounts: [Int]) throws {
+        let file = try tiny.file()
+        let reference = ReferenceTransformer(tiny, values: try Self.values(of: file.path))
+        var random = SeededGenerator(9)
+        for set in InstructionSet.available {
+            let model = try LlamaModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            for count in tokenCounts {
+                let tokens = (0..<count).map { _ in TokenID.random(in: 0..<256, using: &random) }
+                let expected = reference.logits(tokens)
+                let cache = try KVCache(configuration: model.configuration, capacity: 64)
+                // The prompt at once, and all but the last token followed by the last: the cache must not matter.
+                try model.forward(tokens[...], cache: cache)
+                let atOnce = Array(model.logits)
+                cache.truncate(to: count - 1)
+                try model.forward(tokens[(count - 1)...], cache: cache)
+                let step = Array(model.logits)
+                let spread = (expected.reduce(0) { $0 + $1 * $1 } / Double(expected.count)).squareRoot()
+                for found in [atOnce, step] {
+                    let error = zip(found, expected).reduce(0) { $0 + pow(Double($1.0) - $1.1, 2) } / Double(expected.count)
+                    #expect(error.squareRoot() <= Self.tolerance(tiny.type) * spread, "\(set) \(tiny.type) \(count)")
+                }
+            }
+        }
+    }
+
+    @Test func dequantizationEqualsTheReference() throws {
+        for test in try GoldenFile.load("dequantized", as: [GoldenFile.Dequantized].self) {
+            let type = try #require(TensorType.allCases.first { $0.name == test.type })
+            let bytes = stride(from: 0, to: test.bytes.count, by: 2).map { offset -> UInt8 in
+                let start = test.bytes.index(test.bytes.startIndex, offsetBy: offset)
+                return UInt8(test.bytes[start...].prefix(2), radix: 16) ?? 0
+            }
+            var values = [Float](repeating: 0, count: test.values.count)
+            ck_dequantize(type.kernelType, bytes, values.count, &values)
+            for (a, b) in zip(values, test.values) { #expect(abs(a - b) <= 1e-6 * max(1, abs(b)), "\(test.type)") }
+        }
+    }
+
+    /// Frequencies of each kind of context extension, against values worked out from the papers' formulas.
+    @Test func rotaryScaling() throws {
+        func table(_ rope: [(String, GGUFBuilder.Value)]) throws -> RotaryTable {
+            var tiny = TinyModel()
+            tiny.rope = rope
+            return RotaryTable(try ModelConfiguration(file: GGUFFile(path: try tiny.file().path)), factors: nil)
+        }
+        let plain = try table([])
+        #expect(plain.frequencies[0] == 1 && abs(plain.frequencies[4] - 0.01) < 1e-12)
+        let linear = try table([("llama.rope.scaling.type", .string("linear")), ("llama.rope.scaling.factor", .float32(4))])
+        #expect(linear.frequencies[0] == 0.25)
+        let yarn = try table([
+            ("llama.rope.scaling.type", .string("yarn")), ("llama.rope.scaling.factor", .float32(4)),
+            ("llama.rope.scaling.original_context_length", .uint32(128)),
+        ])
+        #expect(yarn.frequencies[0] == 1)  // turns often within 128 positions: kept
+        #expect(abs(yarn.frequencies[7] - plain.frequencies[7] / 4) < 1e-12)  // hardly turns: interpolated
+        #expect(abs(yarn.magnitude - (1 + 0.1 * log(4.0))) < 1e-12)
+    }
+
+    @Test func cancelledForwardKeepsFinishedBatches() throws {
+        let file = try TinyModel().file()
+        let model = try LlamaModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let cache = try KVCache(configuration: model.configuration, capacity: 512)
+        var asked = 0
+        #expect(throws: CancellationError.self) {
+            try model.forward(Array(repeating: 5, count: 400)[...], cache: cache) {
+                asked += 1
+                return asked > 3
+            }
+        }
+        #expect(cache.tokens.count == 256)
+        #expect(asked == 4)
+    }
+}

@@ -1,0 +1,83 @@
+package import Foundation
+internal import Inference
+
+/// Writes GGUF files for tests: any metadata, any tensors, and the places of all header fields for tests that damage them.
+package struct GGUFBuilder {
+    package enum Value {
+        case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32])
+    }
+
+    package var metadata: [(String, Value)] = []
+    package var tensors: [(name: String, type: TensorType, shape: [Int], data: [UInt8])] = []
+    package var version: UInt32 = 3
+
+    package init() {}
+
+    package func bytes() -> [UInt8] {
+        var out: [UInt8] = Array("GGUF".utf8)
+        func put<Value: FixedWidthInteger>(_ value: Value) { withUnsafeBytes(of: value.littleEndian) { out += $0 } }
+        func put(_ string: String) {
+            put(UInt64(string.utf8.count))
+            out += Array(string.utf8)
+        }
+        put(version)
+        put(UInt64(tensors.count))
+        put(UInt64(metadata.count))
+        for (key, value) in metadata {
+            put(key)
+            switch value {
+            case .uint32(let value): put(UInt32(4)); put(value)
+            case .float32(let value): put(UInt32(6)); put(value.bitPattern)
+            case .bool(let value): put(UInt32(7)); put(UInt8(value ? 1 : 0))
+            case .string(let value): put(UInt32(8)); put(value)
+            case .strings(let values):
+                put(UInt32(9)); put(UInt32(8)); put(UInt64(values.count))
+                for value in values { put(value) }
+            case .int32s(let values):
+                put(UInt32(9)); put(UInt32(5)); put(UInt64(values.count))
+                for value in values { put(value) }
+            }
+        }
+        var offset = 0
+        for tensor in tensors {
+            put(tensor.name)
+            put(UInt32(tensor.shape.count))
+            for size in tensor.shape { put(UInt64(size)) }
+            put(tensor.type.rawValue)
+            put(UInt64(offset))
+            offset += (tensor.data.count + 31) / 32 * 32
+        }
+        func pad() { while out.count % 32 != 0 { out.append(0) } }
+        pad()
+        for tensor in tensors {
+            out += tensor.data
+            pad()
+        }
+        return out
+    }
+}
+
+/// A file that lives as long as the value.
+package final class TemporaryFile {
+    package let path: String
+
+    package init(_ bytes: [UInt8], suffix: String = ".gguf") throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + suffix).path
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+
+    deinit { unlink(path) }
+}
+
+/// Repeatable random numbers for tests.
+package struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    package init(_ seed: UInt64) { state = seed }
+
+    package mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return (state ^ state >> 33) &* 0xFF51_AFD7_ED55_8CCD
+    }
+
+    package mutating func uniform(_ range: ClosedRange<Float>) -> Float { Float.random(in: range, using: &self) }
+}

@@ -1,0 +1,119 @@
+internal import Foundation
+package import Inference
+
+/// A complete little model with random weights: byte vocabulary, chat template, llama architecture.
+package struct TinyModel {
+    package var layers = 2
+    package var width = 64
+    package var feedForward = 96
+    package var heads = 4
+    package var kvHeads = 2
+    package var context = 512
+    /// Type of all weight matrices.
+    package var type = TensorType.f32
+    package var seed: UInt64 = 1
+    package var slidingWindow: Int?
+    package var rope: [(String, GGUFBuilder.Value)] = []
+    package var hasOutputHead = true
+    package var template = TinyModel.chatML
+
+    package init() {}
+
+    package static let chatML =
+        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+        + "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+
+    package static let merges = ["t h", "th e", "i n", "in g", "a n", "Ġ t", "Ġt h", "Ġth e", "e r", "o n"]
+
+    /// 256 bytes in GPT-2's alphabet, the merged tokens, then the special ones.
+    package static var tokens: [String] {
+        var tokens: [String] = []
+        var next = 0x100
+        for byte in 0..<256 {
+            let printable = (0x21...0x7E).contains(byte) || (0xA1...0xAC).contains(byte) || (0xAE...0xFF).contains(byte)
+            tokens.append(String(Unicode.Scalar(UInt32(printable ? byte : next)).map(Character.init) ?? "?"))
+            if !printable { next += 1 }
+        }
+        return tokens + merges.map { $0.replacingOccurrences(of: " ", with: "") } + ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    }
+
+    package func builder() -> GGUFBuilder {
+        var random = SeededGenerator(seed)
+        var builder = GGUFBuilder()
+        let tokens = Self.tokens
+        builder.metadata = [
+            ("general.architecture", .string("llama")), ("general.name", .string("tiny")),
+            ("llama.block_count", .uint32(UInt32(layers))), ("llama.embedding_length", .uint32(UInt32(width))),
+            ("llama.feed_forward_length", .uint32(UInt32(feedForward))), ("llama.attention.head_count", .uint32(UInt32(heads))),
+            ("llama.attention.head_count_kv", .uint32(UInt32(kvHeads))), ("llama.context_length", .uint32(UInt32(context))),
+            ("llama.rope.freq_base", .float32(10_000)), ("llama.attention.layer_norm_rms_epsilon", .float32(1e-5)),
+            ("tokenizer.ggml.model", .string("gpt2")), ("tokenizer.ggml.pre", .string("smollm")),
+            ("tokenizer.ggml.tokens", .strings(tokens)),
+            ("tokenizer.ggml.token_type", .int32s(tokens.indices.map { $0 < tokens.count - 3 ? 1 : 3 })),
+            ("tokenizer.ggml.merges", .strings(Self.merges)),
+            ("tokenizer.ggml.bos_token_id", .uint32(UInt32(tokens.count - 2))),
+            ("tokenizer.ggml.eos_token_id", .uint32(UInt32(tokens.count - 1))),
+            ("tokenizer.chat_template", .string(template)),
+        ]
+        builder.metadata += rope
+        if let slidingWindow { builder.metadata.append(("llama.attention.sliding_window", .uint32(UInt32(slidingWindow)))) }
+        let kvWidth = width / heads * kvHeads
+        func matrix(_ name: String, _ columns: Int, _ rows: Int) {
+            builder.tensors.append((name, type, [columns, rows], Self.randomBlocks(type, columns * rows, &random)))
+        }
+        func norm(_ name: String) {
+            let values = (0..<width).map { _ in random.uniform(0.5...1.5) }
+            builder.tensors.append((name, .f32, [width], values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }))
+        }
+        matrix("token_embd.weight", width, tokens.count)
+        for layer in 0..<layers {
+            norm("blk.\(layer).attn_norm.weight")
+            matrix("blk.\(layer).attn_q.weight", width, width)
+            matrix("blk.\(layer).attn_k.weight", width, kvWidth)
+            matrix("blk.\(layer).attn_v.weight", width, kvWidth)
+            matrix("blk.\(layer).attn_output.weight", width, width)
+            norm("blk.\(layer).ffn_norm.weight")
+            matrix("blk.\(layer).ffn_gate.weight", width, feedForward)
+            matrix("blk.\(layer).ffn_up.weight", width, feedForward)
+            matrix("blk.\(layer).ffn_down.weight", feedForward, width)
+        }
+        norm("output_norm.weight")
+        if hasOutputHead { matrix("output.weight", width, tokens.count) }
+        return builder
+    }
+
+    package func file() throws -> TemporaryFile { try TemporaryFile(builder().bytes()) }
+
+    /// Random data of a tensor type whose values are of the size of trained weights.
+    package static func randomBlocks(_ type: TensorType, _ count: Int, _ random: inout SeededGenerator) -> [UInt8] {
+        func half(_ range: ClosedRange<Float>) -> [UInt8] {
+            withUnsafeBytes(of: halfBits(random.uniform(range)).littleEndian, Array.init)
+        }
+        func noise(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
+        var bytes: [UInt8] = []
+        for _ in 0..<count / type.blockElements {
+            switch type {
+            case .f32: withUnsafeBytes(of: random.uniform(-0.2...0.2).bitPattern.littleEndian) { bytes += $0 }
+            case .f16: bytes += half(-0.2...0.2)
+            case .bf16: withUnsafeBytes(of: UInt16(random.uniform(-0.2...0.2).bitPattern >> 16).littleEndian) { bytes += $0 }
+            case .q4_0: bytes += half(0.01...0.03) + noise(16)
+            case .q4_1: bytes += half(0.01...0.03) + half(-0.25 ... -0.15) + noise(16)
+            case .q5_0: bytes += half(0.005...0.015) + noise(20)
+            case .q5_1: bytes += half(0.005...0.015) + half(-0.25 ... -0.15) + noise(20)
+            case .q8_0: bytes += half(0.0005...0.0015) + noise(32)
+            case .q4_K: bytes += half(0.0003...0.0006) + half(0.002...0.004) + noise(140)
+            case .q5_K: bytes += half(0.00015...0.0003) + half(0.002...0.004) + noise(172)
+            case .q6_K: bytes += noise(208) + half(0.00003...0.0001)
+            }
+        }
+        return bytes
+    }
+
+    /// Binary16 of a value in its normal range, by truncation.
+    private static func halfBits(_ value: Float) -> UInt16 {
+        let bits = value.bitPattern
+        let exponent = Int(bits >> 23 & 0xFF) - 112
+        guard exponent > 0 else { return UInt16(bits >> 16 & 0x8000) | UInt16(min(1023, abs(value) * 16_777_216)) }
+        return UInt16(bits >> 16 & 0x8000) | UInt16(exponent) << 10 | UInt16(bits >> 13 & 0x3FF)
+    }
+}

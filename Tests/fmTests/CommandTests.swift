@@ -1,0 +1,125 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The built `fm` command, run as a process: output, errors and exit codes as a script sees them.
+struct CommandTests {
+    struct Run { var output: String, error: String, status: Int32 }
+
+    static let binary = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }
+        .map { $0.deletingLastPathComponent().appendingPathComponent("fm") }
+        ?? Bundle.main.bundleURL.appendingPathComponent("fm")
+
+    func fm(_ arguments: [String], input: String? = nil, environment: [String: String] = [:]) throws -> Run {
+        let process = Process()
+        process.executableURL = Self.binary
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let (output, error) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = error
+        if let input {
+            let file = try TemporaryFile(Array(input.utf8), suffix: ".txt")
+            process.standardInput = FileHandle(forReadingAtPath: file.path)
+        } else {
+            process.standardInput = FileHandle.nullDevice
+        }
+        try process.run()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        let errors = String(decoding: try error.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        return Run(output: text, error: errors, status: process.terminationStatus)
+    }
+
+    @Test func answersOnStandardOutputOnly() throws {
+        let run = try fm(["--greedy", "--max-tokens", "8", "Hello"])
+        #expect(run.status == 0)
+        #expect(run.output.hasSuffix("\n") && run.output.count > 5)
+        #expect(run.error.isEmpty)
+        #expect(try fm(["respond", "-g", "--no-stream", "--max-tokens", "8", "Hello"]).output == run.output)
+        #expect(try fm(["--greedy", "--max-tokens", "8"], input: "Hello\n").output == run.output)
+    }
+
+    @Test func jsonAndStats() throws {
+        struct Object: Decodable {
+            struct Usage: Decodable { var prompt_tokens: Int, completion_tokens: Int }
+            var content: String, stop_reason: String, usage: Usage
+        }
+        let run = try fm(["--json", "--stats", "--greedy", "--max-tokens", "4", "Hello"])
+        let object = try JSONDecoder().decode(Object.self, from: Data(run.output.utf8))
+        #expect(object.usage.completion_tokens == 4)
+        #expect(object.stop_reason == "maximumTokens")
+        #expect(object.usage.prompt_tokens > 20)
+        #expect(run.error.contains("tokens/s") && run.error.contains("peak memory"))
+    }
+
+    @Test func exitCodes() throws {
+        let missing = try fm(["Hello"], environment: ["FM_MODEL": "/nonexistent.gguf"])
+        #expect(missing.status == 3)
+        #expect(missing.error.contains("/nonexistent.gguf"))
+        let damaged = try TemporaryFile(Array("GGUF but not really".utf8))
+        #expect(try fm(["--model", damaged.path, "Hello"]).status == 3)
+        #expect(try fm(["--temperature", "3", "Hello"]).status == 64)
+        #expect(try fm(["--greedy", "--seed", "1", "Hello"]).status == 64)
+        let long = try fm([], input: String(repeating: "word ", count: 9000))
+        #expect(long.status == 4)
+        #expect(long.error.contains("4096"))
+    }
+
+    @Test func otherModels() throws {
+        let tiny = try TinyModel().file()
+        let run = try fm(["--model", tiny.path, "-g", "--max-tokens", "5", "Hello"])
+        #expect(run.status == 0)
+        let info = try fm(["model", "info", tiny.path])
+        #expect(info.status == 0)
+        for fact in ["llama", "2, width 64", "4 heads, 2 KV heads", "512 tokens", "smollm", "F32", "im_start"] { #expect(info.output.contains(fact), "\(fact)") }
+    }
+
+    @Test func models() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: home) }
+        let environment = ["XDG_DATA_HOME": home.path]
+        #expect(try fm(["model", "list"], environment: environment).output.contains("not installed"))
+        #expect(try fm(["model", "path"], environment: environment).output.hasPrefix(home.path))
+        let models = home.appendingPathComponent("foundation-models/models")
+        try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
+        try Data(TinyModel().builder().bytes()).write(to: models.appendingPathComponent("tiny.gguf"))
+        #expect(try fm(["model", "list"], environment: environment).output.contains("tiny"))
+        #expect(try fm(["model", "info", "tiny"], environment: environment).output.contains("architecture  llama"))
+        #expect(try fm(["model", "rm", "tiny"], environment: environment).status == 0)
+        #expect(try !fm(["model", "list"], environment: environment).output.contains("tiny"))
+        #expect(try fm(["model", "rm", "tiny"], environment: environment).status == 64)
+    }
+
+    /// A download that is not the published file is not installed, and says so; an interrupted one is continued.
+    @Test func installingChecksTheContent() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: home) }
+        let models = home.appendingPathComponent("foundation-models/models")
+        let wrong = try TemporaryFile(Array("not the model".utf8))
+        let run = try fm(["model", "pull"], environment: ["XDG_DATA_HOME": home.path, "FM_MODEL_URL": "file://\(wrong.path)"])
+        #expect(run.status == 3)
+        #expect(run.error.contains("SHA-256"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: models.path).isEmpty)
+
+        let installed = try fm(["model", "path"]).output.trimmingCharacters(in: .newlines)
+        let whole = try Data(contentsOf: URL(fileURLWithPath: installed))
+        try whole.prefix(50_000_000).write(to: models.appendingPathComponent("SmolLM2-135M-Instruct.Q4_1.gguf.part"))
+        let again = try fm(["model", "pull"], environment: ["XDG_DATA_HOME": home.path, "FM_MODEL_URL": "file://\(installed)"])
+        #expect(again.status == 0, "\(again.error)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: models.path) == ["SmolLM2-135M-Instruct.Q4_1.gguf"])
+        #expect(try fm(["model", "pull"], environment: ["XDG_DATA_HOME": home.path]).output.contains("intact"))
+    }
+
+    @Test func chatRemembersAndCounts() throws {
+        let run = try fm(["chat", "-g", "--max-tokens", "6"], input: "Hello\n/tokens\n/reset\n/tokens\n/nonsense\n/help\n")
+        #expect(run.status == 0)
+        #expect(run.output.contains("of 4096 tokens") && run.output.contains("] 0 of 4096 tokens"))
+        #expect(run.output.contains("no command /nonsense") && run.output.contains("/reset"))
+    }
+
+    @Test func helpTeaches() throws {
+        let help = try fm(["--help"])
+        for word in ["EXAMPLES", "EXIT CODES", "FM_MODEL", "chat", "model"] { #expect(help.output.contains(word)) }
+    }
+}
