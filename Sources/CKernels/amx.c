@@ -31,7 +31,7 @@ bool ck_amx_enable(void) {
 }
 
 enum {
-    CHUNK = 32,    // blocks of 32 columns unpacked at a time: 20 KB of stack
+    CHUNK = 64,    // blocks of 32 columns unpacked at a time: 80 KB of stack
     TOKENS = 16,
     SUMS = 0,      // tile numbers
     LEFT = 1,
@@ -73,15 +73,12 @@ TARGET INLINE void unpack_amx(ck_layout layout, const uint8_t *w, int blocks, un
     }
 }
 
-/// y[16 tokens][16 rows] += or = the unpacked columns times the activations from column block `first` on.
-TARGET INLINE void tile_amx(ck_layout layout, const unpacked *w, int blocks, size_t first, const ck_matrix *m,
-                            const ck_activations *a, int32_t token, float *y, int32_t ldy, __mmask16 rows, bool add) {
-    size_t columns = (size_t)m->columns, row_blocks = columns / 32;
+/// Adds the unpacked columns times 16 rows of activations, from column block `first` on, to `total`.
+TARGET INLINE void multiply_amx(ck_layout layout, const unpacked *w, int blocks, size_t first, const ck_activations *a,
+                                int32_t token, __m512 *total) {
+    size_t columns = (size_t)a->columns, row_blocks = columns / 32;
     int parts = layout == CK_U8_D16 ? 2 : 1;
     int32_t sums[TOKENS][16] __attribute__((aligned(64)));
-    __m512 total[TOKENS];
-#pragma clang loop unroll(full)
-    for (int t = 0; t < TOKENS; t++) total[t] = _mm512_setzero_ps();
     for (int block = 0; block < blocks; block++) {
         size_t at = (size_t)token * row_blocks + first + (size_t)(block / parts);
         const int8_t *x = a->q + (size_t)token * columns + first * 32 + (size_t)(block * (32 / parts));
@@ -114,13 +111,6 @@ TARGET INLINE void tile_amx(ck_layout layout, const unpacked *w, int blocks, siz
             if (layout_has_minimum(layout)) total[t] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(s[row]), total[t]);
         }
     }
-    __m512 matrix_scale = _mm512_set1_ps(m->scale);
-#pragma clang loop unroll(full)
-    for (int t = 0; t < TOKENS; t++) {
-        float *out = y + (size_t)(token + t) * (size_t)ldy;
-        __m512 before = add ? _mm512_maskz_loadu_ps(rows, out) : _mm512_setzero_ps();
-        _mm512_mask_storeu_ps(out, rows, _mm512_fmadd_ps(total[t], matrix_scale, before));
-    }
 }
 
 TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a, float *y,
@@ -132,14 +122,27 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
     };
     _tile_loadconfig(&shapes);
     const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
-    int left = m->rows - panel * CK_PANEL, parts = layout == CK_U8_D16 ? 2 : 1;
+    int left = m->rows - panel * CK_PANEL, parts = layout == CK_U8_D16 ? 2 : 1, all = m->columns / 32;
     __mmask16 rows = left >= CK_PANEL ? 0xFFFF : (__mmask16)((1 << left) - 1);
+    __m512 matrix_scale = _mm512_set1_ps(m->scale);
     unpacked buffer;
-    for (int first = 0; first < m->columns / 32; first += CHUNK) {
-        int blocks = m->columns / 32 - first < CHUNK ? m->columns / 32 - first : CHUNK;
-        unpack_amx(layout, w + (size_t)(first * parts) * layout_block_bytes(layout), blocks * parts, &buffer);
-        for (int32_t t = 0; t + TOKENS <= a->count; t += TOKENS)
-            tile_amx(layout, &buffer, blocks * parts, (size_t)first, m, a, t, y + panel * CK_PANEL, ldy, rows, add || first > 0);
+    for (int32_t token = 0; token + TOKENS <= a->count; token += TOKENS) {
+        __m512 total[TOKENS];
+#pragma clang loop unroll(full)
+        for (int t = 0; t < TOKENS; t++) total[t] = _mm512_setzero_ps();
+        // All columns go into one running sum, in order: the result does not depend on how many tokens come together.
+        for (int first = 0; first < all; first += CHUNK) {
+            int blocks = all - first < CHUNK ? all - first : CHUNK;
+            if (token == 0 || all > CHUNK)
+                unpack_amx(layout, w + (size_t)(first * parts) * layout_block_bytes(layout), blocks * parts, &buffer);
+            multiply_amx(layout, &buffer, blocks * parts, (size_t)first, a, token, total);
+        }
+#pragma clang loop unroll(full)
+        for (int t = 0; t < TOKENS; t++) {
+            float *out = y + (size_t)(token + t) * (size_t)ldy + panel * CK_PANEL;
+            __m512 before = add ? _mm512_maskz_loadu_ps(rows, out) : _mm512_setzero_ps();
+            _mm512_mask_storeu_ps(out, rows, _mm512_fmadd_ps(total[t], matrix_scale, before));
+        }
     }
     _tile_release();
 }

@@ -34,7 +34,8 @@ TARGET INLINE __m256i multiply_avx2(ck_layout layout, __m256i dot, __m256i codes
     __m256i pairs;
     if (layout == CK_U8_D) {
         __m256i weights = _mm256_xor_si256(codes, _mm256_set1_epi8((char)0x80));
-        pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(weights, x));
+        // The sign goes to the activations: they are never -128, which has no negative.
+        pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights));
     } else {
         pairs = _mm256_maddubs_epi16(codes, x);
     }

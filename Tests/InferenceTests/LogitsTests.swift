@@ -36,6 +36,25 @@ struct LogitsTests {
         #expect(worst < 1.0)
     }
 
+    /// To the bit: what is in the cache, and how tokens came together, must not change a single answer.
+    @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
+    func batchesDoNotMatter(set: InstructionSet) throws {
+        let model = try LlamaModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
+        let tokens = (0..<700).map { TokenID($0 * 7919 % 49_000 + 50) }
+        let cache = try KVCache(configuration: model.configuration, capacity: 1024)
+        try model.forward(tokens[...], cache: cache)
+        let atOnce = Array(model.logits)
+        for cuts in [[699], [17, 300, 695, 696, 697, 698, 699], [256, 512]] {
+            cache.truncate(to: 0)
+            var start = 0
+            for end in cuts + [700] {
+                try model.forward(tokens[start..<end], cache: cache)
+                start = end
+            }
+            #expect(Array(model.logits) == atOnce, "\(set) cut at \(cuts)")
+        }
+    }
+
     static func values(of path: String) throws -> [String: [Float]] {
         let file = try GGUFFile(path: path)
         return file.tensors.mapValues { tensor in
@@ -115,7 +134,10 @@ struct LogitsTests {
         func table(_ rope: [(String, GGUFBuilder.Value)]) throws -> RotaryTable {
             var tiny = TinyModel()
             tiny.rope = rope
-            return RotaryTable(try ModelConfiguration(file: GGUFFile(path: try tiny.file().path)), factors: nil)
+            let file = try tiny.file()
+            return try withExtendedLifetime(file) {
+                RotaryTable(try ModelConfiguration(file: GGUFFile(path: file.path)), factors: nil)
+            }
         }
         let plain = try table([])
         #expect(plain.frequencies[0] == 1 && abs(plain.frequencies[4] - 0.01) < 1e-12)

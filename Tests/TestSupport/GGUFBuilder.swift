@@ -1,5 +1,5 @@
-package import Foundation
-internal import Inference
+internal import Foundation
+package import Inference
 
 /// Writes GGUF files for tests: any metadata, any tensors, and the places of all header fields for tests that damage them.
 package struct GGUFBuilder {

@@ -62,11 +62,14 @@ package struct ModelConfiguration: Sendable, Equatable {
             throw .invalid(
                 field: "\(architecture).attention.head_count_kv", reason: "is \(kvHeads), which does not divide \(heads) heads")
         }
-        let keyLength = try metadata.integer("\(architecture).attention.key_length", in: 2...4096)
+        let keyLength = try metadata.integer("\(architecture).attention.key_length", in: 2...512)
         if keyLength == nil, width % heads != 0 {
             throw .invalid(field: "\(architecture).attention.head_count", reason: "is \(heads), which does not divide the width \(width)")
         }
         headDimension = keyLength ?? width / heads
+        guard headDimension <= 512 else {
+            throw .unsupported(field: "the head dimension", value: "\(headDimension)", supported: "up to 512")
+        }
         let valueLength = try metadata.integer("\(architecture).attention.value_length", in: 1...4096) ?? headDimension
         guard valueLength == headDimension else {
             throw .unsupported(
