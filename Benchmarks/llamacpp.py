@@ -63,6 +63,9 @@ def main():
         context = llama_cpp.llama_init_from_model(model, parameters)
         result["context_ms"] = (time.perf_counter() - start) * 1e3 - result["load_ms"]
         vocabulary = 49000
+        decode(context, [(i * 31 + 500) % vocabulary for i in range(30)], 0, True)
+        llama_cpp.llama_get_logits_ith(context, -1)[0]
+        result["first_token_ms"] = (time.perf_counter() - start) * 1e3  # load, context and a prompt of 30 tokens
 
         def prompt(length):
             return [(i * 7919 + 13) % vocabulary + 100 for i in range(length)]

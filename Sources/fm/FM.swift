@@ -27,6 +27,6 @@ struct FM: AsyncParsableCommand {
               64 wrong usage   130 interrupted with Ctrl-C
             """,
         version: "0.1.0",
-        subcommands: [Respond.self, Chat.self, Model.self],
+        subcommands: [Respond.self, Chat.self, Model.self, Bench.self],
         defaultSubcommand: Respond.self)
 }

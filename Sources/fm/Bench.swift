@@ -1,0 +1,115 @@
+import ArgumentParser
+import Foundation
+import Inference
+
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Measure how fast a model runs on this machine.",
+        discussion: """
+            Prompt processing and generation in tokens per second, medians of several runs. The tokens are arbitrary: \
+            arithmetic takes the same time for any. Close other programs first.
+            """)
+
+    @Option(name: [.short, .long], help: ArgumentHelp("A GGUF file; without it, the model in use.", valueName: "file"))
+    var model: String?
+
+    @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: the physical cores).")
+    var threads: [Int] = []
+
+    @Option(help: "Runs per figure.")
+    var `repeat` = 5
+
+    @Option(help: ArgumentHelp("Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
+    var instructionSet: InstructionSet?
+
+    @Flag(help: "One JSON object per thread count.")
+    var json = false
+
+    func validate() throws {
+        if threads.contains(where: { !(1...256).contains($0) }) { throw ValidationError("--threads takes numbers from 1 to 256.") }
+        if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat goes from 1 to 1000.") }
+    }
+
+    func run() async throws {
+        let path = model ?? ModelStore.systemModelPath
+        do {
+            for count in threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
+                let figures = try measure(path: path, threads: count)
+                if json {
+                    let encoder = JSONEncoder()
+                    encoder.outputFormatting = [.sortedKeys]
+                    print(String(decoding: try encoder.encode(figures), as: UTF8.self))
+                } else {
+                    print("\(count) thread\(count == 1 ? "" : "s")")
+                    for (name, value) in figures.sorted(by: { $0.key < $1.key }) where name != "threads" {
+                        print("  \(name.padding(toLength: 24, withPad: " ", startingAt: 0)) \(String(format: "%10.1f", value))")
+                    }
+                }
+                fflush(nil)
+            }
+        } catch let error as ModelError {
+            FileHandle.standardError.write(Data("fm: \(error)\n".utf8))
+            throw ExitCode(3)
+        }
+    }
+
+    /// Words of six letters that are in no dictionary.
+    private static func letter(_ index: Int) -> UInt8 {
+        index % 7 == 6 ? 32 : UInt8(97 + (UInt64(index) &* 0x9E37_79B9_7F4A_7C15 >> 40) % 26)
+    }
+
+    /// Rates in tokens per second, times in milliseconds, sizes in MB.
+    private func measure(path: String, threads: Int) throws -> [String: Double] {
+        var figures: [String: Double] = ["threads": Double(threads)]
+        func seconds(_ body: () throws -> Void) rethrows -> Double {
+            let start = ContinuousClock.now
+            try body()
+            return (ContinuousClock.now - start).seconds
+        }
+        func median(_ body: () throws -> Double) rethrows -> Double {
+            try (0..<`repeat`).map { _ in try body() }.sorted()[`repeat` / 2]
+        }
+        let loadStart = ContinuousClock.now
+        let file = try GGUFFile(path: path)
+        let model = try LlamaModel(file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet))
+        let tokenizer = try Tokenizer(file: file)
+        figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
+        let context = min(4096, model.configuration.contextLength)
+        let cache = try KVCache(configuration: model.configuration, capacity: context)
+        let vocabulary = model.configuration.vocabularySize
+        func prompt(_ length: Int) -> [TokenID] { (0..<length).map { TokenID(($0 * 7919 + 113) % vocabulary) } }
+
+        try model.forward(prompt(16)[...], cache: cache)
+        for length in [128, 512, 2048] where length < context {
+            figures["prompt_\(length)"] = try median {
+                cache.truncate(to: 0)
+                return Double(length) / (try seconds { try model.forward(prompt(length)[...], cache: cache) })
+            }
+        }
+        for depth in [0, 2048] where depth + 128 < context {
+            cache.truncate(to: 0)
+            if depth > 0 { try model.forward(prompt(depth)[...], cache: cache) }
+            figures["generate_at_\(depth)"] = try median {
+                cache.truncate(to: depth)
+                return 128 / (try seconds { for token in prompt(128) { try model.forward([token], cache: cache) } })
+            }
+        }
+        // A conversation: each turn brings 40 new tokens and 60 generated ones; only new tokens are computed.
+        cache.truncate(to: 0)
+        for turn in 1...10 where turn * 100 < context {
+            let start = try seconds { try model.forward(prompt(40)[...], cache: cache) }
+            if turn == 2 || turn == 10 { figures["turn_\(turn)_start_ms"] = start * 1000 }
+            for token in prompt(60) { try model.forward([token], cache: cache) }
+        }
+        let text = String(repeating: "The quick brown fox jumps over the lazy dog; 12 cats didn't care. ", count: 4000)
+        let varied = String(decoding: (0..<200_000).map(Self.letter), as: UTF8.self)
+        for (name, sample) in [("tokenizer_prose_mb_s", text), ("tokenizer_random_mb_s", varied)] {
+            figures[name] = median { Double(sample.utf8.count) / 1e6 / (seconds { _ = tokenizer.encode(sample) }) }
+        }
+        figures["gigabytes_per_second"] = Double(model.bytesPerToken) * (figures["generate_at_0"] ?? 0) / 1e9
+        figures["peak_mb"] = RunReport.peakMegabytes
+        return figures
+    }
+}
+
+extension InstructionSet: ExpressibleByArgument {}
