@@ -16,7 +16,7 @@ let package = Package(
         .executable(name: "fm", targets: ["fm"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
     ],
     targets: [
         .target(name: "CKernels"),

@@ -33,7 +33,8 @@ package actor LoadedModel {
         guard tokenizer.vocabulary.count <= model.configuration.vocabularySize else {
             throw ModelError.invalid(
                 field: "tokenizer.ggml.tokens",
-                reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(model.configuration.vocabularySize) embeddings")
+                reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(model.configuration.vocabularySize) embeddings"
+            )
         }
         guard let source = try file.metadata.string("tokenizer.chat_template") else {
             throw ModelError.missing("tokenizer.chat_template")

@@ -19,14 +19,18 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "Runs per figure.")
     var `repeat` = 5
 
-    @Option(help: ArgumentHelp("Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
+    @Option(
+        help: ArgumentHelp(
+            "Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
     var instructionSet: InstructionSet?
 
     @Flag(help: "One JSON object per thread count.")
     var json = false
 
     func validate() throws {
-        if threads.contains(where: { !(1...256).contains($0) }) { throw ValidationError("--threads takes numbers from 1 to 256.") }
+        if threads.contains(where: { !(1...256).contains($0) }) {
+            throw ValidationError("--threads takes numbers from 1 to 256.")
+        }
         if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat goes from 1 to 1000.") }
     }
 

@@ -23,8 +23,9 @@ struct Chat: AsyncParsableCommand {
     func run() async throws {
         flags.selectModel()
         guard SystemLanguageModel.default.isAvailable else {
-            throw Failure.exit(for: LanguageModelSession.GenerationError.assetsUnavailable(
-                .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
+            throw Failure.exit(
+                for: LanguageModelSession.GenerationError.assetsUnavailable(
+                    .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
         }
         var session = flags.makeSession()
         session.prewarm()

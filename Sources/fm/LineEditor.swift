@@ -107,7 +107,8 @@ struct LineEditor {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }
         switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+            0xFFE0...0xFFE6,
             0x20000...0x3FFFD:
             return 2
         default: return 1
@@ -153,7 +154,9 @@ struct LineEditor {
             case UInt8(ascii: "D"): return .left
             case UInt8(ascii: "H"): return .home
             case UInt8(ascii: "F"): return .end
-            case UInt8(ascii: "~"): return parameter == "3" ? .delete : ["1", "7"].contains(parameter) ? .home : ["4", "8"].contains(parameter) ? .end : .control(27)
+            case UInt8(ascii: "~"):
+                return parameter == "3"
+                    ? .delete : ["1", "7"].contains(parameter) ? .home : ["4", "8"].contains(parameter) ? .end : .control(27)
             case 0x40...0x7E: return .control(27)
             default: parameter.unicodeScalars.append(Unicode.Scalar(byte))
             }

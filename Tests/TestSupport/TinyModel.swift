@@ -34,7 +34,9 @@ package struct TinyModel {
             tokens.append(String(Unicode.Scalar(UInt32(printable ? byte : next)).map(Character.init) ?? "?"))
             if !printable { next += 1 }
         }
-        return tokens + merges.map { $0.replacingOccurrences(of: " ", with: "") } + ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+        return tokens + merges.map { $0.replacingOccurrences(of: " ", with: "") } + [
+            "<|endoftext|>", "<|im_start|>", "<|im_end|>",
+        ]
     }
 
     package func builder() -> GGUFBuilder {
@@ -63,7 +65,8 @@ package struct TinyModel {
         }
         func norm(_ name: String) {
             let values = (0..<width).map { _ in random.uniform(0.5...1.5) }
-            builder.tensors.append((name, .f32, [width], values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }))
+            builder.tensors.append(
+                (name, .f32, [width], values.flatMap { withUnsafeBytes(of: $0.bitPattern.littleEndian, Array.init) }))
         }
         matrix("token_embd.weight", width, tokens.count)
         for layer in 0..<layers {

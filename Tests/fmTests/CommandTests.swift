@@ -6,7 +6,8 @@ import Testing
 struct CommandTests {
     struct Run { var output: String, error: String, status: Int32 }
 
-    static let binary = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }
+    static let binary =
+        Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }
         .map { $0.deletingLastPathComponent().appendingPathComponent("fm") }
         ?? Bundle.main.bundleURL.appendingPathComponent("fm")
 
@@ -72,7 +73,9 @@ struct CommandTests {
         #expect(run.status == 0)
         let info = try fm(["model", "info", tiny.path])
         #expect(info.status == 0)
-        for fact in ["llama", "2, width 64", "4 heads, 2 KV heads", "512 tokens", "smollm", "F32", "im_start"] { #expect(info.output.contains(fact), "\(fact)") }
+        for fact in ["llama", "2, width 64", "4 heads, 2 KV heads", "512 tokens", "smollm", "F32", "im_start"] {
+            #expect(info.output.contains(fact), "\(fact)")
+        }
     }
 
     @Test func models() throws {

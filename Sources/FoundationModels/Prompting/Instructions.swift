@@ -32,34 +32,50 @@ extension String: InstructionsRepresentable {
 }
 
 extension Array: InstructionsRepresentable where Element: InstructionsRepresentable {
-    public var instructionsRepresentation: Instructions { return Instructions(components: flatMap(\.instructionsRepresentation.components)) }
+    public var instructionsRepresentation: Instructions {
+        return Instructions(components: flatMap(\.instructionsRepresentation.components))
+    }
 }
 
 /// Collects the components of instructions.
 @resultBuilder
 public struct InstructionsBuilder {
-    public static func buildBlock<each P>(_ components: repeat each P) -> Instructions where repeat each P: InstructionsRepresentable {
+    public static func buildBlock<each P>(_ components: repeat each P) -> Instructions
+    where repeat each P: InstructionsRepresentable {
         var texts: [String] = []
         for component in repeat each components { texts += component.instructionsRepresentation.components }
         return Instructions(components: texts)
     }
 
-    public static func buildArray(_ instructions: [some InstructionsRepresentable]) -> Instructions { instructions.instructionsRepresentation }
+    public static func buildArray(_ instructions: [some InstructionsRepresentable]) -> Instructions {
+        instructions.instructionsRepresentation
+    }
 
-    public static func buildEither(first component: some InstructionsRepresentable) -> Instructions { component.instructionsRepresentation }
+    public static func buildEither(first component: some InstructionsRepresentable) -> Instructions {
+        component.instructionsRepresentation
+    }
 
-    public static func buildEither(second component: some InstructionsRepresentable) -> Instructions { component.instructionsRepresentation }
+    public static func buildEither(second component: some InstructionsRepresentable) -> Instructions {
+        component.instructionsRepresentation
+    }
 
     /// A condition that does not hold adds nothing, not even a line.
-    public static func buildOptional(_ instructions: Instructions?) -> Instructions { instructions ?? Instructions(components: []) }
+    public static func buildOptional(_ instructions: Instructions?) -> Instructions {
+        instructions ?? Instructions(components: [])
+    }
 
-    public static func buildLimitedAvailability(_ instructions: some InstructionsRepresentable) -> Instructions { instructions.instructionsRepresentation }
+    public static func buildLimitedAvailability(_ instructions: some InstructionsRepresentable) -> Instructions {
+        instructions.instructionsRepresentation
+    }
 
     @_disfavoredOverload
     public static func buildExpression<P>(_ expression: P) -> P where P: InstructionsRepresentable { expression }
 
     public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
 
-    @available(*, unavailable, message: "Only Instructions and types that conform to InstructionsRepresentable can be part of instructions.")
+    @available(
+        *, unavailable,
+        message: "Only Instructions and types that conform to InstructionsRepresentable can be part of instructions."
+    )
     public static func buildExpression<T>(_ expression: T) -> Instructions { Instructions(components: []) }
 }

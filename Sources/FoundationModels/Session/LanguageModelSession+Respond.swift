@@ -34,10 +34,10 @@ extension LanguageModelSession {
         to prompt: Prompt, options: GenerationOptions = GenerationOptions()
     ) -> sending ResponseStream<String> {
         let source = StreamSource()
-        source.run { source in
+        let request = source.run { source in
             try await self.run(prompt, options: options) { source.append($0) }
         }
-        return ResponseStream(source: source)
+        return ResponseStream(source: source, request: request)
     }
 
     @_disfavoredOverload

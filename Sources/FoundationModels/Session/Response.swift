@@ -47,7 +47,8 @@ extension LanguageModelSession {
         public var totalTokenCount: Int { input.totalTokenCount + output.totalTokenCount }
 
         static var zero: Usage {
-            Usage(input: Input(totalTokenCount: 0, cachedTokenCount: 0), output: Output(totalTokenCount: 0, reasoningTokenCount: 0))
+            Usage(
+                input: Input(totalTokenCount: 0, cachedTokenCount: 0), output: Output(totalTokenCount: 0, reasoningTokenCount: 0))
         }
 
         mutating func add(_ other: Usage) {

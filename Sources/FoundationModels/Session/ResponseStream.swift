@@ -17,8 +17,11 @@ extension LanguageModelSession {
         }
 
         let source: StreamSource
+        let request: RunningRequest
 
-        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source, bell: source.bell.makeAsyncIterator()) }
+        public func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(source: source, request: request, bell: source.bell.makeAsyncIterator())
+        }
 
         /// Waits for the whole response. May follow an iteration.
         public nonisolated(nonsending) func collect() async throws -> sending Response<Content> {
@@ -33,6 +36,7 @@ extension LanguageModelSession {
             public typealias Element = Snapshot
 
             let source: StreamSource
+            let request: RunningRequest
             var bell: AsyncThrowingStream<Void, any Error>.Iterator
 
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws -> Snapshot? {
@@ -68,8 +72,8 @@ final class StreamSource: Sendable {
 
     init() { (bell, ring) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
 
-    /// Runs the request. It ends when the last reader is gone.
-    func run(_ body: @escaping @Sendable (StreamSource) async throws -> Finished) {
+    /// Runs the request. It ends early when the reading task is cancelled, or when the last reader drops what is returned.
+    func run(_ body: @escaping @Sendable (StreamSource) async throws -> Finished) -> RunningRequest {
         let ring = self.ring
         let task = Task {
             do {
@@ -84,6 +88,7 @@ final class StreamSource: Sendable {
         ring.onTermination = { reason in
             if case .cancelled = reason { task.cancel() }
         }
+        return RunningRequest(task: task)
     }
 
     func append(_ text: String) {
@@ -101,4 +106,11 @@ final class StreamSource: Sendable {
             return finished
         }
     }
+}
+
+/// Held by a stream and its iterators, but not by the request itself: when they are gone, the request is cancelled.
+final class RunningRequest: Sendable {
+    private let task: Task<Void, Never>
+    init(task: Task<Void, Never>) { self.task = task }
+    deinit { task.cancel() }
 }

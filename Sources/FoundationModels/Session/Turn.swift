@@ -16,7 +16,8 @@ extension LanguageModelSession {
     /// One request, from prompt to response. Every way to ask ends here.
     ///
     /// - Parameter emit: called with each new piece of the response's text.
-    func run(_ prompt: Prompt, options: GenerationOptions, emit: @Sendable (String) -> Void) async throws -> StreamSource.Finished {
+    func run(_ prompt: Prompt, options: GenerationOptions, emit: @Sendable (String) -> Void) async throws -> StreamSource.Finished
+    {
         let before = try begin(prompt, options)
         var text = ""
         do {

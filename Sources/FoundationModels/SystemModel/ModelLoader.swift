@@ -24,9 +24,10 @@ enum ModelLoader {
             tasks.withLock { if $0[path] == task { $0[path] = nil } }
             let missing = !FileManager.default.fileExists(atPath: path)
             throw LanguageModelSession.GenerationError.assetsUnavailable(
-                .init(debugDescription: missing
-                    ? "There is no model at \(path). Fetch the default model with “fm model pull”, or set FM_MODEL to a GGUF file."
-                    : "\(error)"))
+                .init(
+                    debugDescription: missing
+                        ? "There is no model at \(path). Fetch the default model with “fm model pull”, or set FM_MODEL to a GGUF file."
+                        : "\(error)"))
         }
     }
 }

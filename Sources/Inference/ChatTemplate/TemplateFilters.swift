@@ -24,7 +24,9 @@ enum TemplateFilters {
     static func apply(
         _ name: String, to value: TemplateValue, _ arguments: [TemplateValue], _ named: [String: TemplateValue]
     ) throws(TemplateError) -> TemplateValue {
-        func argument(_ index: Int, _ label: String) -> TemplateValue? { index < arguments.count ? arguments[index] : named[label] }
+        func argument(_ index: Int, _ label: String) -> TemplateValue? {
+            index < arguments.count ? arguments[index] : named[label]
+        }
         switch name {
         case "trim", "upper", "lower", "capitalize", "title", "replace":
             let method = name == "trim" ? "strip" : name
@@ -77,9 +79,10 @@ enum TemplateFilters {
             for item in try items(of: value) {
                 let subject = byAttribute ? try element(arguments.first ?? .undefined, of: item) : item
                 let test = rest.first?.output.string
-                let passes = try test.map { (test) throws(TemplateError) in
-                    try TemplateTests.passes(test, subject, Array(rest.dropFirst()))
-                } ?? subject.isTrue
+                let passes =
+                    try test.map { (test) throws(TemplateError) in
+                        try TemplateTests.passes(test, subject, Array(rest.dropFirst()))
+                    } ?? subject.isTrue
                 if passes == name.hasPrefix("select") { result.append(item) }
             }
             return .list(result)
@@ -87,7 +90,9 @@ enum TemplateFilters {
             let values = try items(of: value)
             let attribute = argument(name == "sort" ? 2 : 1, "attribute")
             var keyed: [(TemplateValue, TemplateValue)] = []
-            for item in values { keyed.append((try attribute.map { (key) throws(TemplateError) in try element(key, of: item) } ?? item, item)) }
+            for item in values {
+                keyed.append((try attribute.map { (key) throws(TemplateError) in try element(key, of: item) } ?? item, item))
+            }
             keyed.sort { precedes($0.0, $1.0) }
             if argument(0, "reverse")?.isTrue == true { keyed.reverse() }
             if name == "min" { return keyed.first?.1 ?? .undefined }
@@ -95,7 +100,9 @@ enum TemplateFilters {
             return .list(keyed.map(\.1))
         case "unique":
             var result: [TemplateValue] = []
-            for item in try items(of: value) where !result.contains(where: { TemplateValue.equal($0, item) }) { result.append(item) }
+            for item in try items(of: value) where !result.contains(where: { TemplateValue.equal($0, item) }) {
+                result.append(item)
+            }
             return .list(result)
         case "reverse":
             if case .string(let text) = value { return .string(TemplateText(text.scalars.reversed())) }
@@ -180,16 +187,18 @@ enum TemplateFilters {
         switch (value, name) {
         case (.string(let string), "strip"), (.string(let string), "lstrip"), (.string(let string), "rstrip"):
             let removed = text(0).map { Set($0.unicodeScalars) }
-            return .string(string.trimmed(leading: name != "rstrip", trailing: name != "lstrip") { removed?.contains($0) ?? isSpace($0) })
+            return .string(
+                string.trimmed(leading: name != "rstrip", trailing: name != "lstrip") { removed?.contains($0) ?? isSpace($0) })
         case (.string(let string), "upper"): return .string(string.mapRuns { $0.uppercased() })
         case (.string(let string), "lower"): return .string(string.mapRuns { $0.lowercased() })
         case (.string(let string), "title"): return .string(string.mapRuns(\.capitalized))
         case (.string(let string), "capitalize"):
             var first = true
-            return .string(string.mapRuns { run in
-                defer { first = false }
-                return first ? run.prefix(1).uppercased() + run.dropFirst().lowercased() : run.lowercased()
-            })
+            return .string(
+                string.mapRuns { run in
+                    defer { first = false }
+                    return first ? run.prefix(1).uppercased() + run.dropFirst().lowercased() : run.lowercased()
+                })
         case (.string(let string), "split"):
             var limit = Int.max
             if arguments.count > 1, case .int(let count) = arguments[1], count >= 0 { limit = count }
@@ -205,10 +214,11 @@ enum TemplateFilters {
             var candidates = [arguments.first ?? .undefined]
             if case .list(let several)? = arguments.first { candidates = several }
             let whole = string.string
-            return .bool(candidates.contains {
-                let part = $0.output.string
-                return name == "startswith" ? whole.hasPrefix(part) : whole.hasSuffix(part)
-            })
+            return .bool(
+                candidates.contains {
+                    let part = $0.output.string
+                    return name == "startswith" ? whole.hasPrefix(part) : whole.hasSuffix(part)
+                })
         case (.string(let string), "find"):
             let parts = string.split(separator: text(0) ?? "", limit: 1)
             return .int(parts.count > 1 ? parts[0].count : -1)
@@ -304,7 +314,9 @@ enum TemplateFilters {
         }
     }
 
-    private static func arithmetic(_ symbol: String, _ a: TemplateValue, _ b: TemplateValue) throws(TemplateError) -> TemplateValue {
+    private static func arithmetic(_ symbol: String, _ a: TemplateValue, _ b: TemplateValue) throws(TemplateError)
+        -> TemplateValue
+    {
         if case .int(let x) = a, case .int(let y) = b, symbol != "/", symbol != "**" {
             let result: (partialValue: Int, overflow: Bool)
             switch symbol {
@@ -316,7 +328,9 @@ enum TemplateFilters {
                 let (quotient, overflow) = x.dividedReportingOverflow(by: y)
                 let remainder = overflow ? 0 : x % y
                 let floored = remainder != 0 && (remainder < 0) != (y < 0)  // Python rounds down, not towards 0
-                result = symbol == "//" ? (floored ? quotient - 1 : quotient, overflow) : (floored ? remainder + y : remainder, overflow)
+                result =
+                    symbol == "//"
+                    ? (floored ? quotient - 1 : quotient, overflow) : (floored ? remainder + y : remainder, overflow)
             default: throw .rendering(reason: "the operator “\(symbol)” is not supported")
             }
             guard !result.overflow else { throw .rendering(reason: "a number is too large") }
@@ -356,12 +370,16 @@ enum TemplateTests {
         case ("odd", .int(let number)): return number % 2 != 0
         case ("even", .int(let number)): return number % 2 == 0
         case ("divisibleby", .int(let number)):
-            guard case .int(let divisor)? = operands.first, divisor != 0 else { throw .rendering(reason: "“divisibleby” needs a number") }
+            guard case .int(let divisor)? = operands.first, divisor != 0 else {
+                throw .rendering(reason: "“divisibleby” needs a number")
+            }
             return number % divisor == 0
         case ("equalto", _), ("eq", _), ("ne", _):
             return TemplateValue.equal(value, operands.first ?? .undefined) == (name != "ne")
         case ("in", _):
-            guard case .bool(let result) = try TemplateFilters.binary("in", value, operands.first ?? .undefined) else { return false }
+            guard case .bool(let result) = try TemplateFilters.binary("in", value, operands.first ?? .undefined) else {
+                return false
+            }
             return result
         default: return false
         }

@@ -153,7 +153,8 @@ struct TemplateInterpreter {
             return try TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1)
         case .call(let callee, let arguments): return try call(callee, arguments)
         case .filter(let value, let name, let arguments):
-            return try TemplateFilters.apply(name, to: try evaluate(value), try evaluate(arguments.positional), try named(arguments))
+            return try TemplateFilters.apply(
+                name, to: try evaluate(value), try evaluate(arguments.positional), try named(arguments))
         case .test(let value, let name, let operands, let negated):
             return .bool(try TemplateTests.passes(name, try evaluate(value), try evaluate(operands)) != negated)
         case .unary(let symbol, let operand):
@@ -185,7 +186,9 @@ struct TemplateInterpreter {
         return result
     }
 
-    private mutating func call(_ callee: TemplateExpression, _ arguments: TemplateArguments) throws(TemplateError) -> TemplateValue {
+    private mutating func call(_ callee: TemplateExpression, _ arguments: TemplateArguments) throws(TemplateError)
+        -> TemplateValue
+    {
         let positional = try evaluate(arguments.positional)
         let named = try named(arguments)
         if case .attribute(let object, let method) = callee {

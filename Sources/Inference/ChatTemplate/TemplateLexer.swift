@@ -161,7 +161,11 @@ struct TemplateLexer {
                 }
                 tokens.append((.name(name), line))
             } else {
-                guard let symbol = ["==", "!=", "<=", ">=", "//", "**", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[", "]", "{", "}", ",", ".", ":", "|"]
+                guard
+                    let symbol = [
+                        "==", "!=", "<=", ">=", "//", "**", "+", "-", "*", "/", "%", "~", "<", ">", "=", "(", ")", "[", "]", "{",
+                        "}", ",", ".", ":", "|",
+                    ]
                     .first(where: sees)
                 else { throw .syntax(line: line, reason: "the character “\(character)” has no meaning here") }
                 if "([{".contains(symbol) { depth += 1 }
@@ -203,7 +207,8 @@ struct TemplateLexer {
     private mutating func number() throws(TemplateError) {
         var digits = ""
         while index < source.count, source[index].isASCII,
-            source[index].isNumber || (source[index] == "." && index + 1 < source.count && source[index + 1].isNumber && !digits.contains("."))
+            source[index].isNumber
+                || (source[index] == "." && index + 1 < source.count && source[index + 1].isNumber && !digits.contains("."))
         {
             digits.append(source[index])
             advance()

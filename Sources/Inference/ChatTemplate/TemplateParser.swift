@@ -3,7 +3,9 @@ indirect enum TemplateNode: Sendable {
     case text(String)
     case output(TemplateExpression)
     case branch([(condition: TemplateExpression, body: [TemplateNode])], otherwise: [TemplateNode])
-    case loop(targets: [String], over: TemplateExpression, condition: TemplateExpression?, body: [TemplateNode], otherwise: [TemplateNode])
+    case loop(
+        targets: [String], over: TemplateExpression, condition: TemplateExpression?, body: [TemplateNode],
+        otherwise: [TemplateNode])
     case assign(targets: [String], TemplateExpression)
     case assignAttribute(object: String, attribute: String, TemplateExpression)
     case assignBlock(String, [TemplateNode])
@@ -71,7 +73,9 @@ struct TemplateParser {
     }
 
     /// Nesting is bounded: templates come from files.
-    private mutating func nested<Result>(_ parse: (inout TemplateParser) throws(TemplateError) -> Result) throws(TemplateError) -> Result {
+    private mutating func nested<Result>(_ parse: (inout TemplateParser) throws(TemplateError) -> Result) throws(TemplateError)
+        -> Result
+    {
         depth += 1
         defer { depth -= 1 }
         guard depth < 100 else { throw error("nested too deeply") }

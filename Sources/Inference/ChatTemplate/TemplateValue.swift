@@ -95,11 +95,13 @@ enum TemplateValue: Sendable {
             return result
         case .list(let values): return items("[", "]", values.map { $0.json(indent: indent, level: level + 1) })
         case .dictionary(let dictionary):
-            return items("{", "}", dictionary.pairs.map { pair in
-                var part = TemplateText("\"" + Self.escaped(pair.key) + "\": ")
-                part.append(pair.value.json(indent: indent, level: level + 1))
-                return part
-            })
+            return items(
+                "{", "}",
+                dictionary.pairs.map { pair in
+                    var part = TemplateText("\"" + Self.escaped(pair.key) + "\": ")
+                    part.append(pair.value.json(indent: indent, level: level + 1))
+                    return part
+                })
         }
     }
 

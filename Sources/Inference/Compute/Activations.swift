@@ -48,8 +48,10 @@ final class Activations {
         ]
         let productOffset = layout.reserve(4, of: ck_product.self)
         let rowLayouts = [c.width, attentionWidth, c.feedForwardWidth].map { columns in
-            (columns, layout.reserve(batch * columns, of: Int8.self), floats(batch * columns / 32),
-             floats(batch * columns / 32), layout.reserve(batch * columns / 16, of: Int32.self))
+            (
+                columns, layout.reserve(batch * columns, of: Int8.self), floats(batch * columns / 32),
+                floats(batch * columns / 32), layout.reserve(batch * columns / 16, of: Int32.self)
+            )
         }
         let memory = try Memory(bytes: layout.bytes)
         let pointers = offsets.map { memory.pointer(at: $0, as: Float.self) }
@@ -88,7 +90,8 @@ final class Activations {
             kv_heads: kvHeads, head_dim: dimension, value_stride: Int32(cache.valueStride), capacity: Int32(cache.capacity),
             position: Int32(position), pairs: Int32(pairs), halves: c.rotatesHalves)
         attention = ck_attention(
-            q: query, out: attended, keys: nil, values: nil, partial: cache.partial, scale: 1 / Float(c.headDimension).squareRoot(),
+            q: query, out: attended, keys: nil, values: nil, partial: cache.partial,
+            scale: 1 / Float(c.headDimension).squareRoot(),
             rows: Int32(rows), heads: heads, kv_heads: kvHeads, head_dim: dimension, value_stride: Int32(cache.valueStride),
             capacity: Int32(cache.capacity), length: Int32(position + rows), window: Int32(c.slidingWindow ?? 0))
     }

@@ -53,7 +53,8 @@ package final class LlamaModel {
         while start < tokens.endIndex {
             let end = min(start + scratch.batch, tokens.endIndex)
             try tokens[start..<end].withUnsafeBufferPointer { (batch) throws(CancellationError) in
-                try forward(batch: batch, cache: cache, wantsLogits: wantsLogits && end == tokens.endIndex, isCancelled: isCancelled)
+                try forward(
+                    batch: batch, cache: cache, wantsLogits: wantsLogits && end == tokens.endIndex, isCancelled: isCancelled)
             }
             start = end
         }

@@ -64,7 +64,8 @@ package struct ModelConfiguration: Sendable, Equatable {
         }
         let keyLength = try metadata.integer("\(architecture).attention.key_length", in: 2...512)
         if keyLength == nil, width % heads != 0 {
-            throw .invalid(field: "\(architecture).attention.head_count", reason: "is \(heads), which does not divide the width \(width)")
+            throw .invalid(
+                field: "\(architecture).attention.head_count", reason: "is \(heads), which does not divide the width \(width)")
         }
         headDimension = keyLength ?? width / heads
         guard headDimension <= 512 else {
@@ -73,7 +74,8 @@ package struct ModelConfiguration: Sendable, Equatable {
         let valueLength = try metadata.integer("\(architecture).attention.value_length", in: 1...4096) ?? headDimension
         guard valueLength == headDimension else {
             throw .unsupported(
-                field: "\(architecture).attention.value_length", value: "\(valueLength)", supported: "the key length, \(headDimension)")
+                field: "\(architecture).attention.value_length", value: "\(valueLength)",
+                supported: "the key length, \(headDimension)")
         }
         rotaryDimensions = try metadata.integer("\(architecture).rope.dimension_count", in: 0...headDimension) ?? headDimension
         guard rotaryDimensions % 2 == 0 else {

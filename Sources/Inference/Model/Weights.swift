@@ -53,8 +53,9 @@ final class Weights {
         }
         outputNorm = try packer.vector("output_norm.weight", count: c.width)
         if let factors = file.tensors["rope_freqs.weight"], factors.elementCount <= c.headDimension {
-            rotaryFactors = try Array(UnsafeBufferPointer(
-                start: packer.vector("rope_freqs.weight", count: factors.elementCount), count: factors.elementCount))
+            rotaryFactors = try Array(
+                UnsafeBufferPointer(
+                    start: packer.vector("rope_freqs.weight", count: factors.elementCount), count: factors.elementCount))
         }
         layers.reserveCapacity(c.layers)
         for index in 0..<c.layers {
@@ -97,7 +98,8 @@ private struct TensorPacker {
     private static func packedBytes(_ tensor: GGUFTensor) throws(ModelError) -> Int {
         if tensor.shape.count == 1 { return aligned(tensor.elementCount * 4) }
         guard tensor.shape.count == 2 else {
-            throw .unsupported(field: "the shape of tensor \(tensor.name)", value: "\(tensor.shape)", supported: "one or two dimensions")
+            throw .unsupported(
+                field: "the shape of tensor \(tensor.name)", value: "\(tensor.shape)", supported: "one or two dimensions")
         }
         guard tensor.shape.allSatisfy({ $0 <= 1 << 24 }) else {
             throw .invalid(field: "the shape of tensor \(tensor.name)", reason: "is \(tensor.shape)")

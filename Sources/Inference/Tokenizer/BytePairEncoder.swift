@@ -53,7 +53,9 @@ struct BytePairEncoder {
         }
     }
 
-    private mutating func encodeWithHeap(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
+    private mutating func encodeWithHeap(
+        _ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]
+    ) {
         symbols.removeAll(keepingCapacity: true)
         heap.removeAll(keepingCapacity: true)
         for byte in word where vocabulary.byteTokens[Int(byte)] >= 0 {
@@ -67,7 +69,9 @@ struct BytePairEncoder {
             let left = candidate.position
             let right = symbols[Int(left)].next
             // Stale entries name tokens that have been merged since.
-            guard right >= 0, symbols[Int(left)].token == candidate.left, symbols[Int(right)].token == candidate.right else { continue }
+            guard right >= 0, symbols[Int(left)].token == candidate.left, symbols[Int(right)].token == candidate.right else {
+                continue
+            }
             symbols[Int(left)].token = candidate.result
             symbols[Int(right)].token = -1
             let next = symbols[Int(right)].next

@@ -36,7 +36,9 @@ package final class Tokenizer: Sendable {
         }
         endOfTurn = TokenID(try file.metadata.integer("tokenizer.ggml.eot_token_id", in: ids) ?? end)
         stopTokens = stops
-        func text(_ token: Int?) -> String { token.map { String(decoding: vocabulary.bytes(of: TokenID($0)), as: UTF8.self) } ?? "" }
+        func text(_ token: Int?) -> String {
+            token.map { String(decoding: vocabulary.bytes(of: TokenID($0)), as: UTF8.self) } ?? ""
+        }
         beginningText = text(try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids))
         endText = text(end)
         state = Mutex(EncoderState())
@@ -188,7 +190,8 @@ private struct EncoderState: ~Copyable {
             guard (1...4).contains(count) else { continue }
             func token(_ index: Int) -> TokenID { index < count ? tokens[first + index] : 0 }
             cache[slot] = CachedWord(
-                low: low, high: high, tokens: (token(0), token(1), token(2), token(3)), length: UInt8(word.count), count: UInt8(count))
+                low: low, high: high, tokens: (token(0), token(1), token(2), token(3)), length: UInt8(word.count),
+                count: UInt8(count))
         }
     }
 }

@@ -33,7 +33,8 @@ package struct UTF8Assembler {
             if length >= 2 {
                 let second = bytes[bytes.count - length + 1]
                 switch byte {
-                case 0xE0 where second < 0xA0, 0xED where second > 0x9F, 0xF0 where second < 0x90, 0xF4 where second > 0x8F: return 0
+                case 0xE0 where second < 0xA0, 0xED where second > 0x9F, 0xF0 where second < 0x90, 0xF4 where second > 0x8F:
+                    return 0
                 default: break
                 }
             }

@@ -39,7 +39,8 @@ package final class Vocabulary: Sendable {
         var kinds = [UInt8](repeating: Kind.normal.rawValue, count: tokens.count)
         if let types = try file.metadata.array("tokenizer.ggml.token_type", of: .int32) {
             guard types.count == tokens.count else {
-                throw .invalid(field: "tokenizer.ggml.token_type", reason: "has \(types.count) elements for \(tokens.count) tokens")
+                throw .invalid(
+                    field: "tokenizer.ggml.token_type", reason: "has \(types.count) elements for \(tokens.count) tokens")
             }
             for (index, type) in file.values(of: types, as: Int32.self).enumerated() {
                 guard let raw = UInt8(exactly: type), Kind(rawValue: raw) != nil else {
@@ -101,7 +102,8 @@ package final class Vocabulary: Sendable {
             let leftIsEncoded = Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[..<space]), to: &pair)
             let middle = pair.count
             guard leftIsEncoded, Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[(space + 1)...]), to: &pair) else {
-                throw .invalid(field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
+                throw .invalid(
+                    field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
             }
             // A merge whose parts or result are no tokens can never be applied.
             let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in
@@ -173,7 +175,9 @@ package final class Vocabulary: Sendable {
         return nil
     }
 
-    private static func memcmpEqual(_ arena: UnsafeBufferPointer<UInt8>, _ start: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    private static func memcmpEqual(_ arena: UnsafeBufferPointer<UInt8>, _ start: Int, _ bytes: UnsafeBufferPointer<UInt8>)
+        -> Bool
+    {
         for i in 0..<bytes.count where arena[start + i] != bytes[i] { return false }
         return true
     }
