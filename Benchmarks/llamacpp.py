@@ -66,6 +66,7 @@ def main():
         decode(context, [(i * 31 + 500) % vocabulary for i in range(30)], 0, True)
         llama_cpp.llama_get_logits_ith(context, -1)[0]
         result["first_token_ms"] = (time.perf_counter() - start) * 1e3  # load, context and a prompt of 30 tokens
+        clear(context)
 
         def prompt(length):
             return [(i * 7919 + 13) % vocabulary + 100 for i in range(length)]

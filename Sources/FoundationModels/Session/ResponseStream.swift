@@ -20,7 +20,7 @@ extension LanguageModelSession {
         let request: RunningRequest
 
         public func makeAsyncIterator() -> AsyncIterator {
-            AsyncIterator(source: source, request: request, bell: source.bell.makeAsyncIterator())
+            AsyncIterator(source: source, request: request)
         }
 
         /// Waits for the whole response. May follow an iteration.
@@ -35,16 +35,25 @@ extension LanguageModelSession {
         public struct AsyncIterator: AsyncIteratorProtocol {
             public typealias Element = Snapshot
 
+            init(source: StreamSource, request: RunningRequest) {
+                self.source = source
+                self.request = request
+                bell = source.bell.makeAsyncIterator()
+            }
+
             let source: StreamSource
             let request: RunningRequest
-            var bell: AsyncThrowingStream<Void, any Error>.Iterator
+            /// The bell may ring once more after the last snapshot has been seen.
+            private var isComplete = false
+            private var bell: AsyncThrowingStream<Void, any Error>.Iterator
 
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws -> Snapshot? {
-                guard try await bell.next(isolation: actor) != nil else {
+                guard !isComplete, try await bell.next(isolation: actor) != nil else {
                     try Task.checkCancellation()
                     return nil
                 }
-                let (text, isComplete, entries, usage) = source.current()
+                let (text, entries, usage): (String, ArraySlice<Transcript.Entry>, Usage)
+                (text, isComplete, entries, usage) = source.current()
                 let raw = GeneratedContent(kind: .string(text), isComplete: isComplete)
                 return Snapshot(
                     content: try Content.PartiallyGenerated(raw), rawContent: raw, transcriptEntries: entries, usage: usage)
