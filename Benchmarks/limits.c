@@ -1,0 +1,73 @@
+// What this machine can do at most: bytes read per second and 8-bit multiply-adds per second, on 1 and on 2 threads.
+//
+//   clang -O2 -march=native -pthread Benchmarks/limits.c -o /dev/shm/limits && /dev/shm/limits
+
+#define _GNU_SOURCE
+#include <immintrin.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+enum { MEGABYTES = 96, ROUNDS = 20 };
+
+static void *read_memory(void *argument) {
+    char *memory = argument;
+    size_t bytes = (size_t)MEGABYTES << 20;
+    __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < bytes; i += 256) {
+            _mm_prefetch(memory + i + 4096, _MM_HINT_T0);
+            _mm_prefetch(memory + i + 4160, _MM_HINT_T0);
+            _mm_prefetch(memory + i + 4224, _MM_HINT_T0);
+            _mm_prefetch(memory + i + 4288, _MM_HINT_T0);
+            a = _mm512_or_si512(a, _mm512_load_si512(memory + i));
+            b = _mm512_or_si512(b, _mm512_load_si512(memory + i + 64));
+            c = _mm512_or_si512(c, _mm512_load_si512(memory + i + 128));
+            d = _mm512_or_si512(d, _mm512_load_si512(memory + i + 192));
+        }
+    return (void *)(size_t)_mm512_reduce_add_epi32(_mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d)));
+}
+
+static void *multiply(void *argument) {
+    __m512i sums[8], x = _mm512_set1_epi8(3), y = _mm512_set1_epi8(5);
+    memset(sums, 0, sizeof sums);
+    for (long i = 0; i < 100000000; i++)
+        for (int j = 0; j < 8; j++) __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(sums[j]) : "v"(x), "v"(y));
+    return (void *)(size_t)_mm512_reduce_add_epi32(sums[0]);
+}
+
+static double run(int threads, void *(*body)(void *), char **memory) {
+    pthread_t handles[2];
+    double start = now();
+    for (int i = 0; i < threads; i++) pthread_create(&handles[i], NULL, body, memory ? memory[i] : NULL);
+    for (int i = 0; i < threads; i++) pthread_join(handles[i], NULL);
+    return now() - start;
+}
+
+int main(void) {
+    char *memory[2];
+    for (int i = 0; i < 2; i++) {
+        size_t bytes = ((size_t)MEGABYTES << 20) + (4 << 20);
+        char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memory[i] = (char *)(((size_t)base + (2 << 20) - 1) & ~(size_t)((2 << 20) - 1));
+        madvise(memory[i], (size_t)MEGABYTES << 20, MADV_HUGEPAGE);
+        memset(memory[i], 1, (size_t)MEGABYTES << 20);
+    }
+    for (int threads = 1; threads <= 2; threads++) {
+        double best = 0;
+        for (int i = 0; i < 3; i++) {
+            double rate = (double)threads * MEGABYTES * ROUNDS * 1.048576e6 / run(threads, read_memory, memory) / 1e9;
+            if (rate > best) best = rate;
+        }
+        printf("%d thread(s): reads %.1f GB/s, ", threads, best);
+        printf("8-bit products %.0f GOP/s\n", (double)threads * 8e8 * 128 / run(threads, multiply, NULL) / 1e9);
+    }
+}
