@@ -77,6 +77,7 @@ package actor LoadedModel {
         _ request: GenerationRequest, in sequence: SequenceState, emit: (String) -> Void
     ) async throws -> GenerationResult {
         let contextSize = sequence.contextSize
+        guard !request.tokens.isEmpty else { throw GenerationFailure.emptyPrompt }
         guard request.tokens.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: request.tokens.count, contextSize: contextSize)
         }
@@ -97,6 +98,7 @@ package actor LoadedModel {
         var reason = StopReason.maximumTokens
         let limit = request.maximumTokens ?? .max
         while usage.generatedTokens < limit {
+            // Logits are shared by all sequences: nothing may be awaited between a forward pass and this line.
             guard let token = sampler.next(model.logits, kernels: model.pool.kernels) else {
                 throw GenerationFailure.unusableLogits
             }

@@ -105,7 +105,7 @@ extension LanguageModelSession {
             let context = GenerationError.Context(debugDescription: failure.description)
             switch failure {
             case .promptTooLong: return GenerationError.exceededContextWindowSize(context)
-            case .unusableLogits: return GenerationError.decodingFailure(context)
+            case .unusableLogits, .emptyPrompt: return GenerationError.decodingFailure(context)
             }
         case let failure as ModelError: return GenerationError.assetsUnavailable(.init(debugDescription: failure.description))
         case let failure as TemplateError: return GenerationError.decodingFailure(.init(debugDescription: failure.description))

@@ -55,6 +55,8 @@ package struct GenerationResult: Sendable {
 package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     /// The prompt leaves no room for even one token of response.
     case promptTooLong(tokens: Int, contextSize: Int)
+    /// The chat template made nothing of the conversation: there is nothing to continue.
+    case emptyPrompt
     /// The model's output is not a number: its file is damaged.
     case unusableLogits
 
@@ -62,6 +64,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
         switch self {
         case .promptTooLong(let tokens, let contextSize):
             "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize)."
+        case .emptyPrompt:
+            "The model's chat template gives no text for this conversation."
         case .unusableLogits:
             "The model computed values that are not numbers; its file is probably damaged."
         }
