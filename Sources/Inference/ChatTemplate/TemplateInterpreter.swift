@@ -10,7 +10,7 @@ struct TemplateInterpreter {
     private enum Flow { case next, breakLoop, continueLoop }
 
     /// Far above what a template needs for the longest conversation, far below what would be felt as a hang.
-    private static let maximumSteps = 20_000_000
+    private static let maximumSteps = 2_000_000
 
     static func render(_ nodes: [TemplateNode], variables: [String: TemplateValue]) throws(TemplateError) -> TemplateText {
         var interpreter = TemplateInterpreter(scopes: [variables])
