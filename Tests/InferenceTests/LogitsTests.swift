@@ -95,11 +95,14 @@ struct LogitsTests {
         let file = try tiny.file()
         let reference = ReferenceTransformer(tiny, values: try Self.values(of: file.path))
         var random = SeededGenerator(9)
+        let cases = tokenCounts.map { count in
+            let tokens = (0..<count).map { _ in TokenID.random(in: 0..<256, using: &random) }
+            return (tokens, reference.logits(tokens))
+        }
         for set in InstructionSet.available {
             let model = try LlamaModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
-            for count in tokenCounts {
-                let tokens = (0..<count).map { _ in TokenID.random(in: 0..<256, using: &random) }
-                let expected = reference.logits(tokens)
+            for (tokens, expected) in cases {
+                let count = tokens.count
                 let cache = try KVCache(configuration: model.configuration, capacity: 64)
                 // The prompt at once, and all but the last token followed by the last: the cache must not matter.
                 try model.forward(tokens[...], cache: cache)

@@ -6,18 +6,35 @@ package import Inference
 package struct ReferenceTransformer {
     package let model: TinyModel
     /// Values of a tensor, row-major.
-    let values: [String: [Float]]
+    let values: [String: [Double]]
 
     package init(_ model: TinyModel, values: [String: [Float]]) {
         self.model = model
-        self.values = values
+        self.values = values.mapValues { $0.map(Double.init) }
     }
 
-    private func tensor(_ name: String) -> [Double] { (values[name] ?? []).map(Double.init) }
+    private func tensor(_ name: String) -> [Double] { values[name] ?? [] }
 
     private func product(_ name: String, _ x: [Double]) -> [Double] {
+        // Plain loops over pointers: this runs unoptimised, and is most of what a test of it does.
         let w = tensor(name)
-        return stride(from: 0, to: w.count, by: x.count).map { row in x.indices.reduce(0) { $0 + w[row + $1] * x[$1] } }
+        var result = [Double](repeating: 0, count: w.count / x.count)
+        w.withUnsafeBufferPointer { w in
+            x.withUnsafeBufferPointer { x in
+                var at = 0
+                for row in result.indices {
+                    var sum = 0.0
+                    var i = 0
+                    while i < x.count {
+                        sum += w[at] * x[i]
+                        at += 1
+                        i += 1
+                    }
+                    result[row] = sum
+                }
+            }
+        }
+        return result
     }
 
     private func norm(_ name: String, _ x: [Double]) -> [Double] {
