@@ -59,7 +59,9 @@ struct Bench: AsyncParsableCommand {
 
     /// Words of six letters that are in no dictionary.
     private static func letter(_ index: Int) -> UInt8 {
-        index % 7 == 6 ? 32 : UInt8(97 + (UInt64(index) &* 0x9E37_79B9_7F4A_7C15 >> 40) % 26)
+        var mixed = UInt64(index) &* 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        return index % 7 == 6 ? 32 : UInt8(97 + (mixed >> 33) % 26)
     }
 
     /// Rates in tokens per second, times in milliseconds, sizes in MB.
