@@ -20,15 +20,20 @@ let package = Package(
     ],
     targets: [
         .target(name: "CKernels"),
-        .target(name: "Inference", dependencies: ["CKernels"], swiftSettings: settings),
-        .target(name: "FoundationModels", dependencies: ["Inference"], swiftSettings: settings),
+        .target(name: "Grammar", swiftSettings: settings),
+        .target(name: "Inference", dependencies: ["CKernels", "Grammar"], swiftSettings: settings),
+        .target(name: "FoundationModels", dependencies: ["Grammar", "Inference"], swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
-                "FoundationModels", "Inference",
+                "FoundationModels", "Grammar", "Inference",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
+        .executableTarget(
+            name: "grammar-bench",
+            dependencies: ["Grammar", "Inference", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Benchmarks/Grammar", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Inference"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),

@@ -1,0 +1,252 @@
+/// Shortest endings: what it takes at least to complete a document from where it is.
+extension Automaton {
+    /// Bytes of the shortest ending.
+    func completionLength(_ config: ConfigID) -> Int {
+        if config <= Self.hole { return 0 }
+        if let known = completions[config] { return known }
+        var least = Program.endless
+        for thread in configs[Int(config)] {
+            let parent = completionLength(thread.parent)
+            if parent < least { least = min(least, parent + completion(of: thread.state).count) }
+        }
+        completions[config] = least
+        return least
+    }
+
+    /// The shortest ending.
+    func completion(_ config: ConfigID) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var config = config
+        while config > Self.hole {
+            let wanted = completionLength(config)
+            guard
+                let thread = configs[Int(config)].first(where: {
+                    completionLength($0.parent) + completion(of: $0.state).count == wanted
+                })
+            else { break }
+            bytes += completion(of: thread.state)
+            config = thread.parent
+        }
+        return bytes
+    }
+
+    /// The shortest ending of what one state reads.
+    private func completion(of id: StateID) -> [UInt8] {
+        if let known = completionTexts[id] { return known }
+        let text = makeCompletion(states[Int(id)])
+        completionTexts[id] = text
+        return text
+    }
+
+    private func makeCompletion(_ local: LocalState) -> [UInt8] {
+        switch local.kind {
+        case .end, .hole: return []
+        case .scalar, .uniqueItem: return shortestWord(local.kind == .scalar ? local.a : local.c)
+        case .value, .structure: return shortest(local.a, local.depth, hasScalars: local.kind == .value)
+        case .object:
+            let depth = local.depth
+            switch local.phase {
+            case LocalState.Phase.open: return rest(ofObject: local.a, local.b, depth, isFirst: true)
+            case LocalState.Phase.after: return rest(ofObject: local.a, local.b, depth, isFirst: false)
+            case LocalState.Phase.next:
+                guard let member = members(local.a, local.b, least: 1).first else { return [] }
+                return memberText(member, depth) + rest(ofObject: local.a, member.after, depth, isFirst: false)
+            default: return [UInt8(ascii: "}")]
+            }
+        case .key: return completion(ofKey: local)
+        case .otherKey:
+            let word = shortestWord(local.c)
+            var colon = local
+            var name = typedText(local.d) + word
+            name = (try? JSONParser.parse([UInt8(ascii: "\"")] + name)).flatMap { if case .string(let text) = $0 { Array(text.utf8) } else { nil } } ?? name
+            colon.b = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
+            let type = program.objects[Int(local.a)].regions[Int(local.phase)].type
+            return word + afterKey(type, local.depth, local.a, colon.b)
+        case .colon:
+            let text = afterKey(local.c, local.depth, local.a, local.b)
+            return Array(text.dropFirst(Int(local.phase)))
+        case .array:
+            let array = program.arrays[Int(local.a)]
+            let progress = arrayProgress[Int(local.b)]
+            switch local.phase {
+            case LocalState.Phase.open: return rest(ofArray: array, progress, local.depth, isFirst: true, least: 0)
+            case LocalState.Phase.after: return rest(ofArray: array, progress, local.depth, isFirst: false, least: 0)
+            default: return [UInt8(ascii: "]")]
+            }
+        case .text: return fixedText(local.a)[Int(local.b)...] + completion(of: local.c)
+        case .sequence:
+            return parts(ofSequence: local.a)[Int(local.b)...].flatMap { part -> [UInt8] in
+                switch part.content {
+                case .language(let language): shortestWord(language)
+                case .value(let type): shortest(type, 0)
+                }
+            }
+        }
+    }
+
+    private func shortestWord(_ language: RegexID) -> [UInt8] { (try? regexes.shortestWord(language)) ?? [] }
+
+    /// The shortest document of a type.
+    func shortest(_ type: TypeID, _ depth: UInt16, hasScalars: Bool = true) -> [UInt8] {
+        let entry = program.types[Int(type)]
+        if hasScalars, entry.scalar != RegexArena.empty, (try? regexes.shortestLength(entry.scalar)) == entry.shortest {
+            return shortestWord(entry.scalar)
+        }
+        let inner = isPretty ? depth + 1 : 0
+        let object = entry.objects.min { program.objects[Int($0)].shortest < program.objects[Int($1)].shortest }
+        let array = entry.arrays.min { program.arrays[Int($0)].shortest < program.arrays[Int($1)].shortest }
+        if let object, array.map({ program.objects[Int(object)].shortest <= program.arrays[Int($0)].shortest }) ?? true {
+            let start = LocalState(kind: .structure, depth: depth, a: type)
+            for edge in edges(state(start)) where edge.bytes.contains(UInt8(ascii: "{")) {
+                for case .go(let open) in edge.actions where states[Int(open)].a == object {
+                    return [UInt8(ascii: "{")] + rest(ofObject: object, states[Int(open)].b, inner, isFirst: true)
+                }
+            }
+        }
+        guard let array else { return hasScalars ? shortestWord(entry.scalar) : [] }
+        let shape = program.arrays[Int(array)]
+        let progress = ArrayProgress(counts: shape.contains.map { _ in 0 })
+        return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, inner, isFirst: true, least: 0)
+    }
+
+    // MARK: - Objects
+
+    private struct Member {
+        var key: [UInt8]
+        var type: TypeID
+        var after: Int32
+    }
+
+    private func completion(ofKey local: LocalState) -> [UInt8] {
+        let object = program.objects[Int(local.a)]
+        let choices = choices(local.a, local.b)
+        let node = object.keys.nodes[Int(local.c)]
+        var best: [UInt8]?
+        for rank in Int(node.first)..<Int(node.last) {
+            let name = Int(object.keys.order[rank])
+            guard choices.names.contains(name) else { continue }
+            var current = Int(local.c)
+            var text: [UInt8] = []
+            // Walk down to this name: its rank stays in the ranges of the nodes.
+            while object.keys.nodes[current].name < 0 {
+                guard
+                    let child = object.keys.nodes[current].children.first(where: {
+                        let below = object.keys.nodes[Int($0.node)]
+                        return below.first <= rank && rank < below.last
+                    })
+                else { break }
+                text.append(child.byte)
+                current = Int(child.node)
+            }
+            let after = progress(local.b, of: local.a, writing: name)
+            text += afterKey(object.names[name].type, local.depth, local.a, after)
+            if best.map({ text.count < $0.count }) ?? true { best = text }
+            // Names that must come are few; among many optional ones any will do.
+            if rank - Int(node.first) > 64, best != nil { break }
+        }
+        return best ?? []
+    }
+
+    private func afterKey(_ type: TypeID, _ depth: UInt16, _ object: Int32, _ progress: Int32) -> [UInt8] {
+        Array((isPretty ? ": " : ":").utf8) + shortest(type, depth) + rest(ofObject: object, progress, depth, isFirst: false)
+    }
+
+    private func memberText(_ member: Member, _ depth: UInt16) -> [UInt8] {
+        member.key + Array((isPretty ? ": " : ":").utf8) + shortest(member.type, depth)
+    }
+
+    private func rest(ofObject object: Int32, _ progress: Int32, _ depth: UInt16, isFirst: Bool) -> [UInt8] {
+        var text: [UInt8] = []
+        var isFirst = isFirst
+        for member in members(object, progress, least: 0) {
+            text += separator(depth, isFirst: isFirst) + memberText(member, depth)
+            isFirst = false
+        }
+        return text + ending(depth, isEmpty: isFirst) + [UInt8(ascii: "}")]
+    }
+
+    private func separator(_ depth: UInt16, isFirst: Bool) -> [UInt8] {
+        (isFirst ? [] : [UInt8(ascii: ",")]) + (isPretty ? [0x0A] + indentation(depth) : [])
+    }
+
+    private func ending(_ depth: UInt16, isEmpty: Bool) -> [UInt8] { isPretty && !isEmpty ? [0x0A] + indentation(depth - 1) : [] }
+    private func indentation(_ depth: UInt16) -> [UInt8] { [UInt8](repeating: UInt8(ascii: " "), count: Int(depth) * 2) }
+
+    /// The members to write before an object can be closed, in an order that is allowed.
+    private func members(_ object: Int32, _ start: Int32, least: Int) -> [Member] {
+        let shape = program.objects[Int(object)]
+        let progress = objectProgress[Int(start)]
+        var wanted: [Int] = []
+        var optional: [Int] = []
+        for (index, name) in shape.names.enumerated() where name.isAllowed && !progress.gone.contains(index) {
+            if name.isRequired { wanted.append(index) } else { optional.append(index) }
+        }
+        let wants = shape.allWants & ~progress.wants
+        let others = wants == 0 ? 0 : 1
+        var missing = max(shape.least - Int(progress.count), least) - wanted.count - others
+        if missing > 0 {
+            optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }
+            let chosen = optional.prefix(missing)
+            wanted += chosen
+            missing -= chosen.count
+        }
+        var result: [Member] = []
+        var current = start
+        while !wanted.isEmpty {
+            // One that does not make another impossible.
+            let choices = choices(object, current)
+            guard
+                let index = wanted.firstIndex(where: { name in
+                    choices.names.contains(name) && !wanted.contains { $0 != name && shape.before[name].contains($0) }
+                })
+            else { break }
+            let name = wanted.remove(at: index)
+            var key: [UInt8] = [UInt8(ascii: "\"")]
+            JSONText.escape(shape.names[name].text, into: &key)
+            key.append(UInt8(ascii: "\""))
+            current = self.progress(current, of: object, writing: name)
+            result.append(Member(key: key, type: shape.names[name].type, after: current))
+        }
+        while !choices(object, current).canClose || result.count < least {
+            let choices = choices(object, current)
+            let open = shape.allWants & ~objectProgress[Int(current)].wants
+            let candidates = shape.regions.indices.filter { choices.regions[$0] && (open == 0 || shape.regions[$0].wants & open != 0) }
+            var best: (length: Int, region: Int, word: [UInt8])?
+            for region in candidates {
+                let language = otherNames(object, region, objectProgress[Int(current)].written)
+                guard language != RegexArena.empty, let word = try? regexes.shortestWord(language) else { continue }
+                let length = word.count + program.types[Int(shape.regions[region].type)].shortest
+                if best.map({ length < $0.length }) ?? true { best = (length, region, word) }
+            }
+            guard let best, case .string(let name)? = try? JSONParser.parse([UInt8(ascii: "\"")] + best.word) else { break }
+            current = self.progress(current, of: object, writingOther: Array(name.utf8), in: best.region)
+            result.append(
+                Member(key: [UInt8(ascii: "\"")] + best.word, type: shape.regions[best.region].type, after: current))
+            if result.count > 2_000 { break }
+        }
+        return result
+    }
+
+    // MARK: - Arrays
+
+    private func rest(
+        ofArray array: Program.Array, _ progress: ArrayProgress, _ depth: UInt16, isFirst: Bool, least: Int
+    ) -> [UInt8] {
+        var text: [UInt8] = []
+        var isFirst = isFirst
+        var written = progress.written
+        let plan = program.arrayCost(array, from: Int(progress.index), counts: progress.counts.map(Int.init))
+        for type in plan?.items ?? [] {
+            text += separator(depth, isFirst: isFirst)
+            if array.isUnique {
+                let item = shortestWord(uniqueItem(program.types[Int(type)].scalar, written))
+                written = self.written(written, adding: item)
+                text += item
+            } else {
+                text += shortest(type, depth)
+            }
+            isFirst = false
+        }
+        return text + ending(depth, isEmpty: isFirst) + [UInt8(ascii: "]")]
+    }
+}

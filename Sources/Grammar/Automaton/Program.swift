@@ -1,0 +1,737 @@
+/// Names a type of a ``Program``.
+typealias TypeID = Int32
+
+/// A schema ready to run: its types, objects and arrays as tables, all of them satisfiable.
+struct Program {
+    struct ValueEntry {
+        /// Null, booleans, numbers and strings, as JSON text.
+        var scalar: RegexID = RegexArena.empty
+        var objects: [Int32] = []
+        var arrays: [Int32] = []
+        /// Bytes of the shortest document of this type.
+        var shortest = Program.endless
+    }
+
+    struct Name {
+        var text: [UInt8]
+        var type: TypeID
+        var isRequired: Bool
+        /// Whether it can be written at all.
+        var isAllowed: Bool
+        /// Bytes of its shortest member: name, colon and value.
+        var shortest = Program.endless
+    }
+
+    /// Members with names that the schema does not list.
+    struct Region {
+        var names: RegexID
+        var type: TypeID
+        /// Which of the object's wants such a member satisfies.
+        var wants: UInt64
+    }
+
+    struct Object {
+        var names: [Name] = []
+        /// For each name, those that cannot be written after it.
+        var before: [BitSet] = []
+        /// Names that may stand anywhere, and do not have to be written before other members.
+        var loose = BitSet(count: 0)
+        var required = BitSet(count: 0)
+        var regions: [Region] = []
+        var least = 0
+        var most: Int?
+        /// How many members are wanted that only a region can give.
+        var wantCount = 0
+        var keys = KeyTrie()
+        var shortest = Program.endless
+
+        var allWants: UInt64 { wantCount == 0 ? 0 : (1 << UInt64(wantCount)) - 1 }
+        var counts: Bool { least > 0 || most != nil }
+    }
+
+    struct Array {
+        /// For items that are counted by none of `contains`, by the first, by the second…, by both…: types by mask.
+        var prefix: [[TypeID?]] = []
+        var rest: [TypeID?] = []
+        var least = 0
+        var most: Int?
+        var contains: [Contains] = []
+        var isUnique = false
+        var shortest = Program.endless
+    }
+
+    static let endless = 1 << 40
+
+    var types: [ValueEntry] = []
+    var objects: [Object] = []
+    var arrays: [Array] = []
+    var root: TypeID = 0
+}
+
+/// A set of small integers.
+struct BitSet: Hashable {
+    private(set) var words: [UInt64]
+
+    init(count: Int) { words = [UInt64](repeating: 0, count: (count + 63) / 64) }
+
+    func contains(_ index: Int) -> Bool { words[index >> 6] >> UInt64(index & 63) & 1 == 1 }
+    mutating func remove(word index: Int, _ bits: UInt64) { words[index] &= ~bits }
+    mutating func insert(_ index: Int) { words[index >> 6] |= 1 << UInt64(index & 63) }
+    mutating func formUnion(_ other: BitSet) { for index in words.indices { words[index] |= other.words[index] } }
+
+    /// Whether all of `self` is in `other`.
+    func isSubset(of other: BitSet) -> Bool {
+        for index in words.indices where words[index] & ~other.words[index] != 0 { return false }
+        return true
+    }
+
+    var count: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
+}
+
+/// The listed names of an object as JSON text, each with its closing quote, sharing their beginnings.
+struct KeyTrie {
+    struct Node {
+        var children: [(byte: UInt8, node: Int32)] = []
+        /// The name that ends here, or -1.
+        var name: Int32 = -1
+        /// Names below: a range in the order of their texts.
+        var first: Int32 = 0
+        var last: Int32 = 0
+    }
+
+    private(set) var nodes: [Node] = [Node()]
+    /// Names in the order of their texts; one may come twice, where it has several spellings.
+    private(set) var order: [Int32] = []
+
+    init() {}
+
+    init(_ names: [(text: [UInt8], name: Int32)]) {
+        for (text, name) in names.sorted(by: { $0.text.lexicographicallyPrecedes($1.text) }) {
+            let rank = Int32(order.count)
+            order.append(name)
+            var node = 0
+            nodes[0].last = rank + 1
+            for byte in text {
+                if let last = nodes[node].children.last, last.byte == byte {
+                    node = Int(last.node)
+                } else {
+                    nodes[node].children.append((byte, Int32(nodes.count)))
+                    node = nodes.count
+                    nodes.append(Node(first: rank))
+                }
+                nodes[node].last = rank + 1
+            }
+            nodes[node].name = name
+        }
+    }
+}
+
+/// Makes a ``Program`` of constraints.
+struct ProgramBuilder {
+    private let arena: ConstraintArena
+    private let normalizer: TypeNormalizer
+    private let allowsZeroFraction: Bool
+    private var program = Program()
+    private var typeIDs: [ConstraintID: TypeID] = [:]
+    private var queue: [ConstraintID] = []
+    private var objectIDs: [ObjectKey: Int32?] = [:]
+    private var scalars: [ScalarKey: RegexID] = [:]
+
+    private struct ObjectKey: Hashable {
+        var shape: ObjectShape
+    }
+
+    private struct ScalarKey: Hashable {
+        var flags: UInt8
+        var numbers: [NumberSpec]
+        var strings: RegexID
+    }
+
+    private static let greatestTypes = 30_000
+    private static let greatestNames = 5_000
+
+    /// - Parameter allowsZeroFraction: Whether integers may be written as 1.0, as JSON Schema has it.
+    static func build(
+        _ root: ConstraintID, _ arena: ConstraintArena, allowsZeroFraction: Bool
+    ) throws(SchemaError) -> Program {
+        var builder = ProgramBuilder(arena: arena, allowsZeroFraction: allowsZeroFraction)
+        builder.program.root = builder.type(root)
+        var index = 0
+        while index < builder.queue.count {
+            if index > greatestTypes {
+                throw SchemaError(.tooComplex, at: "", "it makes more than \(greatestTypes) types of values")
+            }
+            try builder.compile(builder.queue[index], as: TypeID(index))
+            index += 1
+        }
+        try builder.measure()
+        if builder.program.types[Int(builder.program.root)].shortest >= Program.endless {
+            throw SchemaError(.unsatisfiable, at: try builder.culprit(root), "no document can satisfy it")
+        }
+        builder.prune()
+        return builder.program
+    }
+
+    private init(arena: ConstraintArena, allowsZeroFraction: Bool) {
+        self.arena = arena
+        self.allowsZeroFraction = allowsZeroFraction
+        normalizer = TypeNormalizer(arena)
+    }
+
+    private var regexes: RegexArena { arena.regexes }
+
+    private mutating func type(_ constraint: ConstraintID) -> TypeID {
+        if let id = typeIDs[constraint] { return id }
+        let id = TypeID(program.types.count)
+        typeIDs[constraint] = id
+        program.types.append(Program.ValueEntry())
+        queue.append(constraint)
+        return id
+    }
+
+    private mutating func compile(_ constraint: ConstraintID, as id: TypeID) throws(SchemaError) {
+        let type = try normalizer.type(constraint)
+        var entry = Program.ValueEntry()
+        entry.scalar = try scalar(type, constraint)
+        for shape in type.objects {
+            for (expanded, wants) in try expand(shape, constraint) {
+                if let object = try object(expanded, wants, constraint) { entry.objects.append(object) }
+            }
+        }
+        for shape in type.arrays { if let array = try array(shape, constraint) { entry.arrays.append(array) } }
+        program.types[Int(id)] = entry
+        if regexes.isFull { throw tooManyStates(constraint) }
+    }
+
+    private func tooManyStates(_ constraint: ConstraintID) -> SchemaError {
+        SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "its patterns need too many states")
+    }
+
+    // MARK: - Scalars
+
+    private mutating func scalar(_ type: ValueType, _ constraint: ConstraintID) throws(SchemaError) -> RegexID {
+        let flags: UInt8 = (type.hasNull ? 1 : 0) | (type.hasTrue ? 2 : 0) | (type.hasFalse ? 4 : 0)
+        let key = ScalarKey(flags: flags, numbers: type.numbers, strings: type.strings)
+        if let known = scalars[key] { return known }
+        var parts: [RegexID] = []
+        if type.hasNull { parts.append(regexes.literal(Array("null".utf8))) }
+        if type.hasTrue { parts.append(regexes.literal(Array("true".utf8))) }
+        if type.hasFalse { parts.append(regexes.literal(Array("false".utf8))) }
+        parts += try numbers(type.numbers, constraint)
+        if type.strings != RegexArena.empty { parts.append(regexes.string(type.strings, style(type.strings))) }
+        let result = regexes.alternation(parts)
+        scalars[key] = result
+        return result
+    }
+
+    private func style(_ strings: RegexID) -> EscapeStyle {
+        if regexes.lengthWindow(strings) != nil { return .any }
+        return regexes.isFiniteByForm(strings) ? .needed : .usual
+    }
+
+    private func numbers(_ specs: [NumberSpec], _ constraint: ConstraintID) throws(SchemaError) -> [RegexID] {
+        var parts: [RegexID] = []
+        var words: [[UInt8]] = []
+        for spec in specs {
+            if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper, lower.value.isInteger {
+                words.append((lower.value.isNegative ? [UInt8(ascii: "-")] : []) + lower.value.wholeDigits.map { $0 + 0x30 })
+                continue
+            }
+            do {
+                let language = try regexes.number(spec, allowsZeroFraction: allowsZeroFraction)
+                if try regexes.isAlive(language) { parts.append(language) }
+            } catch let error as NumberMachine.UnsupportedNumber {
+                throw SchemaError(
+                    .unsupported, at: arena.pointers[Int(constraint)], "\(error.value.text) is too long a number to divide by")
+            } catch {
+                throw tooManyStates(constraint)
+            }
+        }
+        if !words.isEmpty {
+            let zero = regexes.literal(Array(".0".utf8))
+            let tail = allowsZeroFraction ? regexes.alternation([RegexArena.epsilon, zero]) : RegexArena.epsilon
+            parts.append(regexes.concat(regexes.words(words), tail))
+        }
+        return parts
+    }
+
+    private func isAlive(_ language: RegexID, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
+        do { return try regexes.isAlive(language) } catch { throw tooManyStates(constraint) }
+    }
+
+    // MARK: - Objects
+
+    /// Names that a shape speaks of.
+    private func listed(_ shape: ObjectShape) -> Set<NameID> {
+        var names = shape.required.union(shape.forbidden).union(shape.values.keys)
+        for source in shape.sources { for property in arena.objects[Int(source)].properties { names.insert(property.name) } }
+        return names
+    }
+
+    /// Decides for each wanted member whether a listed name gives it; what is left must come from other names.
+    private func expand(
+        _ shape: ObjectShape, _ constraint: ConstraintID
+    ) throws(SchemaError) -> [(ObjectShape, [ObjectShape.Witness])] {
+        var results: [(ObjectShape, [ObjectShape.Witness])] = [(shape, [])]
+        results[0].0.witnesses = []
+        guard !shape.witnesses.isEmpty else { return results }
+        let names = listed(shape).sorted()
+        for witness in shape.witnesses {
+            var next: [(ObjectShape, [ObjectShape.Witness])] = []
+            for (shape, wants) in results {
+                next.append((shape, wants + [witness]))
+                for name in names where !shape.forbidden.contains(name) && regexes.matches(witness.names, arena.names[Int(name)]) {
+                    var given = shape
+                    given.required.insert(name)
+                    given.values[name] = arena.all([witness.value, given.values[name] ?? ConstraintArena.anything])
+                    if try normalizer.type(try normalizer.value(of: name, in: given)).isNothing { continue }
+                    if !given.isContradictory { next.append((given, wants)) }
+                }
+            }
+            results = next
+            if results.count > 400 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "its negations combine in too many ways")
+            }
+        }
+        return results
+    }
+
+    private mutating func object(
+        _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
+    ) throws(SchemaError) -> Int32? {
+        var keyShape = shape
+        keyShape.witnesses = witnesses
+        let key = ObjectKey(shape: keyShape)
+        if let known = objectIDs[key] { return known }
+        let id = try makeObject(shape, witnesses, constraint)
+        objectIDs[key] = .some(id)
+        return id
+    }
+
+    private mutating func makeObject(
+        _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
+    ) throws(SchemaError) -> Int32? {
+        var object = Program.Object()
+        object.least = shape.least
+        object.most = shape.most
+        var allowedNames = regexes.anyText
+        for names in shape.names { allowedNames = regexes.intersection([allowedNames, try normalizer.type(names).strings]) }
+        // Listed names: those of the sources in their orders, then the others.
+        var index: [NameID: Int] = [:]
+        var chains: [[Int]] = []
+        var ids: [NameID] = []
+        func add(_ name: NameID) -> Int {
+            if let known = index[name] { return known }
+            index[name] = ids.count
+            ids.append(name)
+            return ids.count - 1
+        }
+        for source in shape.sources { chains.append(arena.objects[Int(source)].properties.map { add($0.name) }) }
+        let ordered = ids.count
+        for name in listed(shape).sorted() { _ = add(name) }
+        // Other names: by what their values must be.
+        let listedNames = regexes.words(ids.map { arena.names[Int($0)] })
+        let others = regexes.intersection([allowedNames, regexes.complement(listedNames)])
+        var finite: [(NameID, ConstraintID)] = []
+        if try isAlive(others, constraint) {
+            for region in try regions(others, shape, witnesses, constraint) {
+                do {
+                    if region.wants == 0, let words = try regexes.finiteWords(region.names, limit: 64) {
+                        for word in words { finite.append((arena.name(word), region.value)) }
+                        continue
+                    }
+                } catch { throw tooManyStates(constraint) }
+                object.regions.append(Program.Region(names: region.names, type: type(region.value), wants: region.wants))
+            }
+        }
+        for (name, _) in finite { _ = add(name) }
+        if ids.count > Self.greatestNames {
+            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "an object of more than \(Self.greatestNames) names")
+        }
+        let count = ids.count
+        object.required = BitSet(count: count)
+        object.loose = BitSet(count: count)
+        for position in ordered..<count { object.loose.insert(position) }
+        let finiteValues = Dictionary(finite, uniquingKeysWith: { first, _ in first })
+        for (position, name) in ids.enumerated() {
+            let text = arena.names[Int(name)]
+            let value: ConstraintID
+            if let known = finiteValues[name] { value = known } else { value = try normalizer.value(of: name, in: shape) }
+            let isRequired = shape.required.contains(name)
+            let isAllowed =
+                !shape.forbidden.contains(name) && value != ConstraintArena.nothing
+                && (allowedNames == regexes.anyText || regexes.matches(allowedNames, text))
+            if isRequired, !isAllowed { return nil }
+            if isRequired { object.required.insert(position) }
+            object.names.append(
+                Program.Name(
+                    text: text, type: isAllowed ? type(value) : type(ConstraintArena.nothing), isRequired: isRequired,
+                    isAllowed: isAllowed))
+        }
+        object.before = Self.predecessors(chains, count)
+        object.wantCount = witnesses.count
+        if witnesses.count > 60 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many negations") }
+        program.objects.append(object)
+        return Int32(program.objects.count - 1)
+    }
+
+    /// Divides names that are not listed by the patterns they match.
+    private mutating func regions(
+        _ others: RegexID, _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
+    ) throws(SchemaError) -> [(names: RegexID, value: ConstraintID, wants: UInt64)] {
+        var parts: [(names: RegexID, values: [ConstraintID], wants: UInt64)] = [(others, [], 0)]
+        for source in shape.sources.map({ arena.objects[Int($0)] }) {
+            var split: [(names: RegexID, values: [ConstraintID], wants: UInt64)] = []
+            for part in parts {
+                var unmatched = [(names: part.names, values: part.values, isMatched: false)]
+                for pattern in source.patterns {
+                    var next: [(names: RegexID, values: [ConstraintID], isMatched: Bool)] = []
+                    for piece in unmatched {
+                        let inside = regexes.intersection([piece.names, pattern.names])
+                        let outside = regexes.intersection([piece.names, regexes.complement(pattern.names)])
+                        if try isAlive(inside, constraint) { next.append((inside, piece.values + [pattern.value], true)) }
+                        if try isAlive(outside, constraint) { next.append((outside, piece.values, piece.isMatched)) }
+                    }
+                    unmatched = next
+                    if unmatched.count > 100 {
+                        throw SchemaError(
+                            .tooComplex, at: arena.pointers[Int(constraint)], "patterns of names overlap in too many ways")
+                    }
+                }
+                for piece in unmatched {
+                    split.append((piece.names, piece.values + (piece.isMatched ? [] : [source.additional]), 0))
+                }
+            }
+            parts = split
+        }
+        // What a region has in common with a wanted member can give it.
+        for (index, witness) in witnesses.enumerated() {
+            for part in parts {
+                let common = regexes.intersection([part.names, witness.names])
+                if try isAlive(common, constraint) {
+                    parts.append((common, part.values + [witness.value], part.wants | 1 << UInt64(index)))
+                }
+            }
+            if parts.count > 200 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "its negations combine in too many ways")
+            }
+        }
+        var merged: [(names: RegexID, value: ConstraintID, wants: UInt64)] = []
+        for part in parts {
+            let value = arena.all(part.values)
+            if value == ConstraintArena.nothing { continue }
+            if let known = merged.firstIndex(where: { $0.value == value && $0.wants == part.wants }) {
+                merged[known].names = regexes.alternation([merged[known].names, part.names])
+            } else {
+                merged.append((part.names, value, part.wants))
+            }
+        }
+        return merged
+    }
+
+    /// For each name those before it in any order given; the first order wins where two disagree.
+    private static func predecessors(_ chains: [[Int]], _ count: Int) -> [BitSet] {
+        var before = [BitSet](repeating: BitSet(count: count), count: count)
+        for (number, chain) in chains.enumerated() {
+            var seen = BitSet(count: count)
+            for position in chain {
+                if number == 0 {
+                    before[position] = seen
+                } else {
+                    for other in chain {
+                        if other == position { break }
+                        if !before[other].contains(position) { before[position].insert(other) }
+                    }
+                }
+                seen.insert(position)
+            }
+        }
+        return before
+    }
+
+    // MARK: - Arrays
+
+    private mutating func array(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Int32? {
+        var array = Program.Array()
+        array.least = shape.least
+        array.most = shape.most
+        array.isUnique = shape.isUnique && shape.most.map { $0 > 1 } ?? true
+        array.contains = shape.contains.filter { $0.least > 0 || $0.most != nil }
+        if array.contains.count > 4 {
+            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than four conditions on items")
+        }
+        var length = shape.prefix.count
+        for part in array.contains { length = max(length, part.start) }
+        if length > 10_000 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many items are listed") }
+        for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
+        array.rest = itemTypes(shape.rest, length, array.contains)
+        if array.isUnique {
+            if try !hasEnough(shape, constraint) { return nil }
+            for types in array.prefix + [array.rest] { for type in types { if let type { try checkUnique(queue[Int(type)]) } } }
+        }
+        program.arrays.append(array)
+        return Int32(program.arrays.count - 1)
+    }
+
+    /// The types of an item, by which of the conditions it counts for.
+    private mutating func itemTypes(_ item: ConstraintID, _ index: Int, _ contains: [Contains]) -> [TypeID?] {
+        (0..<(1 << contains.count)).map { mask in
+            var parts = [item]
+            for (number, part) in contains.enumerated() {
+                let counts = mask >> number & 1 == 1
+                if counts, index < part.start { return nil }
+                if counts { parts.append(part.value) } else if part.most != nil, index >= part.start { parts.append(arena.not(part.value)) }
+            }
+            let all = arena.all(parts)
+            return all == ConstraintArena.nothing ? nil : type(all)
+        }
+    }
+
+    /// Whether there are as many different items as there must be.
+    private func hasEnough(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
+        guard shape.least > 1, shape.prefix.isEmpty else { return true }
+        let type = try normalizer.type(shape.rest)
+        guard type.numbers.isEmpty || type.numbers.allSatisfy({ $0.lower != nil && $0.lower == $0.upper }) else { return true }
+        do {
+            guard let words = try regexes.finiteWords(type.strings, limit: shape.least) else { return true }
+            let others = (type.hasNull ? 1 : 0) + (type.hasTrue ? 1 : 0) + (type.hasFalse ? 1 : 0)
+            return words.count + others + type.numbers.count >= shape.least
+        } catch { throw tooManyStates(constraint) }
+    }
+
+    /// Items that must differ are compared as text; that decides for scalars only.
+    private func checkUnique(_ constraint: ConstraintID) throws(SchemaError) {
+        let type = try normalizer.type(constraint)
+        guard type.objects.isEmpty, type.arrays.isEmpty else {
+            throw SchemaError(
+                .unsupported, at: arena.pointers[Int(constraint)], "'uniqueItems' where items can be objects or arrays")
+        }
+    }
+
+    // MARK: - Lengths
+
+    /// Finds the least documents: shorter ones first, until nothing changes. What stays endless cannot be satisfied.
+    private mutating func measure() throws(SchemaError) {
+        var scalarLengths = [Int](repeating: Program.endless, count: program.types.count)
+        for (index, type) in program.types.enumerated() where type.scalar != RegexArena.empty {
+            do { scalarLengths[index] = try regexes.shortestLength(type.scalar) } catch { throw tooManyStates(queue[index]) }
+        }
+        var hasChanged = true
+        var rounds = 0
+        while hasChanged {
+            hasChanged = false
+            rounds += 1
+            for index in program.types.indices.reversed() {
+                let entry = program.types[index]
+                var shortest = scalarLengths[index]
+                for object in entry.objects {
+                    program.measureObject(Int(object), regexes)
+                    shortest = min(shortest, program.objects[Int(object)].shortest)
+                }
+                for array in entry.arrays {
+                    program.measureArray(Int(array))
+                    shortest = min(shortest, program.arrays[Int(array)].shortest)
+                }
+                if shortest < entry.shortest {
+                    program.types[index].shortest = shortest
+                    hasChanged = true
+                }
+            }
+        }
+    }
+
+    /// Takes away what cannot be satisfied.
+    private mutating func prune() {
+        for index in program.types.indices {
+            program.types[index].objects.removeAll { program.objects[Int($0)].shortest >= Program.endless }
+            program.types[index].arrays.removeAll { program.arrays[Int($0)].shortest >= Program.endless }
+        }
+        for index in program.objects.indices { program.pruneObject(index, regexes) }
+        for index in program.arrays.indices { program.pruneArray(index) }
+    }
+
+    /// The deepest part that alone cannot be satisfied.
+    private mutating func culprit(_ root: ConstraintID) throws(SchemaError) -> String {
+        var current = root
+        var seen: Set<ConstraintID> = []
+        while seen.insert(current).inserted {
+            guard case .reference(let slot) = arena[current] else { break }
+            current = arena.targets[Int(slot)]
+        }
+        // A required member without values says more than the object around it.
+        var id = typeIDs[root] ?? 0
+        var visited: Set<TypeID> = [id]
+        while let object = program.types[Int(id)].objects.first,
+            let name = program.objects[Int(object)].names.first(where: {
+                $0.isRequired && program.types[Int($0.type)].shortest >= Program.endless
+            }), visited.insert(name.type).inserted
+        {
+            id = name.type
+            current = queue[Int(id)]
+        }
+        return arena.pointers[Int(current)]
+    }
+}
+
+extension Program {
+    fileprivate mutating func measureObject(_ index: Int, _ regexes: RegexArena) {
+        var object = objects[index]
+        for position in object.names.indices where object.names[position].isAllowed {
+            let value = types[Int(object.names[position].type)].shortest
+            if value < Self.endless { object.names[position].shortest = KeyText.length(object.names[position].text) + 1 + value }
+        }
+        var members: [Int] = []
+        var optional: [Int] = []
+        for name in object.names { if name.isRequired { members.append(name.shortest) } else if name.shortest < Self.endless { optional.append(name.shortest) } }
+        var extra = Self.endless
+        var wants = object.allWants
+        for region in object.regions where types[Int(region.type)].shortest < Self.endless {
+            let name = (try? regexes.shortestLength(region.names)) ?? 0
+            let length = name + 3 + types[Int(region.type)].shortest
+            extra = min(extra, length)
+            if region.wants & wants != 0 {
+                members.append(length)
+                wants &= ~region.wants
+            }
+        }
+        if wants != 0 || members.contains(where: { $0 >= Self.endless }) || object.most.map({ members.count > $0 }) ?? false {
+            objects[index] = object
+            return
+        }
+        optional.sort()
+        while members.count < object.least {
+            if let next = optional.first, next <= extra {
+                members.append(next)
+                optional.removeFirst()
+            } else if extra < Self.endless {
+                members += [Int](repeating: extra, count: object.least - members.count)
+            } else {
+                objects[index] = object
+                return
+            }
+        }
+        object.shortest = min(Self.endless - 1, members.reduce(2 + max(0, members.count - 1), +))
+        objects[index] = object
+    }
+
+    fileprivate mutating func measureArray(_ index: Int) {
+        var array = arrays[index]
+        array.shortest = arrayCost(array, from: 0, counts: array.contains.map { _ in 0 })?.length ?? Self.endless
+        arrays[index] = array
+    }
+
+    /// The types of the items to add at least, and their length with commas and the closing bracket.
+    ///
+    /// Items that conditions still need are added first; a condition that no item can satisfy makes it nil.
+    func arrayCost(_ array: Array, from start: Int, counts: [Int]) -> (length: Int, items: [TypeID])? {
+        var items: [TypeID] = []
+        var length = start == 0 ? 1 : 0
+        var counts = counts
+        var index = start
+        func isSatisfied() -> Bool {
+            index >= array.least && zip(counts, array.contains).allSatisfy { $0 >= $1.least }
+        }
+        while !isSatisfied() {
+            if let most = array.most, index >= most { return nil }
+            let types = index < array.prefix.count ? array.prefix[index] : array.rest
+            var best: (score: Int, length: Int, mask: Int)?
+            for (mask, type) in types.enumerated() {
+                guard let type, self.types[Int(type)].shortest < Self.endless else { continue }
+                var useful = 0
+                var isAllowed = true
+                for (number, part) in array.contains.enumerated() where mask >> number & 1 == 1 {
+                    if counts[number] < part.least { useful += 1 }
+                    if let most = part.most, counts[number] >= most { isAllowed = false }
+                }
+                guard isAllowed else { continue }
+                // Items left over may all be needed for conditions: the most useful one first, then the shortest.
+                let length = self.types[Int(type)].shortest
+                if let best, (best.score, -best.length) >= (useful, -length) { continue }
+                best = (useful, length, mask)
+            }
+            guard let best, let type = types[best.mask] else { return nil }
+            if best.score == 0, index >= array.least, index >= array.prefix.count { return nil }
+            items.append(type)
+            length += best.length + 1
+            for number in counts.indices where best.mask >> number & 1 == 1 { counts[number] += 1 }
+            index += 1
+            if items.count > 20_000 { return nil }
+        }
+        // Brackets and commas: one byte for each item, and one for the bracket, but no comma before the first.
+        return (length + 1 - (start == 0 && !items.isEmpty ? 1 : 0), items)
+    }
+
+    fileprivate mutating func pruneObject(_ index: Int, _ regexes: RegexArena) {
+        for position in objects[index].names.indices where objects[index].names[position].shortest >= Self.endless {
+            objects[index].names[position].isAllowed = false
+        }
+        objects[index].regions.removeAll { types[Int($0.type)].shortest >= Self.endless }
+        var spellings: [(text: [UInt8], name: Int32)] = []
+        for (position, name) in objects[index].names.enumerated() where name.isAllowed {
+            for text in KeyText.spellings(name.text) { spellings.append((text, Int32(position))) }
+        }
+        objects[index].keys = KeyTrie(spellings)
+    }
+
+    fileprivate mutating func pruneArray(_ index: Int) {
+        func alive(_ type: TypeID?) -> TypeID? { type.flatMap { types[Int($0)].shortest < Self.endless ? $0 : nil } }
+        arrays[index].prefix = arrays[index].prefix.map { $0.map(alive) }
+        arrays[index].rest = arrays[index].rest.map(alive)
+        // An item that cannot be ends the array before it.
+        for (position, types) in arrays[index].prefix.enumerated() where types.allSatisfy({ $0 == nil }) {
+            arrays[index].most = min(arrays[index].most ?? position, position)
+        }
+        if arrays[index].rest.allSatisfy({ $0 == nil }) {
+            let count = arrays[index].prefix.count
+            arrays[index].most = min(arrays[index].most ?? count, count)
+        }
+    }
+}
+
+/// A member's name as JSON text after its opening quote, with the closing one.
+enum KeyText {
+    static func spellings(_ name: [UInt8]) -> [[UInt8]] {
+        var plain: [UInt8] = []
+        JSONText.escape(name, into: &plain)
+        plain.append(UInt8(ascii: "\""))
+        guard name.contains(where: { $0 >= 0x80 }) else { return [plain] }
+        var escaped: [UInt8] = []
+        for scalar in String(decoding: name, as: UTF8.self).unicodeScalars {
+            if scalar.value < 0x80 {
+                JSONText.escape(CollectionOfOne(UInt8(scalar.value)), into: &escaped)
+                continue
+            }
+            for unit in String(scalar).utf16 {
+                let hex = String(unit, radix: 16)
+                escaped += Array("\\u".utf8) + [UInt8](repeating: 0x30, count: 4 - hex.utf8.count) + Array(hex.utf8)
+            }
+        }
+        escaped.append(UInt8(ascii: "\""))
+        return [plain, escaped]
+    }
+
+    /// Bytes with both quotes.
+    static func length(_ name: [UInt8]) -> Int {
+        var text: [UInt8] = []
+        JSONText.escape(name, into: &text)
+        return text.count + 2
+    }
+}
+
+extension RegexArena {
+    /// Whether a language is a list of words, as enumerations and constants are.
+    func isFiniteByForm(_ id: RegexID) -> Bool {
+        var id = id
+        while true {
+            switch nodes[Int(id)] {
+            case .empty, .epsilon, .bytes, .words: return true
+            case .concat(let a, let b):
+                guard isFiniteByForm(a) else { return false }
+                id = b
+            case .alternation(let parts): return parts.allSatisfy { isFiniteByForm($0) }
+            case .intersection(let parts): return parts.contains { isFiniteByForm($0) }
+            default: return false
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+/// Why a text is not JSON, and where.
+package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
+    package let line: Int
+    package let column: Int
+    package let reason: String
+
+    package var description: String { "Not valid JSON at line \(line), column \(column): \(reason)." }
+}
+
+/// Reads JSON (RFC 8259) strictly: UTF-8 must be valid, nesting is limited, nothing may follow the value.
+package struct JSONParser {
+    private let bytes: [UInt8]
+    private var index = 0
+    private var depth = 0
+
+    /// Deeper documents are refused: values are trees that are walked recursively.
+    package static let greatestDepth = 512
+
+    package static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> JSONValue {
+        var parser = JSONParser(bytes: Array(text))
+        parser.skipSpace()
+        let value = try parser.value()
+        parser.skipSpace()
+        if parser.index < parser.bytes.count { throw parser.error("something follows the value") }
+        return value
+    }
+
+    package static func parse(_ text: String) throws(JSONSyntaxError) -> JSONValue { try parse(text.utf8) }
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    private func error(_ reason: String) -> JSONSyntaxError {
+        let before = bytes[..<min(index, bytes.count)]
+        let line = before.count { $0 == 0x0A } + 1
+        let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        return JSONSyntaxError(line: line, column: before.count - start + 1, reason: reason)
+    }
+
+    private mutating func skipSpace() {
+        while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { index += 1 }
+    }
+
+    private mutating func take(_ literal: StaticString) -> Bool {
+        let count = literal.utf8CodeUnitCount
+        guard index + count <= bytes.count,
+            bytes[index..<index + count].elementsEqual(UnsafeBufferPointer(start: literal.utf8Start, count: count))
+        else { return false }
+        index += count
+        return true
+    }
+
+    private mutating func value() throws(JSONSyntaxError) -> JSONValue {
+        switch next {
+        case UInt8(ascii: "{"): return try object()
+        case UInt8(ascii: "["): return try array()
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): if take("true") { return .bool(true) }
+        case UInt8(ascii: "f"): if take("false") { return .bool(false) }
+        case UInt8(ascii: "n"): if take("null") { return .null }
+        case .some(UInt8(ascii: "-")), .some(UInt8(ascii: "0")...UInt8(ascii: "9")): return .number(try number())
+        default: break
+        }
+        throw error(next == nil ? "the text ends too early" : "a value is expected")
+    }
+
+    private mutating func number() throws(JSONSyntaxError) -> DecimalNumber {
+        let start = index
+        let letters = Array("+-.eE0123456789".utf8)
+        while let byte = next, letters.contains(byte) { index += 1 }
+        guard let number = DecimalNumber(String(decoding: bytes[start..<index], as: UTF8.self)) else {
+            index = start
+            throw error("this is not a number, or one too long")
+        }
+        return number
+    }
+
+    private mutating func enter() throws(JSONSyntaxError) {
+        depth += 1
+        if depth > Self.greatestDepth { throw error("nested more than \(Self.greatestDepth) levels deep") }
+        index += 1
+        skipSpace()
+    }
+
+    private mutating func array() throws(JSONSyntaxError) -> JSONValue {
+        try enter()
+        var values: [JSONValue] = []
+        if next != UInt8(ascii: "]") {
+            while true {
+                values.append(try value())
+                skipSpace()
+                guard next == UInt8(ascii: ",") else { break }
+                index += 1
+                skipSpace()
+            }
+        }
+        guard next == UInt8(ascii: "]") else { throw error("',' or ']' is expected") }
+        index += 1
+        depth -= 1
+        return .array(values)
+    }
+
+    private mutating func object() throws(JSONSyntaxError) -> JSONValue {
+        try enter()
+        var members: [JSONValue.Member] = []
+        if next != UInt8(ascii: "}") {
+            while true {
+                guard next == UInt8(ascii: "\"") else { throw error("a name in quotes is expected") }
+                let name = try string()
+                skipSpace()
+                guard next == UInt8(ascii: ":") else { throw error("':' is expected") }
+                index += 1
+                skipSpace()
+                members.append(JSONValue.Member(name, try value()))
+                skipSpace()
+                guard next == UInt8(ascii: ",") else { break }
+                index += 1
+                skipSpace()
+            }
+        }
+        guard next == UInt8(ascii: "}") else { throw error("',' or '}' is expected") }
+        index += 1
+        depth -= 1
+        return .object(members)
+    }
+
+    private mutating func string() throws(JSONSyntaxError) -> String {
+        index += 1
+        var content: [UInt8] = []
+        while let byte = next {
+            index += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let text = String(validating: content, as: UTF8.self) else { throw error("the text is not UTF-8") }
+                return text
+            case UInt8(ascii: "\\"):
+                guard let letter = next else { throw error("the text ends in an escape") }
+                index += 1
+                if letter == UInt8(ascii: "u") {
+                    content.append(contentsOf: JSONText.utf8(try escapedScalar()))
+                } else if let character = JSONText.character(ofEscape: letter) {
+                    content.append(character)
+                } else {
+                    throw error("unknown escape")
+                }
+            case ..<0x20: throw error("a control character must be escaped")
+            default: content.append(byte)
+            }
+        }
+        throw error("the text has no closing quote")
+    }
+
+    private mutating func escapedScalar() throws(JSONSyntaxError) -> UInt32 {
+        let high = try hexDigits()
+        if JSONText.isLowSurrogate(high) { throw error("half of a surrogate pair") }
+        guard JSONText.isHighSurrogate(high) else { return high }
+        guard take("\\u") else { throw error("half of a surrogate pair") }
+        let low = try hexDigits()
+        guard JSONText.isLowSurrogate(low) else { throw error("half of a surrogate pair") }
+        return JSONText.scalar(high: high, low: low)
+    }
+
+    private mutating func hexDigits() throws(JSONSyntaxError) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte = next, let digit = JSONText.hexDigit(byte) else { throw error("four hexadecimal digits are expected") }
+            value = value << 4 | digit
+            index += 1
+        }
+        return value
+    }
+}

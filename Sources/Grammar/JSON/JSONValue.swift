@@ -1,0 +1,158 @@
+/// A JSON value as it was written: members keep their order, numbers keep their digits.
+package indirect enum JSONValue: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case number(DecimalNumber)
+    case string(String)
+    case array([JSONValue])
+    case object([Member])
+
+    package struct Member: Sendable, Hashable {
+        package var name: String
+        package var value: JSONValue
+
+        package init(_ name: String, _ value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// The member called `name`; the last one, should there be several.
+    package subscript(name: String) -> JSONValue? {
+        guard case .object(let members) = self else { return nil }
+        return members.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
+    }
+}
+
+extension JSONValue {
+    /// Equality of JSON Schema: numbers by value, objects whatever the order of their members.
+    package func isEqual(to other: JSONValue) -> Bool {
+        switch (self, other) {
+        case (.null, .null): true
+        case (.bool(let a), .bool(let b)): a == b
+        case (.number(let a), .number(let b)): a == b
+        case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+        case (.array(let a), .array(let b)): a.count == b.count && zip(a, b).allSatisfy { $0.isEqual(to: $1) }
+        case (.object(let a), .object(let b)):
+            a.count == b.count
+                && a.allSatisfy { member in other[member.name].map { $0.isEqual(to: member.value) } ?? false }
+        default: false
+        }
+    }
+
+    /// Compact JSON text.
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Compact JSON text as UTF-8.
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        write(into: &bytes)
+        return bytes
+    }
+
+    private func write(into bytes: inout [UInt8]) {
+        switch self {
+        case .null: bytes.append(contentsOf: "null".utf8)
+        case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        case .number(let value): bytes.append(contentsOf: value.text.utf8)
+        case .string(let value): JSONText.quote(value.utf8, into: &bytes)
+        case .array(let values):
+            bytes.append(UInt8(ascii: "["))
+            for (index, value) in values.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                value.write(into: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            for (index, member) in members.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                JSONText.quote(member.name.utf8, into: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                member.value.write(into: &bytes)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+}
+
+/// How texts are written in JSON (RFC 8259, section 7).
+package enum JSONText {
+    /// Appends `text` in quotes, escaping only what must be.
+    package static func quote(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        escape(text, into: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    static func escape(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
+        for byte in text {
+            if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+                bytes.append(byte)
+                continue
+            }
+            bytes.append(UInt8(ascii: "\\"))
+            if let letter = shortEscape(of: byte) {
+                bytes.append(letter)
+            } else {
+                let hex = Array("0123456789abcdef".utf8)
+                bytes.append(contentsOf: [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
+                bytes.append(contentsOf: [hex[Int(byte >> 4)], hex[Int(byte & 15)]])
+            }
+        }
+    }
+
+    /// The letter after the backslash for characters that have one and need it.
+    static func shortEscape(of byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): byte
+        case 0x08: UInt8(ascii: "b")
+        case 0x0C: UInt8(ascii: "f")
+        case 0x0A: UInt8(ascii: "n")
+        case 0x0D: UInt8(ascii: "r")
+        case 0x09: UInt8(ascii: "t")
+        default: nil
+        }
+    }
+
+    /// The character that an escape letter stands for.
+    static func character(ofEscape letter: UInt8) -> UInt8? {
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: nil
+        }
+    }
+
+    static func hexDigit(_ byte: UInt8) -> UInt32? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+
+    static func isHighSurrogate(_ value: UInt32) -> Bool { (0xD800...0xDBFF).contains(value) }
+    static func isLowSurrogate(_ value: UInt32) -> Bool { (0xDC00...0xDFFF).contains(value) }
+
+    static func scalar(high: UInt32, low: UInt32) -> UInt32 { 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00) }
+
+    /// UTF-8 of a scalar value.
+    static func utf8(_ scalar: UInt32) -> [UInt8] {
+        switch scalar {
+        case ..<0x80: [UInt8(scalar)]
+        case ..<0x800: [0xC0 | UInt8(scalar >> 6), 0x80 | UInt8(scalar & 63)]
+        case ..<0x10000: [0xE0 | UInt8(scalar >> 12), 0x80 | UInt8(scalar >> 6 & 63), 0x80 | UInt8(scalar & 63)]
+        default:
+            [
+                0xF0 | UInt8(scalar >> 18 & 7), 0x80 | UInt8(scalar >> 12 & 63), 0x80 | UInt8(scalar >> 6 & 63),
+                0x80 | UInt8(scalar & 63),
+            ]
+        }
+    }
+}

@@ -1,0 +1,337 @@
+/// Which numbers are allowed: an interval, and what divides them.
+struct NumberSpec: Hashable {
+    struct Bound: Hashable {
+        var value: DecimalNumber
+        var isExclusive: Bool
+    }
+
+    var lower: Bound?
+    var upper: Bound?
+    /// True for integers only, false for numbers with a fraction only, nil for both.
+    var isInteger: Bool?
+    /// Every one of these divides the number.
+    var multiples: [DecimalNumber] = []
+    /// None of these divides the number.
+    var notMultiples: [DecimalNumber] = []
+
+    static let any = NumberSpec()
+
+    static func exactly(_ value: DecimalNumber) -> NumberSpec {
+        let bound = Bound(value: value, isExclusive: false)
+        return NumberSpec(lower: bound, upper: bound)
+    }
+
+    /// What both allow, nil if that is nothing.
+    func intersection(_ other: NumberSpec) -> NumberSpec? {
+        if self == .any { return other }
+        if other == .any { return self }
+        var result = self
+        if let bound = other.lower, lower.map({ Self.isTighterBelow(bound, than: $0) }) ?? true { result.lower = bound }
+        if let bound = other.upper, upper.map({ Self.isTighterAbove(bound, than: $0) }) ?? true { result.upper = bound }
+        if let integer = other.isInteger {
+            if isInteger == !integer { return nil }
+            result.isInteger = integer
+        }
+        for multiple in other.multiples where !multiples.contains(multiple) { result.multiples.append(multiple) }
+        for multiple in other.notMultiples where !notMultiples.contains(multiple) { result.notMultiples.append(multiple) }
+        return result.isEmpty ? nil : result
+    }
+
+    /// Whether nothing is left for reasons that bounds alone tell; divisors are decided by the automaton.
+    var isEmpty: Bool {
+        if multiples.contains(where: notMultiples.contains) { return true }
+        guard let lower, let upper else { return false }
+        if lower.value == upper.value {
+            return lower.isExclusive || upper.isExclusive || isInteger == !lower.value.isInteger
+        }
+        return upper.value < lower.value
+    }
+
+    /// The numbers that are not allowed, as a union.
+    var complement: [NumberSpec] {
+        var parts: [NumberSpec] = []
+        if let lower { parts.append(NumberSpec(upper: Bound(value: lower.value, isExclusive: !lower.isExclusive))) }
+        if let upper { parts.append(NumberSpec(lower: Bound(value: upper.value, isExclusive: !upper.isExclusive))) }
+        if let isInteger { parts.append(NumberSpec(isInteger: !isInteger)) }
+        for multiple in multiples { parts.append(NumberSpec(notMultiples: [multiple])) }
+        for multiple in notMultiples { parts.append(NumberSpec(multiples: [multiple])) }
+        return parts
+    }
+
+    private static func isTighterBelow(_ a: Bound, than b: Bound) -> Bool {
+        a.value == b.value ? a.isExclusive && !b.isExclusive : a.value > b.value
+    }
+
+    private static func isTighterAbove(_ a: Bound, than b: Bound) -> Bool {
+        a.value == b.value ? a.isExclusive && !b.isExclusive : a.value < b.value
+    }
+}
+
+/// How far a number has been read: the state of ``NumberMachine``.
+struct NumberState: Hashable {
+    enum Phase: UInt8 { case start, minus, zero, whole, point, fraction, exponent, exponentSign, exponentDigits }
+
+    var phase = Phase.start
+    var isNegative = false
+    /// Digits read before the point, or after it; counted no further than bounds and divisors need.
+    var count: Int16 = 0
+    /// How the digits so far compare with the least and the greatest magnitude: -1, 0, 1.
+    var toLower: Int8 = 0
+    var toUpper: Int8 = 0
+    var hasFraction = false
+    /// The exponent so far, or -1 where the value no longer matters.
+    var exponent: Int16 = 0
+    /// Scaled remainder for each divisor, -1 once a digit too fine for it was read.
+    var remainders: [Int64] = []
+}
+
+/// Reads JSON numbers digit by digit and knows at the end whether the value is in a ``NumberSpec``.
+///
+/// Plain decimals are compared exactly, however long. Exponents are allowed where they cannot change the answer: with
+/// no bound but zero and no divisor, and negative ones after a single digit for intervals that reach from zero to one.
+struct NumberMachine: Hashable {
+    /// One sign's interval of magnitudes. Digits without trailing zeros after the point.
+    private struct Side: Hashable {
+        var lowerWhole: [UInt8] = [0], lowerFraction: [UInt8] = [], lowerIsExclusive = false
+        var upperWhole: [UInt8] = [], upperFraction: [UInt8] = [], upperIsExclusive = false
+        var hasUpper = false
+        /// Any exponent, or only a negative one after one digit.
+        var anyExponent = false, smallExponent = false
+    }
+
+    private struct Divisor: Hashable {
+        var coefficient: Int64
+        /// Digits after the point that it has.
+        var scale: Int16
+        var divides: Bool
+    }
+
+    private let positive: Side?
+    private let negative: Side?
+    private let isInteger: Bool?
+    /// Whether integers may be written as 1.0.
+    private let allowsZeroFraction: Bool
+    private let divisors: [Divisor]
+
+    /// - Throws: the divisor that is too long to calculate with.
+    init(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(UnsupportedNumber) {
+        var divisors: [Divisor] = []
+        for (values, divides) in [(spec.multiples, true), (spec.notMultiples, false)] {
+            for value in values {
+                let fraction = value.fractionDigits
+                var coefficient: Int64 = 0
+                for digit in value.wholeDigits + fraction {
+                    guard coefficient < 80_000_000_000_000_000 else { throw UnsupportedNumber(value: value) }
+                    coefficient = coefficient * 10 + Int64(digit)
+                }
+                guard coefficient > 0, fraction.count < 1_000 else { throw UnsupportedNumber(value: value) }
+                divisors.append(Divisor(coefficient: coefficient, scale: Int16(fraction.count), divides: divides))
+            }
+        }
+        self.divisors = divisors
+        isInteger = spec.isInteger
+        self.allowsZeroFraction = allowsZeroFraction
+        let mayHaveExponent = divisors.isEmpty && spec.isInteger == nil
+        positive = Self.side(lower: spec.lower, upper: spec.upper, mayHaveExponent: mayHaveExponent)
+        func mirrored(_ bound: NumberSpec.Bound?) -> NumberSpec.Bound? {
+            bound.map { NumberSpec.Bound(value: $0.value.negated, isExclusive: $0.isExclusive) }
+        }
+        // Negative numbers need a bound below zero: "-0" alone is no reason to allow a sign.
+        let reachesBelow = spec.lower.map { $0.value.isNegative } ?? true
+        negative =
+            reachesBelow
+            ? Self.side(lower: mirrored(spec.upper), upper: mirrored(spec.lower), mayHaveExponent: mayHaveExponent) : nil
+    }
+
+    struct UnsupportedNumber: Error { let value: DecimalNumber }
+
+    /// The interval of magnitudes for one sign; bounds are those of the number times that sign.
+    private static func side(lower: NumberSpec.Bound?, upper: NumberSpec.Bound?, mayHaveExponent: Bool) -> Side? {
+        if let upper, upper.value.isNegative { return nil }
+        var side = Side()
+        var lowerIsZero = true
+        if let lower, !lower.value.isNegative {
+            side.lowerWhole = lower.value.wholeDigits
+            side.lowerFraction = lower.value.fractionDigits
+            side.lowerIsExclusive = lower.isExclusive
+            lowerIsZero = lower.value.isZero
+        }
+        if let upper {
+            side.hasUpper = true
+            side.upperWhole = upper.value.wholeDigits
+            side.upperFraction = upper.value.fractionDigits
+            side.upperIsExclusive = upper.isExclusive
+        }
+        side.anyExponent = mayHaveExponent && lowerIsZero && (upper?.value.isZero ?? true)
+        side.smallExponent = mayHaveExponent && lowerIsZero && !side.anyExponent && side.upperWhole != [0]
+        return side
+    }
+
+    private func side(_ state: NumberState) -> Side? { state.isNegative ? negative : positive }
+
+    var start: NumberState {
+        var state = NumberState()
+        state.remainders = divisors.map { _ in 0 }
+        return state
+    }
+
+    /// The state after `byte`, nil if no number of the set continues so.
+    func next(_ state: NumberState, _ byte: UInt8) -> NumberState? {
+        var state = state
+        let digit: UInt8? = (0x30...0x39).contains(byte) ? byte - 0x30 : nil
+        switch state.phase {
+        case .start:
+            if byte == UInt8(ascii: "-") {
+                guard negative != nil else { return nil }
+                state.isNegative = true
+                state.phase = .minus
+                return state
+            }
+            guard positive != nil, let digit else { return nil }
+            return firstDigit(state, digit)
+        case .minus:
+            guard let digit else { return nil }
+            return firstDigit(state, digit)
+        case .zero, .whole:
+            if let digit {
+                if state.phase == .zero { return nil }
+                return wholeDigit(state, digit)
+            }
+            if byte == UInt8(ascii: ".") {
+                if isInteger == true, !allowsZeroFraction { return nil }
+                let single = state.count == 1
+                state = endOfWhole(state)
+                state.phase = .point
+                state.exponent = single ? 1 : 0  // remembers that one digit stands before the point
+                return state
+            }
+            return exponentStart(state, byte, afterOneDigit: state.count == 1, endsWhole: true)
+        case .point, .fraction:
+            if let digit {
+                if isInteger == true, state.phase == .fraction || digit != 0 { return nil }
+                return fractionDigit(state, digit)
+            }
+            guard state.phase == .fraction else { return nil }
+            return exponentStart(state, byte, afterOneDigit: state.exponent == 1, endsWhole: false)
+        case .exponent, .exponentSign:
+            if let digit {
+                if state.exponent < 0, digit == 0 { return nil }  // a small exponent is at least one
+                state.phase = .exponentDigits
+                state.exponent = Int16(digit)
+                state.count = 1
+                return state
+            }
+            guard state.phase == .exponent, byte == UInt8(ascii: "-") || (byte == UInt8(ascii: "+") && state.exponent >= 0)
+            else { return nil }
+            state.phase = .exponentSign
+            return state
+        case .exponentDigits:
+            guard let digit, state.count < 3 else { return nil }
+            let value = state.exponent * 10 + Int16(digit)
+            guard value <= 307 else { return nil }
+            state.exponent = value
+            state.count += 1
+            return state
+        }
+    }
+
+    /// Whether the digits so far are a number of the set.
+    func accepts(_ state: NumberState) -> Bool {
+        var state = state
+        switch state.phase {
+        case .zero, .whole: state = endOfWhole(state)
+        case .fraction, .exponentDigits: break
+        default: return false
+        }
+        guard let side = side(state) else { return false }
+        if state.phase == .exponentDigits {
+            // Only the sign of the value counts here; bounds are zero, or the value is below one.
+            return !(side.lowerIsExclusive && state.toLower <= 0) && (side.anyExponent ? inUpper(state, side) : true)
+        }
+        if state.toLower == 0, side.lowerFraction.count > Int(state.count) { state.toLower = -1 }
+        if side.hasUpper, state.toUpper == 0, side.upperFraction.count > Int(state.count) { state.toUpper = -1 }
+        guard side.lowerIsExclusive ? state.toLower > 0 : state.toLower >= 0, inUpper(state, side) else { return false }
+        if isInteger == false, !state.hasFraction { return false }
+        for (divisor, remainder) in zip(divisors, state.remainders) {
+            var rest = remainder
+            if rest >= 0 {
+                for _ in 0..<max(0, divisor.scale - state.count) { rest = rest * 10 % divisor.coefficient }
+            }
+            if (rest == 0) != divisor.divides { return false }
+        }
+        return true
+    }
+
+    private func inUpper(_ state: NumberState, _ side: Side) -> Bool {
+        !side.hasUpper || (side.upperIsExclusive ? state.toUpper < 0 : state.toUpper <= 0)
+    }
+
+    private func firstDigit(_ state: NumberState, _ digit: UInt8) -> NumberState? {
+        var state = state
+        state.phase = digit == 0 ? .zero : .whole
+        state.count = 0
+        return wholeDigit(state, digit)
+    }
+
+    private func wholeDigit(_ state: NumberState, _ digit: UInt8) -> NumberState? {
+        guard let side = side(state) else { return nil }
+        var state = state
+        let place = Int(state.count)
+        if state.toLower == 0, place < side.lowerWhole.count { state.toLower = order(digit, side.lowerWhole[place]) }
+        if state.toUpper == 0, place < side.upperWhole.count { state.toUpper = order(digit, side.upperWhole[place]) }
+        // Counting stops where no bound can tell a difference any more; two, to know a single digit.
+        state.count = Int16(min(place + 1, max(side.lowerWhole.count, side.upperWhole.count, 1) + 1))
+        for (index, divisor) in divisors.enumerated() {
+            state.remainders[index] = (state.remainders[index] * 10 + Int64(digit)) % divisor.coefficient
+        }
+        return state
+    }
+
+    /// Compares by the number of digits, which beats what the digits say.
+    private func endOfWhole(_ state: NumberState) -> NumberState {
+        guard let side = side(state) else { return state }
+        var state = state
+        let count = Int(state.count)
+        if count != side.lowerWhole.count { state.toLower = count < side.lowerWhole.count ? -1 : 1 }
+        if side.hasUpper, count != side.upperWhole.count { state.toUpper = count < side.upperWhole.count ? -1 : 1 }
+        state.count = 0
+        return state
+    }
+
+    private func fractionDigit(_ state: NumberState, _ digit: UInt8) -> NumberState? {
+        guard let side = side(state) else { return nil }
+        var state = state
+        let place = Int(state.count)
+        if state.toLower == 0 { state.toLower = order(digit, place < side.lowerFraction.count ? side.lowerFraction[place] : 0) }
+        if side.hasUpper, state.toUpper == 0 {
+            state.toUpper = order(digit, place < side.upperFraction.count ? side.upperFraction[place] : 0)
+        }
+        for (index, divisor) in divisors.enumerated() where state.remainders[index] >= 0 {
+            if place < Int(divisor.scale) {
+                state.remainders[index] = (state.remainders[index] * 10 + Int64(digit)) % divisor.coefficient
+            } else if digit != 0 {
+                state.remainders[index] = -1
+            }
+        }
+        if digit != 0 { state.hasFraction = true }
+        let finest = max(side.lowerFraction.count, side.upperFraction.count, divisors.map { Int($0.scale) }.max() ?? 0)
+        state.count = Int16(min(place + 1, finest))
+        state.phase = .fraction
+        return state
+    }
+
+    private func exponentStart(_ state: NumberState, _ byte: UInt8, afterOneDigit: Bool, endsWhole: Bool) -> NumberState? {
+        guard byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E"), let side = side(state) else { return nil }
+        guard side.anyExponent || (side.smallExponent && afterOneDigit) else { return nil }
+        var state = endsWhole ? endOfWhole(state) : state
+        state.phase = .exponent
+        state.count = 0
+        state.hasFraction = false
+        state.exponent = side.anyExponent ? 0 : -1
+        // With a zero bound only "zero or not" is left to know.
+        if side.smallExponent { state.toUpper = 0 }
+        return state
+    }
+
+    private func order(_ a: UInt8, _ b: UInt8) -> Int8 { a < b ? -1 : a > b ? 1 : 0 }
+}

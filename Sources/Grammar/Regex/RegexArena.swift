@@ -1,0 +1,760 @@
+/// Names a regular language of an arena.
+typealias RegexID = Int32
+
+/// A regular expression over bytes. Children are ids, so that equal expressions are one.
+enum RegexNode: Hashable {
+    case empty
+    case epsilon
+    case bytes(ByteSet)
+    case concat(RegexID, RegexID)
+    /// Sorted, at least two.
+    case alternation([RegexID])
+    /// Sorted, at least two.
+    case intersection([RegexID])
+    case complement(RegexID)
+    /// `most` is -1 for no limit.
+    case repetition(RegexID, least: Int32, most: Int32)
+    /// The words below a node of a ``WordTrie`` of the arena.
+    case words(trie: Int32, node: Int32)
+    case number(machine: Int32, NumberState)
+    /// The body of a JSON string, between the quotes, whose text is in `content`.
+    case escaped(content: RegexID, EscapeStyle, EscapeState)
+}
+
+/// Which escapes a JSON string may use.
+enum EscapeStyle: UInt8 {
+    /// All that JSON has.
+    case any
+    /// Those that are needed, `\/`, and `\uXXXX` for characters beyond ASCII.
+    case usual
+    /// Those that are needed, and `\uXXXX` for characters beyond ASCII.
+    case needed
+}
+
+/// How much of an escape was read.
+enum EscapeState: Hashable {
+    case none
+    case backslash
+    /// Hexadecimal digits so far, after the high half of a surrogate pair if there is one.
+    case hex(value: UInt32, count: UInt8, high: UInt32)
+    /// A high half, and how many of `\u` were read after it.
+    case low(high: UInt32, count: UInt8)
+}
+
+/// Why a pattern or a language cannot be had.
+struct RegexLimit: Error {}
+
+/// Regular languages over bytes, closed under intersection and complement, as lazily built automata.
+///
+/// A language is its own state: the one that remains after a byte is its Brzozowski derivative (Brzozowski, "Derivatives
+/// of Regular Expressions", JACM 1964; Owens, Reppy & Turon, "Regular-expression derivatives re-examined", JFP 2009).
+/// Expressions are simplified and shared, so that equal states meet; rows of the automaton are computed when a state is
+/// first left, one derivative per class of bytes that it cannot tell apart. Rows lead to live states only: whatever is
+/// not `empty` has a word.
+final class RegexArena {
+    private(set) var nodes: [RegexNode] = []
+    private var ids: [RegexNode: RegexID] = [:]
+    /// Whether the empty word belongs to a language.
+    private(set) var isNullable: [Bool] = []
+    /// Whether a language surely has words: nothing in it can cancel out.
+    private var isPlain: [Bool] = []
+    private enum Life: UInt8 { case unknown, alive, dead }
+    private var life: [Life] = []
+    private var rows: [UnsafeMutablePointer<RegexID>?] = []
+    private var isPruned: [Bool] = []
+    private var tries: [WordTrie] = []
+    private var machines: [NumberMachine] = []
+    private var machineIDs: [NumberMachine: Int32] = [:]
+    private var shortestSteps: [RegexID: (length: Int, byte: UInt8)] = [:]
+
+    static let empty: RegexID = 0
+    static let epsilon: RegexID = 1
+    /// One Unicode character in UTF-8.
+    private(set) var anyCharacter: RegexID = 0
+    /// Any text in UTF-8.
+    private(set) var anyText: RegexID = 0
+
+    /// States that one question about a language may visit, and states an arena may hold in all.
+    static let searchLimit = 30_000
+    static let sizeLimit = 400_000
+
+    init() {
+        _ = add(.empty)
+        _ = add(.epsilon)
+        // The well-formed sequences of UTF-8 (Unicode, table 3-7).
+        let tail = bytes(ByteSet(0x80...0xBF))
+        let tail2 = concat(tail, tail)
+        anyCharacter = alternation([
+            bytes(ByteSet(0x00...0x7F)),
+            concat(bytes(ByteSet(0xC2...0xDF)), tail),
+            concat(bytes(ByteSet(0xE0)), concat(bytes(ByteSet(0xA0...0xBF)), tail)),
+            concat(bytes(ByteSet(0xE1...0xEC).union(ByteSet(0xEE...0xEF))), tail2),
+            concat(bytes(ByteSet(0xED)), concat(bytes(ByteSet(0x80...0x9F)), tail)),
+            concat(bytes(ByteSet(0xF0)), concat(bytes(ByteSet(0x90...0xBF)), tail2)),
+            concat(bytes(ByteSet(0xF1...0xF3)), concat(tail, tail2)),
+            concat(bytes(ByteSet(0xF4)), concat(bytes(ByteSet(0x80...0x8F)), tail2)),
+        ])
+        anyText = repetition(anyCharacter, 0, nil)
+    }
+
+    deinit { for row in rows { row?.deallocate() } }
+
+    /// Whether the arena has grown past what a grammar may use.
+    var isFull: Bool { nodes.count > Self.sizeLimit || isTooDeep }
+    private var depth = 0
+    private var isTooDeep = false
+    private static let greatestDepth = 1_000
+
+    private func add(_ node: RegexNode) -> RegexID {
+        if let id = ids[node] { return id }
+        let id = RegexID(nodes.count)
+        ids[node] = id
+        isNullable.append(computeNullable(node))
+        isPlain.append(computePlain(node))
+        life.append(id == Self.empty ? .dead : isPlain[Int(id)] || isNullable[Int(id)] ? .alive : .unknown)
+        nodes.append(node)
+        rows.append(nil)
+        isPruned.append(false)
+        return id
+    }
+
+    private func computeNullable(_ node: RegexNode) -> Bool {
+        switch node {
+        case .empty, .bytes: false
+        case .epsilon: true
+        case .concat(let a, let b): isNullable[Int(a)] && isNullable[Int(b)]
+        case .alternation(let parts): parts.contains { isNullable[Int($0)] }
+        case .intersection(let parts): parts.allSatisfy { isNullable[Int($0)] }
+        case .complement(let a): !isNullable[Int(a)]
+        case .repetition(let a, let least, _): least == 0 || isNullable[Int(a)]
+        case .words(let trie, let node): tries[Int(trie)].isWord(node)
+        case .number(let machine, let state): machines[Int(machine)].accepts(state)
+        case .escaped(let content, _, let state): state == .none && isNullable[Int(content)]
+        }
+    }
+
+    private func computePlain(_ node: RegexNode) -> Bool {
+        switch node {
+        case .empty, .intersection, .complement, .number: false
+        case .epsilon, .bytes, .words: true
+        case .concat(let a, let b): isPlain[Int(a)] && isPlain[Int(b)]
+        case .alternation(let parts): parts.contains { isPlain[Int($0)] }
+        case .repetition(let a, _, _): isPlain[Int(a)]
+        case .escaped(let content, _, let state): state == .none && isPlain[Int(content)]
+        }
+    }
+
+    // MARK: - Constructors
+
+    func bytes(_ set: ByteSet) -> RegexID { set.isEmpty ? Self.empty : add(.bytes(set)) }
+
+    func literal(_ text: some BidirectionalCollection<UInt8>) -> RegexID {
+        text.reversed().reduce(Self.epsilon) { concat(bytes(ByteSet($1)), $0) }
+    }
+
+    func concat(_ a: RegexID, _ b: RegexID) -> RegexID {
+        if a == Self.empty || b == Self.empty { return Self.empty }
+        if a == Self.epsilon { return b }
+        if b == Self.epsilon { return a }
+        if case .concat(let first, let rest) = nodes[Int(a)] { return concat(first, concat(rest, b)) }
+        if case .repetition(_, 0, -1) = nodes[Int(a)] {
+            // x*x* = x*
+            if a == b { return a }
+            if case .concat(let first, _) = nodes[Int(b)], first == a { return b }
+        }
+        return add(.concat(a, b))
+    }
+
+    func concat(_ parts: [RegexID]) -> RegexID { parts.reversed().reduce(Self.epsilon) { concat($1, $0) } }
+
+    func alternation(_ parts: [RegexID]) -> RegexID {
+        var members: [RegexID] = []
+        var set = ByteSet()
+        func collect(_ part: RegexID) {
+            switch nodes[Int(part)] {
+            case .empty: break
+            case .alternation(let inner): for part in inner { collect(part) }
+            case .bytes(let bytes): set = set.union(bytes)
+            default: members.append(part)
+            }
+        }
+        for part in parts { collect(part) }
+        if members.contains(anyText), anyText != 0 { return anyText }
+        if !set.isEmpty { members.append(bytes(set)) }
+        members.sort()
+        members = members.deduplicated()
+        if members.count > 1, members[0] == Self.epsilon, members.dropFirst().contains(where: { isNullable[Int($0)] }) {
+            members.removeFirst()
+        }
+        switch members.count {
+        case 0: return Self.empty
+        case 1: return members[0]
+        default: return add(.alternation(members))
+        }
+    }
+
+    func intersection(_ parts: [RegexID]) -> RegexID {
+        var members: [RegexID] = []
+        var set: ByteSet?
+        func collect(_ part: RegexID) {
+            switch nodes[Int(part)] {
+            case .intersection(let inner): for part in inner { collect(part) }
+            case .bytes(let bytes): set = set?.intersection(bytes) ?? bytes
+            default: members.append(part)
+            }
+        }
+        for part in parts { collect(part) }
+        if let set { members.append(bytes(set)) }
+        members.sort()
+        members = members.deduplicated()
+        guard members.first != Self.empty else { return Self.empty }
+        if members.first == Self.epsilon { return members.allSatisfy { isNullable[Int($0)] } ? Self.epsilon : Self.empty }
+        if members.contains(where: { part in
+            if case .complement(let inner) = nodes[Int(part)] { return members.contains(inner) }
+            return false
+        }) {
+            return Self.empty
+        }
+        mergeLengths(&members)
+        // All languages here are of valid text, so any text is no restriction; but a complement needs it beside it.
+        if members.count > 1, members.contains(anyText), members.contains(where: { $0 != anyText && !isComplement($0) }) {
+            members.removeAll { $0 == anyText }
+        }
+        switch members.count {
+        case 0: return anyText
+        case 1: return members[0]
+        default: return add(.intersection(members))
+        }
+    }
+
+    private func isComplement(_ id: RegexID) -> Bool {
+        if case .complement = nodes[Int(id)] { return true }
+        return false
+    }
+
+    /// Several lengths of any text become one.
+    private func mergeLengths(_ members: inout [RegexID]) {
+        var least: Int32 = 0
+        var most: Int32 = -1
+        let lengths = members.filter { part in
+            guard case .repetition(let inner, let low, let high) = nodes[Int(part)], inner == anyCharacter else { return false }
+            least = max(least, low)
+            if high >= 0 { most = most < 0 ? high : min(most, high) }
+            return true
+        }
+        guard lengths.count > 1 else { return }
+        members.removeAll { lengths.contains($0) }
+        members.append(most >= 0 && least > most ? Self.empty : add(.repetition(anyCharacter, least: least, most: most)))
+        members.sort()
+        if members.first == Self.empty { members = [Self.empty] }
+    }
+
+    /// All text that is not in `a`.
+    func complement(_ a: RegexID) -> RegexID {
+        if a == Self.empty { return anyText }
+        if a == anyText { return Self.empty }
+        return intersection([anyText, raw(complement: a)])
+    }
+
+    private func raw(complement a: RegexID) -> RegexID {
+        if case .complement(let inner) = nodes[Int(a)] { return inner }
+        return add(.complement(a))
+    }
+
+    func repetition(_ a: RegexID, _ least: Int, _ most: Int?) -> RegexID {
+        repetition(a, least: Int32(clamping: least), most: most.map { Int32(clamping: $0) } ?? -1)
+    }
+
+    private func repetition(_ a: RegexID, least: Int32, most: Int32) -> RegexID {
+        if most == 0 || a == Self.epsilon { return Self.epsilon }
+        if a == Self.empty { return least == 0 ? Self.epsilon : Self.empty }
+        if least == 1, most == 1 { return a }
+        if case .repetition(_, 0, -1) = nodes[Int(a)] { return a }
+        return add(.repetition(a, least: isNullable[Int(a)] ? 0 : least, most: most))
+    }
+
+    /// A fixed set of words.
+    func words(_ words: [[UInt8]]) -> RegexID {
+        guard !words.isEmpty else { return Self.empty }
+        if words.count == 1 { return literal(words[0]) }
+        tries.append(WordTrie(words))
+        return wordsNode(Int32(tries.count - 1), 0)
+    }
+
+    private func wordsNode(_ trie: Int32, _ node: Int32) -> RegexID {
+        tries[Int(trie)].hasChildren(node) ? add(.words(trie: trie, node: node)) : Self.epsilon
+    }
+
+    /// - Throws: ``NumberMachine/UnsupportedNumber``.
+    func number(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(NumberMachine.UnsupportedNumber) -> RegexID {
+        let machine = try NumberMachine(spec, allowsZeroFraction: allowsZeroFraction)
+        let id: Int32
+        if let known = machineIDs[machine] {
+            id = known
+        } else {
+            id = Int32(machines.count)
+            machines.append(machine)
+            machineIDs[machine] = id
+        }
+        return add(.number(machine: id, machine.start))
+    }
+
+    /// A JSON string in quotes whose text is in `content`.
+    func string(_ content: RegexID, _ style: EscapeStyle) -> RegexID {
+        let quote = bytes(ByteSet(UInt8(ascii: "\"")))
+        return concat(quote, concat(escaped(content, style, .none), quote))
+    }
+
+    /// What follows the opening quote of ``string(_:_:)``.
+    func stringBody(_ content: RegexID, _ style: EscapeStyle) -> RegexID {
+        concat(escaped(content, style, .none), bytes(ByteSet(UInt8(ascii: "\""))))
+    }
+
+    /// `a` without the words of `b`, which need not be well-formed text.
+    func difference(_ a: RegexID, _ b: RegexID) -> RegexID {
+        b == Self.empty ? a : intersection([a, raw(complement: b)])
+    }
+
+    private func escaped(_ content: RegexID, _ style: EscapeStyle, _ state: EscapeState) -> RegexID {
+        if content == Self.empty { return Self.empty }
+        if content == Self.epsilon { return state == .none ? Self.epsilon : Self.empty }
+        return add(.escaped(content: content, style, state))
+    }
+
+    /// What remains of a string's body after `byte`.
+    private func escapedDerivative(_ content: RegexID, _ style: EscapeStyle, _ state: EscapeState, _ byte: UInt8) -> RegexID {
+        switch state {
+        case .none:
+            if byte == UInt8(ascii: "\\") { return escaped(content, style, .backslash) }
+            if byte < 0x20 || byte == UInt8(ascii: "\"") { return Self.empty }
+            return escaped(derivative(content, byte), style, .none)
+        case .backslash:
+            if byte == UInt8(ascii: "u") { return escaped(content, style, .hex(value: 0, count: 0, high: 0)) }
+            guard let character = JSONText.character(ofEscape: byte) else { return Self.empty }
+            if character == UInt8(ascii: "/"), style == .needed { return Self.empty }
+            return escaped(derivative(content, character), style, .none)
+        case .hex(let value, let count, let high):
+            guard let digit = JSONText.hexDigit(byte) else { return Self.empty }
+            return hexDigit(content, style, value << 4 | digit, count + 1, high: high)
+        case .low(let high, let count):
+            if count == 0 { return byte == UInt8(ascii: "\\") ? escaped(content, style, .low(high: high, count: 1)) : Self.empty }
+            return byte == UInt8(ascii: "u") ? escaped(content, style, .hex(value: 0, count: 0, high: high)) : Self.empty
+        }
+    }
+
+    /// One more hexadecimal digit, if a character that may follow begins so.
+    private func hexDigit(
+        _ content: RegexID, _ style: EscapeStyle, _ value: UInt32, _ count: UInt8, high: UInt32
+    ) -> RegexID {
+        let shift = UInt32(4 - count) * 4
+        let first = value << shift
+        let last = first + (UInt32(1) << shift) - 1
+        if high != 0 {
+            guard first <= 0xDFFF, last >= 0xDC00 else { return Self.empty }
+            let low = JSONText.scalar(high: high, low: max(first, 0xDC00))...JSONText.scalar(high: high, low: min(last, 0xDFFF))
+            guard (try? hasScalar(content, in: low)) ?? false else { return Self.empty }
+            if count < 4 { return escaped(content, style, .hex(value: value, count: count, high: high)) }
+            return afterScalar(content, style, low.lowerBound)
+        }
+        let isPair = last >= 0xD800 && first <= 0xDBFF && ((try? hasScalar(content, in: pairs(first, last))) ?? false)
+        if count < 4 {
+            guard isPair || hasEscapable(content, style, first...last) else { return Self.empty }
+            return escaped(content, style, .hex(value: value, count: count, high: 0))
+        }
+        if JSONText.isHighSurrogate(value) {
+            return isPair ? escaped(content, style, .low(high: value, count: 0)) : Self.empty
+        }
+        guard hasEscapable(content, style, first...last) else { return Self.empty }
+        return afterScalar(content, style, value)
+    }
+
+    private func pairs(_ first: UInt32, _ last: UInt32) -> ClosedRange<UInt32> {
+        JSONText.scalar(high: max(first, 0xD800), low: 0xDC00)...JSONText.scalar(high: min(last, 0xDBFF), low: 0xDFFF)
+    }
+
+    /// Whether a character of `scalars` may follow, and be written as `\uXXXX`.
+    private func hasEscapable(_ content: RegexID, _ style: EscapeStyle, _ scalars: ClosedRange<UInt32>) -> Bool {
+        if style == .any { return (try? hasScalar(content, in: scalars)) ?? false }
+        // Control characters without a letter of their own, and all beyond ASCII.
+        for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, 0x7F...0xFFFF] where allowed.overlaps(scalars) {
+            if (try? hasScalar(content, in: allowed.clamped(to: scalars))) ?? false { return true }
+        }
+        return false
+    }
+
+    private func afterScalar(_ content: RegexID, _ style: EscapeStyle, _ scalar: UInt32) -> RegexID {
+        var rest = content
+        for byte in JSONText.utf8(scalar) { rest = derivative(rest, byte) }
+        return escaped(rest, style, .none)
+    }
+
+    /// The length window, if this is text of any characters.
+    func lengthWindow(_ id: RegexID) -> (least: Int, most: Int?)? {
+        guard case .repetition(let inner, let least, let most) = nodes[Int(id)], inner == anyCharacter else { return nil }
+        return (Int(least), most < 0 ? nil : Int(most))
+    }
+
+    // MARK: - Derivatives
+
+    /// What remains of a language after `byte`, dead or alive.
+    private func derivative(_ id: RegexID, _ byte: UInt8) -> RegexID {
+        if let row = rows[Int(id)] { return row[Int(byte)] }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.greatestDepth {
+            isTooDeep = true
+            return Self.empty
+        }
+        switch nodes[Int(id)] {
+        case .empty, .epsilon: return Self.empty
+        case .bytes(let set): return set.contains(byte) ? Self.epsilon : Self.empty
+        case .concat(let a, let b):
+            let first = concat(derivative(a, byte), b)
+            return isNullable[Int(a)] ? alternation([first, derivative(b, byte)]) : first
+        case .alternation(let parts): return alternation(parts.map { derivative($0, byte) })
+        case .intersection(let parts):
+            var results: [RegexID] = []
+            for part in parts {
+                let result = derivative(part, byte)
+                if result == Self.empty { return Self.empty }
+                results.append(result)
+            }
+            return intersection(results)
+        case .complement(let a): return raw(complement: derivative(a, byte))
+        case .repetition(let a, let least, let most):
+            let rest = repetition(a, least: max(0, least - 1), most: most < 0 ? -1 : most - 1)
+            return concat(derivative(a, byte), rest)
+        case .words(let trie, let node):
+            guard let child = tries[Int(trie)].child(of: node, byte) else { return Self.empty }
+            return wordsNode(trie, child)
+        case .number(let machine, let state):
+            guard let next = machines[Int(machine)].next(state, byte) else { return Self.empty }
+            return add(.number(machine: machine, next))
+        case .escaped(let content, let style, let state): return escapedDerivative(content, style, state, byte)
+        }
+    }
+
+    /// Sets of bytes such that bytes in the same ones have the same derivative.
+    private func collectClasses(_ id: RegexID, into sets: inout Set<ByteSet>) {
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.greatestDepth {
+            isTooDeep = true
+            return
+        }
+        switch nodes[Int(id)] {
+        case .empty, .epsilon: break
+        case .bytes(let set): sets.insert(set)
+        case .concat(let a, let b):
+            collectClasses(a, into: &sets)
+            if isNullable[Int(a)] { collectClasses(b, into: &sets) }
+        case .alternation(let parts), .intersection(let parts): for part in parts { collectClasses(part, into: &sets) }
+        case .complement(let a), .repetition(let a, _, _): collectClasses(a, into: &sets)
+        case .words(let trie, let node): tries[Int(trie)].forEachChild(of: node) { byte, _ in sets.insert(ByteSet(byte)) }
+        case .number: for byte in "0123456789+-.eE".utf8 { sets.insert(ByteSet(byte)) }
+        case .escaped(let content, _, let state):
+            switch state {
+            case .none:
+                collectClasses(content, into: &sets)
+                sets.insert(ByteSet(0x00...0x1F))
+                sets.insert(ByteSet(UInt8(ascii: "\"")))
+                sets.insert(ByteSet(UInt8(ascii: "\\")))
+            case .backslash: for byte in "\"\\/bfnrtu".utf8 { sets.insert(ByteSet(byte)) }
+            case .hex: for byte in "0123456789abcdefABCDEF".utf8 { sets.insert(ByteSet(byte)) }
+            case .low: for byte in "\\u".utf8 { sets.insert(ByteSet(byte)) }
+            }
+        }
+    }
+
+    private func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
+        if let row = rows[Int(id)] { return row }
+        let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
+        row.initialize(repeating: Self.empty, count: 256)
+        var sets: Set<ByteSet> = []
+        collectClasses(id, into: &sets)
+        if sets.count == 1, let set = sets.first {
+            var target: RegexID = -1
+            set.forEach { byte in
+                if target < 0 { target = derivative(id, byte) }
+                row[Int(byte)] = target
+            }
+            fillRest(id, outside: set, row)
+        } else {
+            fill(id, sets, row)
+        }
+        rows[Int(id)] = row
+        return row
+    }
+
+    /// Bytes in no set: all alike; only complements lead anywhere.
+    private func fillRest(_ id: RegexID, outside set: ByteSet, _ row: UnsafeMutablePointer<RegexID>) {
+        var target: RegexID = -1
+        for byte in UInt8.min...UInt8.max where !set.contains(byte) {
+            if target < 0 { target = derivative(id, byte) }
+            row[Int(byte)] = target
+        }
+    }
+
+    private func fill(_ id: RegexID, _ sets: Set<ByteSet>, _ row: UnsafeMutablePointer<RegexID>) {
+        // Each byte's signature: the sets it is in, folded into a class number.
+        withUnsafeTemporaryAllocation(of: Int32.self, capacity: 256) { classes in
+            classes.initialize(repeating: 0)
+            var count: Int32 = 1
+            for set in sets {
+                var renamed: [(from: Int32, to: Int32)] = []
+                set.forEach { byte in
+                    let old = classes[Int(byte)]
+                    if let pair = renamed.first(where: { $0.from == old }) {
+                        classes[Int(byte)] = pair.to
+                    } else {
+                        renamed.append((old, count))
+                        classes[Int(byte)] = count
+                        count += 1
+                    }
+                }
+            }
+            var targets = [RegexID](repeating: -1, count: Int(count))
+            for byte in 0..<256 {
+                let index = Int(classes[byte])
+                if targets[index] < 0 { targets[index] = derivative(id, UInt8(byte)) }
+                row[byte] = targets[index]
+            }
+        }
+    }
+
+    /// The live language after each of the 256 bytes, `empty` where there is none.
+    func row(_ id: RegexID) throws(RegexLimit) -> UnsafePointer<RegexID> {
+        let row = rawRow(id)
+        if isFull { throw RegexLimit() }
+        if !isPruned[Int(id)] {
+            var last: RegexID = Self.empty
+            var lastIsAlive = false
+            for byte in 0..<256 where row[byte] != Self.empty {
+                if row[byte] != last {
+                    last = row[byte]
+                    lastIsAlive = try isAlive(last)
+                }
+                if !lastIsAlive { row[byte] = Self.empty }
+            }
+            isPruned[Int(id)] = true
+        }
+        return UnsafePointer(row)
+    }
+
+    /// Whether a language has any word: a depth-first search for one, remembered for all states on the way.
+    func isAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
+        switch life[Int(id)] {
+        case .alive: return true
+        case .dead: return false
+        case .unknown: break
+        }
+        var path: [(state: RegexID, byte: Int)] = [(id, 0)]
+        var visited: Set<RegexID> = [id]
+        while let (state, start) = path.last {
+            let row = rawRow(state)
+            var byte = start
+            var next: RegexID?
+            while byte < 256 {
+                let target = row[byte]
+                byte += 1
+                if target == Self.empty || life[Int(target)] == .dead { continue }
+                if life[Int(target)] == .alive {
+                    for (state, _) in path { life[Int(state)] = .alive }
+                    return true
+                }
+                if visited.insert(target).inserted {
+                    next = target
+                    break
+                }
+            }
+            path[path.count - 1].byte = byte
+            if let next {
+                if visited.count > Self.searchLimit || isFull { throw RegexLimit() }
+                path.append((next, 0))
+            } else {
+                path.removeLast()
+            }
+        }
+        // Everything that can be reached was looked at, and nothing of it accepts.
+        for state in visited { life[Int(state)] = .dead }
+        return false
+    }
+
+    // MARK: - Words
+
+    func matches(_ id: RegexID, _ text: some Sequence<UInt8>) -> Bool {
+        var state = id
+        for byte in text {
+            state = rawRow(state)[Int(byte)]
+            if state == Self.empty { return false }
+        }
+        return isNullable[Int(state)]
+    }
+
+    /// The length of a shortest word.
+    func shortestLength(_ id: RegexID) throws(RegexLimit) -> Int {
+        var total = 0
+        var id = id
+        // Sequences lean to the right: a loop, lest a long one exhaust the stack.
+        while true {
+            if isNullable[Int(id)] { return total }
+            guard case .concat(let a, let b) = nodes[Int(id)] else { break }
+            total += try shortestLength(a)
+            id = b
+        }
+        if let step = shortestSteps[id] { return total + step.length }
+        switch nodes[Int(id)] {
+        case .empty, .epsilon, .concat: return total
+        case .bytes: return total + 1
+        case .repetition(let a, let least, _) where isPlain[Int(a)]:
+            let product = try shortestLength(a).multipliedReportingOverflow(by: Int(least))
+            return total + (product.overflow ? Self.longest : min(product.partialValue, Self.longest))
+        case .alternation(let parts) where isPlain[Int(id)]:
+            var least = Self.longest
+            for part in parts { least = min(least, try shortestLength(part)) }
+            return total + least
+        case .escaped(let content, _, .none) where lengthWindow(content) != nil: return total + (try shortestLength(content))
+        default:
+            try findShortest(id)
+            return total + (shortestSteps[id]?.length ?? 0)
+        }
+    }
+
+    private static let longest = 1 << 30
+
+    /// A shortest word, of friendly characters where there is a choice.
+    func shortestWord(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
+        var word: [UInt8] = []
+        var state = id
+        var length = try shortestLength(id)
+        if length > Self.searchLimit * 10 { throw RegexLimit() }
+        while length > 0 {
+            let row = try row(state)
+            var next: RegexID = Self.empty
+            for byte in Self.friendlyOrder where row[Int(byte)] != Self.empty && row[Int(byte)] != next {
+                next = row[Int(byte)]
+                if try shortestLength(next) == length - 1 {
+                    word.append(byte)
+                    break
+                }
+                next = Self.empty
+            }
+            guard next != Self.empty else { throw RegexLimit() }
+            state = next
+            length -= 1
+        }
+        return word
+    }
+
+    private static let friendlyOrder: [UInt8] = {
+        let first = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+".utf8)
+        return first + (UInt8.min...UInt8.max).filter { !first.contains($0) }
+    }()
+
+    /// Breadth-first search; remembers the steps along the word found.
+    private func findShortest(_ id: RegexID) throws(RegexLimit) {
+        var from: [RegexID: (state: RegexID, byte: UInt8)] = [:]
+        var queue = [id]
+        var head = 0
+        while head < queue.count {
+            let state = queue[head]
+            head += 1
+            if isNullable[Int(state)] || shortestSteps[state] != nil {
+                var length = shortestSteps[state]?.length ?? 0
+                var current = state
+                while current != id, let step = from[current] {
+                    length += 1
+                    shortestSteps[step.state] = (length, step.byte)
+                    current = step.state
+                }
+                return
+            }
+            if queue.count > Self.searchLimit { throw RegexLimit() }
+            let row = try row(state)
+            for byte in Self.friendlyOrder {
+                let target = row[Int(byte)]
+                guard target != Self.empty, target != id, from[target] == nil else { continue }
+                from[target] = (state, byte)
+                queue.append(target)
+            }
+        }
+    }
+
+    /// All words, if there are no more than `limit`; nil otherwise.
+    func finiteWords(_ id: RegexID, limit: Int) throws(RegexLimit) -> [[UInt8]]? {
+        var words: [[UInt8]] = []
+        var onPath: Set<RegexID> = []
+        func visit(_ state: RegexID, _ word: [UInt8]) throws(RegexLimit) -> Bool {
+            guard word.count < 256, onPath.insert(state).inserted else { return false }
+            defer { onPath.remove(state) }
+            if isNullable[Int(state)] {
+                words.append(word)
+                if words.count > limit { return false }
+            }
+            let row = try row(state)
+            for byte in 0..<256 where row[byte] != Self.empty {
+                guard try visit(row[byte], word + [UInt8(byte)]) else { return false }
+            }
+            return true
+        }
+        return try visit(id, []) ? words : nil
+    }
+
+    /// Whether a language continues with a character of `scalars`.
+    func hasScalar(_ id: RegexID, in scalars: ClosedRange<UInt32>) throws(RegexLimit) -> Bool {
+        for sequence in UTF8Ranges.sequences(of: scalars) {
+            if try hasSequence(id, sequence[...]) { return true }
+        }
+        return false
+    }
+
+    private func hasSequence(_ id: RegexID, _ sequence: ArraySlice<ClosedRange<UInt8>>) throws(RegexLimit) -> Bool {
+        guard let range = sequence.first else { return true }
+        let row = try row(id)
+        var last: RegexID = Self.empty
+        for byte in range where row[Int(byte)] != Self.empty && row[Int(byte)] != last {
+            last = row[Int(byte)]
+            if try hasSequence(last, sequence.dropFirst()) { return true }
+        }
+        return false
+    }
+}
+
+/// Words sharing their beginnings.
+struct WordTrie {
+    private var children: [[(byte: UInt8, node: Int32)]] = [[]]
+    private var words: [Bool] = [false]
+
+    init(_ list: [[UInt8]]) {
+        for word in list {
+            var node: Int32 = 0
+            for byte in word {
+                if let next = child(of: node, byte) {
+                    node = next
+                } else {
+                    let next = Int32(children.count)
+                    children[Int(node)].append((byte, next))
+                    children.append([])
+                    words.append(false)
+                    node = next
+                }
+            }
+            words[Int(node)] = true
+        }
+    }
+
+    func isWord(_ node: Int32) -> Bool { words[Int(node)] }
+    func hasChildren(_ node: Int32) -> Bool { !children[Int(node)].isEmpty }
+    func child(of node: Int32, _ byte: UInt8) -> Int32? { children[Int(node)].first { $0.byte == byte }?.node }
+    func forEachChild(of node: Int32, _ body: (UInt8, Int32) -> Void) { for child in children[Int(node)] { body(child.byte, child.node) } }
+}
+
+extension Array where Element: Equatable {
+    /// Without repetitions of neighbours.
+    func deduplicated() -> [Element] {
+        var result: [Element] = []
+        result.reserveCapacity(count)
+        for element in self where result.last != element { result.append(element) }
+        return result
+    }
+}

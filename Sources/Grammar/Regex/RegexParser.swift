@@ -1,0 +1,365 @@
+/// Why a pattern is not accepted.
+struct PatternError: Error {
+    var reason: String
+    /// Whether the pattern is valid, but not a regular language or not implemented.
+    var isUnsupported = false
+}
+
+/// Reads ECMA-262 patterns (with the `u` flag's escapes) and makes languages of whole texts of them.
+///
+/// A pattern is searched for: text before and after it is free unless anchors forbid it. Captures and lazy quantifiers
+/// do not change a language. What is not regular (back references), and what looks behind, is an error.
+struct RegexParser {
+    private indirect enum Term {
+        case empty
+        case set(ScalarSet)
+        case sequence([Term])
+        case choice([Term])
+        case repetition(Term, least: Int, most: Int?)
+        case start
+        case end
+        case ahead(Term, isNegative: Bool)
+
+        /// Whether it looks at where it is.
+        var hasAssertion: Bool {
+            switch self {
+            case .empty, .set: false
+            case .sequence(let parts), .choice(let parts): parts.contains(where: \.hasAssertion)
+            case .repetition(let inner, _, _): inner.hasAssertion
+            case .start, .end, .ahead: true
+            }
+        }
+    }
+
+    private let scalars: [UInt32]
+    private var index = 0
+    private var depth = 0
+    private static let greatestLength = 20_000
+    private static let greatestDepth = 200
+
+    /// The texts in which `pattern` is found.
+    static func language(of pattern: String, in arena: RegexArena) throws(PatternError) -> RegexID {
+        let scalars = pattern.unicodeScalars.map(\.value)
+        if scalars.count > greatestLength {
+            throw PatternError(reason: "the pattern is longer than \(greatestLength) characters", isUnsupported: true)
+        }
+        var parser = RegexParser(scalars: scalars)
+        let term = try parser.choice()
+        if parser.index < scalars.count { throw PatternError(reason: "')' without '('") }
+        let any = arena.anyText
+        let rest = try build(term, Rest(inside: any, atStart: any), arena)
+        let later = arena.concat(arena.anyCharacter, arena.concat(any, rest.inside))
+        return arena.alternation([rest.atStart, later])
+    }
+
+    private init(scalars: [UInt32]) { self.scalars = scalars }
+
+    // MARK: - Languages
+
+    /// What may follow, depending on whether anything stands before.
+    private struct Rest {
+        var inside: RegexID
+        var atStart: RegexID
+    }
+
+    private static func build(_ term: Term, _ rest: Rest, _ arena: RegexArena) throws(PatternError) -> Rest {
+        if arena.isFull { throw PatternError(reason: "the pattern is too large", isUnsupported: true) }
+        switch term {
+        case .empty: return rest
+        case .set(let set):
+            let language = arena.concat(arena.character(of: set), rest.inside)
+            return Rest(inside: language, atStart: language)
+        case .sequence(let parts):
+            var rest = rest
+            for part in parts.reversed() { rest = try build(part, rest, arena) }
+            return rest
+        case .choice(let parts):
+            var inside: [RegexID] = []
+            var atStart: [RegexID] = []
+            for part in parts {
+                let language = try build(part, rest, arena)
+                inside.append(language.inside)
+                atStart.append(language.atStart)
+            }
+            return Rest(inside: arena.alternation(inside), atStart: arena.alternation(atStart))
+        case .start: return Rest(inside: RegexArena.empty, atStart: rest.atStart)
+        case .end:
+            return Rest(
+                inside: arena.isNullable[Int(rest.inside)] ? RegexArena.epsilon : RegexArena.empty,
+                atStart: arena.isNullable[Int(rest.atStart)] ? RegexArena.epsilon : RegexArena.empty)
+        case .ahead(let inner, let isNegative):
+            var ahead = try build(inner, Rest(inside: arena.anyText, atStart: arena.anyText), arena)
+            if isNegative { ahead = Rest(inside: arena.complement(ahead.inside), atStart: arena.complement(ahead.atStart)) }
+            return Rest(
+                inside: arena.intersection([ahead.inside, rest.inside]), atStart: arena.intersection([ahead.atStart, rest.atStart]))
+        case .repetition(let inner, let least, let most):
+            if inner.hasAssertion { return try unrolled(inner, least, most, rest, arena) }
+            let nothing = Rest(inside: RegexArena.epsilon, atStart: RegexArena.epsilon)
+            let body = try build(inner, nothing, arena).inside
+            let inside = arena.concat(arena.repetition(body, least, most), rest.inside)
+            if rest.inside == rest.atStart { return Rest(inside: inside, atStart: inside) }
+            let some = most == 0 ? RegexArena.empty : arena.concat(arena.repetition(body, max(1, least), most), rest.inside)
+            let none = least == 0 || arena.isNullable[Int(body)] ? rest.atStart : RegexArena.empty
+            return Rest(inside: inside, atStart: arena.alternation([some, none]))
+        }
+    }
+
+    /// Few repetitions of something with an anchor or a lookahead in it.
+    private static func unrolled(
+        _ inner: Term, _ least: Int, _ most: Int?, _ rest: Rest, _ arena: RegexArena
+    ) throws(PatternError) -> Rest {
+        guard let most, most <= 8 else {
+            throw PatternError(reason: "an anchor or lookahead is repeated without a small limit", isUnsupported: true)
+        }
+        var result = rest
+        for count in stride(from: most, to: 0, by: -1) {
+            let once = try build(inner, result, arena)
+            result =
+                count > least
+                ? Rest(
+                    inside: arena.alternation([once.inside, rest.inside]),
+                    atStart: arena.alternation([once.atStart, rest.atStart])) : once
+        }
+        return result
+    }
+
+    // MARK: - Syntax
+
+    private var next: UInt32? { index < scalars.count ? scalars[index] : nil }
+    private func character(_ letter: Unicode.Scalar) -> UInt32 { letter.value }
+
+    private mutating func take(_ letter: Unicode.Scalar) -> Bool {
+        guard next == letter.value else { return false }
+        index += 1
+        return true
+    }
+
+    private mutating func take(_ text: String) -> Bool {
+        let wanted = text.unicodeScalars.map(\.value)
+        guard scalars[index...].starts(with: wanted) else { return false }
+        index += wanted.count
+        return true
+    }
+
+    private mutating func choice() throws(PatternError) -> Term {
+        depth += 1
+        if depth > Self.greatestDepth { throw PatternError(reason: "groups are nested too deep", isUnsupported: true) }
+        defer { depth -= 1 }
+        var parts = [try sequence()]
+        while take("|") { parts.append(try sequence()) }
+        return parts.count == 1 ? parts[0] : .choice(parts)
+    }
+
+    private mutating func sequence() throws(PatternError) -> Term {
+        var parts: [Term] = []
+        while let letter = next, letter != 0x7C, letter != 0x29 { parts.append(try quantified()) }
+        return parts.count == 1 ? parts[0] : .sequence(parts)
+    }
+
+    private mutating func quantified() throws(PatternError) -> Term {
+        let term = try atom()
+        var least = 0
+        var most: Int?
+        if take("*") {
+        } else if take("+") {
+            least = 1
+        } else if take("?") {
+            most = 1
+        } else if let bounds = try braces() {
+            (least, most) = bounds
+        } else {
+            return term
+        }
+        _ = take("?")  // lazy: the same language
+        if next == character("+") || next == character("*") || next == character("?") {
+            throw PatternError(reason: "nothing to repeat at character \(index + 1)")
+        }
+        return .repetition(term, least: least, most: most)
+    }
+
+    /// `{2}`, `{2,}` or `{2,5}`; anything else is an ordinary brace.
+    private mutating func braces() throws(PatternError) -> (Int, Int?)? {
+        let start = index
+        guard take("{"), let least = number() else {
+            index = start
+            return nil
+        }
+        var most: Int? = least
+        if take(",") { most = number() }
+        guard take("}") else {
+            index = start
+            return nil
+        }
+        if let most, most < least { throw PatternError(reason: "the numbers of a repetition are out of order") }
+        return (least, most)
+    }
+
+    private mutating func number() -> Int? {
+        var value: Int?
+        while let letter = next, (0x30...0x39).contains(letter) {
+            value = min((value ?? 0) * 10 + Int(letter - 0x30), 100_000_000)
+            index += 1
+        }
+        return value
+    }
+
+    private mutating func atom() throws(PatternError) -> Term {
+        guard let letter = next else { return .empty }
+        let at = index + 1
+        index += 1
+        switch letter {
+        case character("."): return .set(ScalarSet.lineEnds.inverted)
+        case character("^"): return .start
+        case character("$"): return .end
+        case character("("): return try group()
+        case character("["): return .set(try bracket())
+        case character("\\"): return .set(try escape())
+        case character("*"), character("+"), character("?"): throw PatternError(reason: "nothing to repeat at character \(at)")
+        default: return .set(ScalarSet(letter))
+        }
+    }
+
+    private mutating func group() throws(PatternError) -> Term {
+        var wrap: (Term) -> Term = { $0 }
+        if take("?=") {
+            wrap = { .ahead($0, isNegative: false) }
+        } else if take("?!") {
+            wrap = { .ahead($0, isNegative: true) }
+        } else if take("?<=") || take("?<!") {
+            throw PatternError(reason: "lookbehind is not supported", isUnsupported: true)
+        } else if take("?<") || take("?P<") {
+            while let letter = next, letter != character(">") {
+                index += 1
+                _ = letter
+            }
+            guard take(">") else { throw PatternError(reason: "a group's name has no end") }
+        } else if take("?:") {
+        } else if next == character("?") {
+            throw PatternError(reason: "this kind of group is not supported", isUnsupported: true)
+        }
+        let inner = try choice()
+        guard take(")") else { throw PatternError(reason: "'(' without ')'") }
+        return wrap(inner)
+    }
+
+    private mutating func bracket() throws(PatternError) -> ScalarSet {
+        let isInverted = take("^")
+        var ranges: [ClosedRange<UInt32>] = []
+        while let letter = next, letter != character("]") {
+            let low = try member()
+            guard next == character("-"), index + 1 < scalars.count, scalars[index + 1] != character("]") else {
+                ranges += low.ranges
+                continue
+            }
+            index += 1
+            let high = try member()
+            guard let first = low.single, let last = high.single else {
+                ranges += low.ranges + high.ranges + [0x2D...0x2D]
+                continue
+            }
+            guard first <= last else { throw PatternError(reason: "a range of characters is out of order") }
+            ranges.append(first...last)
+        }
+        guard take("]") else { throw PatternError(reason: "'[' without ']'") }
+        let set = ScalarSet(ranges)
+        return isInverted ? set.inverted : set
+    }
+
+    private mutating func member() throws(PatternError) -> ScalarSet {
+        guard let letter = next else { throw PatternError(reason: "'[' without ']'") }
+        index += 1
+        guard letter == character("\\") else { return ScalarSet(letter) }
+        if take("b") { return ScalarSet(0x08) }
+        return try escape()
+    }
+
+    private mutating func escape() throws(PatternError) -> ScalarSet {
+        guard let letter = next else { throw PatternError(reason: "the pattern ends in '\\'") }
+        index += 1
+        switch letter {
+        case character("d"): return .digits
+        case character("D"): return ScalarSet.digits.inverted
+        case character("w"): return .word
+        case character("W"): return ScalarSet.word.inverted
+        case character("s"): return .space
+        case character("S"): return ScalarSet.space.inverted
+        case character("t"): return ScalarSet(0x09)
+        case character("n"): return ScalarSet(0x0A)
+        case character("v"): return ScalarSet(0x0B)
+        case character("f"): return ScalarSet(0x0C)
+        case character("r"): return ScalarSet(0x0D)
+        case character("x"): return ScalarSet(try hex(2))
+        case character("u"): return ScalarSet(try unicodeEscape())
+        case character("c"):
+            guard let control = next, (0x41...0x5A).contains(control & ~0x20) else {
+                throw PatternError(reason: "'\\c' needs a letter")
+            }
+            index += 1
+            return ScalarSet(control & 31)
+        case character("p"): return try property()
+        case character("P"): return try property().inverted
+        case character("0"):
+            if let digit = next, (0x30...0x39).contains(digit) {
+                throw PatternError(reason: "octal escapes are not supported", isUnsupported: true)
+            }
+            return ScalarSet(0)
+        case 0x31...0x39, character("k"):
+            throw PatternError(reason: "back references are not regular and not supported", isUnsupported: true)
+        case character("b"), character("B"): throw PatternError(reason: "word boundaries are not supported", isUnsupported: true)
+        case 0x41...0x5A, 0x61...0x7A:
+            throw PatternError(
+                reason: "the escape '\\\(Unicode.Scalar(letter).map(String.init) ?? "")' is not known", isUnsupported: true)
+        default: return ScalarSet(letter)
+        }
+    }
+
+    private mutating func hex(_ count: Int) throws(PatternError) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<count {
+            guard let letter = next, letter < 128, let digit = JSONText.hexDigit(UInt8(letter)) else {
+                throw PatternError(reason: "hexadecimal digits are missing after '\\'")
+            }
+            value = value << 4 | digit
+            index += 1
+        }
+        return value
+    }
+
+    private mutating func unicodeEscape() throws(PatternError) -> UInt32 {
+        if take("{") {
+            var value: UInt32 = 0
+            while let letter = next, letter < 128, let digit = JSONText.hexDigit(UInt8(letter)), value <= 0x10FFFF {
+                value = value << 4 | digit
+                index += 1
+            }
+            guard take("}"), value <= 0x10FFFF else { throw PatternError(reason: "'\\u{' without a character's number") }
+            return value
+        }
+        let high = try hex(4)
+        guard JSONText.isHighSurrogate(high) else { return high }
+        let start = index
+        if take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) { return JSONText.scalar(high: high, low: low) }
+        index = start
+        return high
+    }
+
+    private mutating func property() throws(PatternError) -> ScalarSet {
+        guard take("{"), let end = scalars[index...].firstIndex(of: character("}")) else {
+            throw PatternError(reason: "'\\p' needs a property in braces")
+        }
+        let name = String(String.UnicodeScalarView(scalars[index..<end].compactMap(Unicode.Scalar.init)))
+        index = end + 1
+        guard let set = UnicodeProperty.set(named: name) else {
+            throw PatternError(reason: "the property '\(name)' is not supported", isUnsupported: true)
+        }
+        return set
+    }
+}
+
+extension ScalarSet {
+    /// The one character in it, nil if there are none or several.
+    fileprivate var single: UInt32? {
+        guard ranges.count == 1, let range = ranges.first, range.count == 1 else { return nil }
+        return range.lowerBound
+    }
+}

@@ -1,0 +1,530 @@
+/// Reads JSON Schema (2020-12, and the drafts 4 to 2019-09 where they differ in form only) into constraints.
+///
+/// Nothing that restricts is passed over: what is not implemented is an error with its place. What only describes
+/// (titles, unknown keywords, formats without a regular definition) is a note.
+struct SchemaParser {
+    let arena: ConstraintArena
+    private let document: JSONValue
+    /// Whether a reference hides what stands beside it, as up to draft 7.
+    private let referencesStandAlone: Bool
+    private let isDraft3: Bool
+    private var slots: [String: Int32] = [:]
+    private var pending: [(slot: Int32, place: Place)] = []
+    /// Schemas with an identifier or an anchor, by URI.
+    private var identified: [String: Place] = [:]
+    /// What was read as a description only, as sentences.
+    private(set) var notes: [String] = []
+
+    /// A part of the document, and the URI that references in it are relative to.
+    private struct Place {
+        var pointer: String
+        var value: JSONValue
+        var base: String
+    }
+
+    private static let greatestDepth = 150
+    private static let greatestArray = 10_000
+
+    init(_ document: JSONValue, arena: ConstraintArena) {
+        self.document = document
+        self.arena = arena
+        var dialect = ""
+        if case .string(let text) = document["$schema"] { dialect = text }
+        referencesStandAlone = ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].contains { dialect.contains($0) }
+        isDraft3 = dialect.contains("draft-03")
+    }
+
+    /// The constraint of the whole document.
+    mutating func parse() throws(SchemaError) -> ConstraintID {
+        if isDraft3 { throw SchemaError(.unsupported, at: "/$schema", "draft 3 of JSON Schema") }
+        identify(Place(pointer: "", value: document, base: ""), depth: 0)
+        var base = ""
+        if case .string(let id) = document["$id"] ?? document["id"] ?? .null { base = Self.resolve(id, against: "") }
+        let root = slot(of: Place(pointer: "", value: document, base: Self.withoutFragment(base)))
+        while let next = pending.popLast() {
+            arena.targets[Int(next.slot)] = try schema(next.place, depth: 0)
+        }
+        return arena.reference(root)
+    }
+
+    private mutating func slot(of place: Place) -> Int32 {
+        if let slot = slots[place.pointer] { return slot }
+        let slot = Int32(arena.targets.count)
+        arena.targets.append(ConstraintArena.nothing)
+        slots[place.pointer] = slot
+        pending.append((slot, place))
+        return slot
+    }
+
+    // MARK: - References
+
+    private mutating func identify(_ place: Place, depth: Int) {
+        guard depth < JSONParser.greatestDepth else { return }
+        switch place.value {
+        case .object(let members):
+            var place = place
+            if case .string(let id) = place.value["$id"] ?? .null, !(id.hasPrefix("#")) {
+                place.base = Self.withoutFragment(Self.resolve(id, against: place.base))
+                if identified[place.base] == nil { identified[place.base] = place }
+            }
+            for keyword in ["$anchor", "$dynamicAnchor", "$id", "id"] {
+                guard case .string(var anchor) = place.value[keyword] ?? .null else { continue }
+                if keyword.hasSuffix("id") {
+                    guard anchor.hasPrefix("#") else { continue }
+                    anchor.removeFirst()
+                }
+                if identified[place.base + "#" + anchor] == nil { identified[place.base + "#" + anchor] = place }
+            }
+            for member in members where member.name != "enum" && member.name != "const" && member.name != "default" {
+                identify(child(place, member.name, member.value), depth: depth + 1)
+            }
+        case .array(let values):
+            for (index, value) in values.enumerated() { identify(child(place, String(index), value), depth: depth + 1) }
+        default: break
+        }
+    }
+
+    private func child(_ place: Place, _ name: String, _ value: JSONValue) -> Place {
+        var token = ""
+        for scalar in name.unicodeScalars {
+            switch scalar {
+            case "~": token += "~0"
+            case "/": token += "~1"
+            default: token.unicodeScalars.append(scalar)
+            }
+        }
+        return Place(pointer: place.pointer + "/" + token, value: value, base: place.base)
+    }
+
+    private static func withoutFragment(_ uri: String) -> String { uri.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? "" }
+
+    /// RFC 3986, section 5, as far as schemas need it.
+    private static func resolve(_ reference: String, against base: String) -> String {
+        if reference.isEmpty { return base }
+        if reference.hasPrefix("#") { return withoutFragment(base) + reference }
+        let scheme = reference.prefix { $0 != ":" && $0 != "/" && $0 != "#" && $0 != "?" }
+        if scheme.count < reference.count, reference.dropFirst(scheme.count).hasPrefix(":") { return reference }
+        var root = base
+        var path = ""
+        if let start = base.range(ofText: "://") {
+            let slash = base[start...].firstIndex(of: "/") ?? base.endIndex
+            root = String(base[..<slash])
+            path = String(base[slash...])
+        } else {
+            root = ""
+            path = base
+        }
+        if reference.hasPrefix("/") { return root + reference }
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? (root.isEmpty ? "" : "/")
+        var segments: [Substring] = []
+        for segment in (folder + reference).split(separator: "/", omittingEmptySubsequences: false) {
+            if segment == ".." { if segments.count > 1 { segments.removeLast() } } else if segment != "." { segments.append(segment) }
+        }
+        return root + segments.joined(separator: "/")
+    }
+
+    private mutating func resolve(_ reference: String, from place: Place) throws(SchemaError) -> Place {
+        let absolute = Self.resolve(reference, against: place.base)
+        let base = Self.withoutFragment(absolute)
+        let fragment = Self.decoded(String(absolute.dropFirst(base.count).drop { $0 == "#" }))
+        var target: Place
+        if let known = identified[base] {
+            target = known
+        } else if base == Self.withoutFragment(place.base) || base.isEmpty {
+            target = Place(pointer: "", value: document, base: base)
+        } else {
+            throw SchemaError(
+                .unsupported, at: place.pointer + "/$ref", "the reference '\(reference)' leads to another document; copy it into '$defs'")
+        }
+        if fragment.isEmpty { return target }
+        guard fragment.hasPrefix("/") else {
+            guard let known = identified[base + "#" + fragment] else {
+                throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' leads nowhere")
+            }
+            return known
+        }
+        for token in fragment.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+            let name = String(token).replacing("~1", with: "/").replacing("~0", with: "~")
+            var next: JSONValue?
+            switch target.value {
+            case .object: next = target.value[name]
+            case .array(let values): next = Int(name).flatMap { values.indices.contains($0) ? values[$0] : nil }
+            default: break
+            }
+            guard let next else { throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' leads nowhere") }
+            target = child(target, name, next)
+            if case .string(let id) = next["$id"] ?? .null, !id.hasPrefix("#") {
+                target.base = Self.withoutFragment(Self.resolve(id, against: target.base))
+            }
+        }
+        return target
+    }
+
+    private static func decoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2, let high = JSONText.hexDigit(rest[rest.startIndex]),
+                let low = JSONText.hexDigit(rest[rest.startIndex + 1])
+            {
+                bytes.append(UInt8(high << 4 | low))
+                rest.removeFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    // MARK: - Schemas
+
+    private mutating func schema(_ place: Place, depth: Int) throws(SchemaError) -> ConstraintID {
+        if depth > Self.greatestDepth {
+            throw SchemaError(.tooComplex, at: place.pointer, "schemas are nested more than \(Self.greatestDepth) levels deep")
+        }
+        let outer = arena.pointer
+        arena.pointer = place.pointer
+        defer { arena.pointer = outer }
+        switch place.value {
+        case .bool(let value): return value ? ConstraintArena.anything : ConstraintArena.nothing
+        case .object: break
+        default: throw SchemaError(.invalid, at: place.pointer, "a schema is an object, true or false")
+        }
+        var place = place
+        if case .string(let id) = place.value["$id"] ?? .null, !id.hasPrefix("#") {
+            place.base = Self.withoutFragment(Self.resolve(id, against: place.base))
+            if let known = identified[place.base], known.pointer == place.pointer { place.base = known.base }
+        }
+        var parts: [ConstraintID] = []
+        if let reference = place.value["$ref"] {
+            guard case .string(let text) = reference else { throw invalid(place, "$ref", "a text") }
+            parts.append(arena.reference(slot(of: try resolve(text, from: place))))
+            if referencesStandAlone { return parts[0] }
+        }
+        for keyword in ["$dynamicRef", "$recursiveRef"] where place.value[keyword] != nil {
+            throw SchemaError(.unsupported, at: place.pointer + "/" + keyword, "references that depend on the way taken")
+        }
+        parts.append(try types(place))
+        parts += try values(place)
+        parts.append(try numbers(place))
+        parts.append(try strings(place))
+        parts.append(try object(place, depth))
+        parts += try dependencies(place, depth)
+        parts.append(try array(place, depth))
+        parts += try combinations(place, depth)
+        try checkUnevaluated(place)
+        return arena.all(parts)
+    }
+
+    private func invalid(_ place: Place, _ keyword: String, _ expected: String) -> SchemaError {
+        SchemaError(.invalid, at: place.pointer + "/" + keyword, "'\(keyword)' must be \(expected)")
+    }
+
+    private func types(_ place: Place) throws(SchemaError) -> ConstraintID {
+        guard let value = place.value["type"] else { return ConstraintArena.anything }
+        var names: [JSONValue] = [value]
+        if case .array(let list) = value { names = list }
+        var kinds: Kinds = []
+        var hasNumber = false
+        for name in names {
+            guard case .string(let text) = name else { throw invalid(place, "type", "a type's name or a list of them") }
+            switch text {
+            case "null": kinds.insert(.null)
+            case "boolean": kinds.insert(.boolean)
+            case "integer": kinds.insert(.number)
+            case "number":
+                kinds.insert(.number)
+                hasNumber = true
+            case "string": kinds.insert(.string)
+            case "object": kinds.insert(.object)
+            case "array": kinds.insert(.array)
+            default: throw SchemaError(.invalid, at: place.pointer + "/type", "'\(text)' is not a type")
+            }
+        }
+        let integers = kinds.contains(.number) && !hasNumber
+        return arena.all([arena.kinds(kinds), integers ? arena.number(NumberSpec(isInteger: true)) : ConstraintArena.anything])
+    }
+
+    private func values(_ place: Place) throws(SchemaError) -> [ConstraintID] {
+        var parts: [ConstraintID] = []
+        if let value = place.value["const"] { parts.append(arena.value(value)) }
+        if let list = place.value["enum"] {
+            guard case .array(let values) = list else { throw invalid(place, "enum", "a list of values") }
+            if values.isEmpty { throw SchemaError(.unsatisfiable, at: place.pointer + "/enum", "the list of values is empty") }
+            if values.count > 100_000 { throw SchemaError(.tooComplex, at: place.pointer + "/enum", "more than 100,000 values") }
+            var seen: Set<ConstraintID> = []
+            parts.append(arena.any(distinct: values.map { arena.value($0) }.filter { seen.insert($0).inserted }))
+        }
+        return parts
+    }
+
+    private func decimal(_ place: Place, _ keyword: String) throws(SchemaError) -> DecimalNumber? {
+        guard let value = place.value[keyword] else { return nil }
+        guard case .number(let number) = value else { throw invalid(place, keyword, "a number") }
+        return number
+    }
+
+    private func count(_ place: Place, _ keyword: String) throws(SchemaError) -> Int? {
+        guard let number = try decimal(place, keyword) else { return nil }
+        guard number.isInteger, !number.isNegative else { throw invalid(place, keyword, "an integer of at least 0") }
+        return min(number.integer ?? Int(Int32.max), Int(Int32.max))
+    }
+
+    private func numbers(_ place: Place) throws(SchemaError) -> ConstraintID {
+        var spec: NumberSpec? = .any
+        func restrict(_ other: NumberSpec) { spec = spec?.intersection(other) }
+        for (plain, exclusive, isLower) in [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)] {
+            var plainIsExclusive = false
+            if case .bool(let flag) = place.value[exclusive] ?? .null {
+                plainIsExclusive = flag
+            } else if let value = try decimal(place, exclusive) {
+                let bound = NumberSpec.Bound(value: value, isExclusive: true)
+                restrict(isLower ? NumberSpec(lower: bound) : NumberSpec(upper: bound))
+            }
+            if let value = try decimal(place, plain) {
+                let bound = NumberSpec.Bound(value: value, isExclusive: plainIsExclusive)
+                restrict(isLower ? NumberSpec(lower: bound) : NumberSpec(upper: bound))
+            }
+        }
+        if let divisor = try decimal(place, "multipleOf") {
+            guard !divisor.isNegative, !divisor.isZero else { throw invalid(place, "multipleOf", "more than 0") }
+            restrict(NumberSpec(multiples: [divisor]))
+        }
+        guard let spec else {
+            guard let kinds = place.value["type"] else { return arena.kinds(Kinds.all.subtracting(.number)) }
+            if case .string = kinds { throw SchemaError(.unsatisfiable, at: place.pointer, "the least number is greater than the greatest") }
+            return arena.kinds(Kinds.all.subtracting(.number))
+        }
+        return arena.number(spec)
+    }
+
+    private mutating func strings(_ place: Place) throws(SchemaError) -> ConstraintID {
+        let regexes = arena.regexes
+        var parts: [RegexID] = []
+        let least = try count(place, "minLength") ?? 0
+        let most = try count(place, "maxLength")
+        if least > 0 || most != nil {
+            let isEmpty = most.map { $0 < least } ?? false
+            parts.append(isEmpty ? RegexArena.empty : regexes.repetition(regexes.anyCharacter, least, most))
+        }
+        if let value = place.value["pattern"] {
+            guard case .string(let pattern) = value else { throw invalid(place, "pattern", "a text") }
+            parts.append(try language(pattern, at: place.pointer + "/pattern"))
+        }
+        if let value = place.value["format"] {
+            guard case .string(let format) = value else { throw invalid(place, "format", "a text") }
+            if let pattern = Formats.pattern(format) {
+                parts.append(try language(pattern, at: place.pointer + "/format"))
+            } else {
+                notes.append("'format': \"\(format)\" at \(place.pointer.isEmpty ? "the top" : place.pointer) is a description only")
+            }
+        }
+        guard !parts.isEmpty else { return ConstraintArena.anything }
+        let language = regexes.intersection(parts)
+        do {
+            if try regexes.isAlive(language) { return arena.string(language) }
+        } catch { throw SchemaError(.tooComplex, at: place.pointer, "the pattern needs too many states") }
+        return arena.kinds(Kinds.all.subtracting(.string))
+    }
+
+    private func language(_ pattern: String, at pointer: String) throws(SchemaError) -> RegexID {
+        do {
+            return try RegexParser.language(of: pattern, in: arena.regexes)
+        } catch {
+            throw SchemaError(error.isUnsupported ? .unsupported : .invalid, at: pointer, error.reason)
+        }
+    }
+
+    private mutating func object(_ place: Place, _ depth: Int) throws(SchemaError) -> ConstraintID {
+        var object = ObjectConstraint()
+        var isUsed = false
+        if let value = place.value["properties"] {
+            guard case .object(let members) = value else { throw invalid(place, "properties", "an object of schemas") }
+            let parent = child(place, "properties", value)
+            var index: [NameID: Int] = [:]
+            for member in members {
+                let schema = try schema(child(parent, member.name, member.value), depth: depth + 1)
+                let property = ObjectConstraint.Property(name: name(member.name), value: schema)
+                if let known = index[property.name] {
+                    object.properties[known] = property
+                } else {
+                    index[property.name] = object.properties.count
+                    object.properties.append(property)
+                }
+            }
+            if let order = place.value["x-order"] { sort(&object.properties, by: order) }
+            isUsed = true
+        }
+        if let value = place.value["patternProperties"] {
+            guard case .object(let members) = value else { throw invalid(place, "patternProperties", "an object of schemas") }
+            let parent = child(place, "patternProperties", value)
+            for member in members {
+                let inner = child(parent, member.name, member.value)
+                object.patterns.append(
+                    .init(names: try language(member.name, at: inner.pointer), value: try schema(inner, depth: depth + 1)))
+            }
+            isUsed = true
+        }
+        let additional = place.value["additionalProperties"] != nil || !mayUseUnevaluated(place) ? "additionalProperties" : "unevaluatedProperties"
+        if let value = place.value[additional] {
+            object.additional = try schema(child(place, additional, value), depth: depth + 1)
+            isUsed = true
+        }
+        if let value = place.value["propertyNames"] {
+            object.names = try schema(child(place, "propertyNames", value), depth: depth + 1)
+            isUsed = true
+        }
+        if let value = place.value["required"] {
+            object.required = try names(value, place, "required")
+            isUsed = true
+        }
+        if let least = try count(place, "minProperties") {
+            object.least = least
+            isUsed = true
+        }
+        object.most = try count(place, "maxProperties")
+        return isUsed || object.most != nil ? arena.object(object) : ConstraintArena.anything
+    }
+
+    private func name(_ text: String) -> NameID { arena.name(Array(text.utf8)) }
+
+    private func names(_ value: JSONValue, _ place: Place, _ keyword: String) throws(SchemaError) -> [NameID] {
+        guard case .array(let list) = value else { throw invalid(place, keyword, "a list of names") }
+        var names: [NameID] = []
+        for item in list {
+            guard case .string(let text) = item else { throw invalid(place, keyword, "a list of names") }
+            names.append(name(text))
+        }
+        return names
+    }
+
+    /// Names in the order of a list come first, others as they were.
+    private func sort(_ properties: inout [ObjectConstraint.Property], by order: JSONValue) {
+        guard case .array(let list) = order else { return }
+        var rank: [NameID: Int] = [:]
+        for (index, item) in list.enumerated() { if case .string(let text) = item { rank[name(text)] = index } }
+        let sorted = properties.enumerated().sorted { a, b in
+            (rank[a.element.name] ?? Int.max, a.offset) < (rank[b.element.name] ?? Int.max, b.offset)
+        }
+        properties = sorted.map(\.element)
+    }
+
+    private mutating func dependencies(_ place: Place, _ depth: Int) throws(SchemaError) -> [ConstraintID] {
+        var parts: [ConstraintID] = []
+        for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
+            guard let value = place.value[keyword] else { continue }
+            guard case .object(let members) = value else { throw invalid(place, keyword, "an object") }
+            let parent = child(place, keyword, value)
+            for member in members {
+                let absent = arena.object(ObjectConstraint(forbidden: [name(member.name)]))
+                let present = ObjectConstraint(required: [name(member.name)])
+                if case .array = member.value, keyword != "dependentSchemas" {
+                    let needed = try names(member.value, parent, member.name)
+                    parts.append(arena.any([absent, arena.object(ObjectConstraint(required: present.required + needed))]))
+                } else if keyword == "dependentRequired" {
+                    throw invalid(parent, member.name, "a list of names")
+                } else {
+                    let inner = try schema(child(parent, member.name, member.value), depth: depth + 1)
+                    parts.append(arena.any([absent, arena.all([arena.object(present), inner])]))
+                }
+            }
+        }
+        return parts
+    }
+
+    private mutating func array(_ place: Place, _ depth: Int) throws(SchemaError) -> ConstraintID {
+        var array = ArrayConstraint()
+        var isUsed = false
+        var rest = "items"
+        var prefix = "prefixItems"
+        if case .array = place.value["items"] ?? .null { (prefix, rest) = ("items", "additionalItems") }
+        if let value = place.value[prefix] {
+            guard case .array(let list) = value else { throw invalid(place, prefix, "a list of schemas") }
+            let parent = child(place, prefix, value)
+            for (index, item) in list.enumerated() {
+                array.prefix.append(try schema(child(parent, String(index), item), depth: depth + 1))
+            }
+            isUsed = true
+        }
+        if place.value[rest] == nil, mayUseUnevaluated(place), place.value["contains"] == nil { rest = "unevaluatedItems" }
+        if let value = place.value[rest] {
+            array.rest = try schema(child(place, rest, value), depth: depth + 1)
+            isUsed = true
+        }
+        if let least = try count(place, "minItems") {
+            array.least = least
+            isUsed = true
+        }
+        array.most = try count(place, "maxItems")
+        if case .bool(true) = place.value["uniqueItems"] ?? .null { array.isUnique = true }
+        if let value = place.value["contains"] {
+            let inner = try schema(child(place, "contains", value), depth: depth + 1)
+            let least = try count(place, "minContains") ?? 1
+            array.contains = Contains(value: inner, least: least, most: try count(place, "maxContains"))
+            isUsed = true
+        }
+        if array.least > Self.greatestArray {
+            throw SchemaError(.tooComplex, at: place.pointer + "/minItems", "more than \(Self.greatestArray) items are required")
+        }
+        return isUsed || array.most != nil || array.isUnique ? arena.array(array) : ConstraintArena.anything
+    }
+
+    private mutating func combinations(_ place: Place, _ depth: Int) throws(SchemaError) -> [ConstraintID] {
+        var parts: [ConstraintID] = []
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            guard let value = place.value[keyword] else { continue }
+            guard case .array(let list) = value, !list.isEmpty else { throw invalid(place, keyword, "a list of schemas") }
+            let parent = child(place, keyword, value)
+            var members: [ConstraintID] = []
+            for (index, item) in list.enumerated() {
+                members.append(try schema(child(parent, String(index), item), depth: depth + 1))
+            }
+            parts.append(keyword == "allOf" ? arena.all(members) : keyword == "anyOf" ? arena.any(members) : arena.one(members))
+        }
+        if let value = place.value["not"] {
+            parts.append(arena.not(try schema(child(place, "not", value), depth: depth + 1)))
+        }
+        if let value = place.value["if"] {
+            let condition = try schema(child(place, "if", value), depth: depth + 1)
+            var branches: [ConstraintID] = []
+            for (keyword, test) in [("then", condition), ("else", arena.not(condition))] {
+                guard let branch = place.value[keyword] else {
+                    branches.append(test)
+                    continue
+                }
+                branches.append(arena.all([test, try schema(child(place, keyword, branch), depth: depth + 1)]))
+            }
+            if place.value["then"] != nil || place.value["else"] != nil { parts.append(arena.any(branches)) }
+        }
+        return parts
+    }
+
+    /// Whether nothing beside `unevaluated…` can evaluate anything that the plain keywords do not see.
+    private func mayUseUnevaluated(_ place: Place) -> Bool {
+        ["$ref", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas", "dependencies"].allSatisfy { place.value[$0] == nil }
+    }
+
+    private func checkUnevaluated(_ place: Place) throws(SchemaError) {
+        for (keyword, plain) in [("unevaluatedProperties", "additionalProperties"), ("unevaluatedItems", "items")] {
+            guard let value = place.value[keyword] else { continue }
+            if case .bool(true) = value { continue }
+            // Where the plain keyword stands beside it, everything is evaluated.
+            if place.value[plain] != nil, plain == "additionalProperties" { continue }
+            if case .some(let items) = place.value[plain] { if case .array = items {} else { continue } }
+            if mayUseUnevaluated(place), keyword == "unevaluatedProperties" || place.value["contains"] == nil { continue }
+            throw SchemaError(.unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' beside keywords that combine schemas")
+        }
+    }
+}
+
+extension ConstraintArena {
+    /// Alternatives that are known to differ: lists of values can be long.
+    func any(distinct parts: [ConstraintID]) -> ConstraintID {
+        parts.count == 1 ? parts[0] : any(unchecked: parts)
+    }
+}
+
+extension StringProtocol {
+    /// Where `text` ends in this, nil if it is not in it.
+    fileprivate func range(ofText text: String) -> Index? { ranges(of: text).first?.upperBound }
+}

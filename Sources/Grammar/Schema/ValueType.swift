@@ -1,0 +1,512 @@
+/// What a value may be, kind by kind: the normal form of a constraint.
+struct ValueType {
+    var hasNull = false
+    var hasTrue = false
+    var hasFalse = false
+    /// A union.
+    var numbers: [NumberSpec] = []
+    var strings: RegexID = RegexArena.empty
+    /// Unions.
+    var objects: [ObjectShape] = []
+    var arrays: [ArrayShape] = []
+
+    static func anything(_ arena: ConstraintArena) -> ValueType {
+        ValueType(
+            hasNull: true, hasTrue: true, hasFalse: true, numbers: [.any], strings: arena.regexes.anyText,
+            objects: [ObjectShape()], arrays: [ArrayShape()])
+    }
+
+    var isNothing: Bool {
+        !hasNull && !hasTrue && !hasFalse && numbers.isEmpty && strings == RegexArena.empty && objects.isEmpty && arrays.isEmpty
+    }
+}
+
+/// Objects that satisfy several constraints at once.
+struct ObjectShape: Hashable {
+    /// Indices of object constraints, whose properties, patterns and additional members all count.
+    var sources: [Int32] = []
+    /// More constraints on the values of single names.
+    var values: [NameID: ConstraintID] = [:]
+    var required: Set<NameID> = []
+    var forbidden: Set<NameID> = []
+    /// Constraints on names.
+    var names: [ConstraintID] = []
+    var least = 0
+    var most: Int?
+    /// Each needs a member of its own or shared: a name in a language with a value of its own.
+    var witnesses: [Witness] = []
+
+    struct Witness: Hashable {
+        var names: RegexID
+        var value: ConstraintID
+    }
+
+    /// Whether it can be seen at once that no object has this shape.
+    var isContradictory: Bool { (most.map { $0 < least || $0 < required.count } ?? false) || !required.isDisjoint(with: forbidden) }
+
+    func intersection(_ other: ObjectShape, _ arena: ConstraintArena) -> ObjectShape? {
+        var result = self
+        for source in other.sources where !result.sources.contains(source) { result.sources.append(source) }
+        for (name, value) in other.values { result.values[name] = arena.all([value, result.values[name] ?? ConstraintArena.anything]) }
+        result.required.formUnion(other.required)
+        result.forbidden.formUnion(other.forbidden)
+        for name in other.names where !result.names.contains(name) { result.names.append(name) }
+        result.least = max(least, other.least)
+        if let bound = other.most { result.most = min(most ?? bound, bound) }
+        for witness in other.witnesses where !result.witnesses.contains(witness) { result.witnesses.append(witness) }
+        return result.isContradictory ? nil : result
+    }
+}
+
+/// Arrays that satisfy several constraints at once.
+struct ArrayShape: Hashable {
+    var prefix: [ConstraintID] = []
+    var rest: ConstraintID = ConstraintArena.anything
+    var least = 0
+    var most: Int?
+    var contains: [Contains] = []
+    var isUnique = false
+
+    var isContradictory: Bool { most.map { $0 < least } ?? false }
+
+    func intersection(_ other: ArrayShape, _ arena: ConstraintArena) -> ArrayShape? {
+        var result = ArrayShape()
+        for index in 0..<max(prefix.count, other.prefix.count) { result.prefix.append(arena.all([item(index), other.item(index)])) }
+        result.rest = arena.all([rest, other.rest])
+        result.least = max(least, other.least)
+        result.most = most
+        if let bound = other.most { result.most = min(most ?? bound, bound) }
+        result.contains = contains
+        for part in other.contains where !result.contains.contains(part) { result.contains.append(part) }
+        result.isUnique = isUnique || other.isUnique
+        return result.isContradictory ? nil : result
+    }
+
+    func item(_ index: Int) -> ConstraintID { index < prefix.count ? prefix[index] : rest }
+}
+
+/// Brings constraints into normal form: unions of shapes for each kind of value.
+///
+/// Conjunctions are multiplied out and negations pushed inward, one level deep: what members and items must be stays a
+/// constraint until it is asked for. Alternatives that contradict themselves are dropped as they arise.
+final class TypeNormalizer {
+    let arena: ConstraintArena
+    private var types: [ConstraintID: ValueType] = [:]
+    private var negations: [ConstraintID: ValueType] = [:]
+    private var inProgress: Set<ConstraintID> = []
+    private var steps = 0
+
+    private static let greatestUnion = 400
+    private static let greatestSteps = 60_000
+
+    init(_ arena: ConstraintArena) { self.arena = arena }
+
+    private var regexes: RegexArena { arena.regexes }
+
+    private func error(_ kind: SchemaError.Kind, _ id: ConstraintID, _ reason: String) -> SchemaError {
+        SchemaError(kind, at: arena.pointers[Int(id)], reason)
+    }
+
+    func type(_ id: ConstraintID) throws(SchemaError) -> ValueType {
+        if let type = types[id] { return type }
+        guard inProgress.insert(id).inserted else { throw error(.unsatisfiable, id, "it refers to itself without end") }
+        defer { inProgress.remove(id) }
+        if inProgress.count > 300 { throw error(.tooComplex, id, "references are nested too deep") }
+        let type = try compute(id)
+        types[id] = type
+        return type
+    }
+
+    private func compute(_ id: ConstraintID) throws(SchemaError) -> ValueType {
+        var type = ValueType.anything(arena)
+        switch arena[id] {
+        case .anything: break
+        case .nothing: type = ValueType()
+        case .kinds(let kinds):
+            if !kinds.contains(.null) { type.hasNull = false }
+            if !kinds.contains(.boolean) { (type.hasTrue, type.hasFalse) = (false, false) }
+            if !kinds.contains(.number) { type.numbers = [] }
+            if !kinds.contains(.string) { type.strings = RegexArena.empty }
+            if !kinds.contains(.object) { type.objects = [] }
+            if !kinds.contains(.array) { type.arrays = [] }
+        case .number(let spec): type.numbers = spec.isEmpty ? [] : [spec]
+        case .string(let language): type.strings = language
+        case .object(let index): type.objects = shapes(ofObject: index)
+        case .array(let index): type.arrays = shapes(ofArray: index)
+        case .value(let index): type = valueType(arena.values[Int(index)])
+        case .all(let parts):
+            for part in parts {
+                type = try intersection(type, try self.type(part), id)
+                if type.isNothing { break }
+            }
+        case .any(let parts): type = try union(parts, id)
+        case .one(let parts): type = try exactlyOne(parts, id)
+        case .not(let part): type = try negation(part)
+        case .reference(let slot): type = try self.type(arena.targets[Int(slot)])
+        }
+        return type
+    }
+
+    private func shapes(ofObject index: Int32) -> [ObjectShape] {
+        let object = arena.objects[Int(index)]
+        var shape = ObjectShape(
+            required: Set(object.required), forbidden: Set(object.forbidden), least: object.least, most: object.most)
+        let restrictsValues =
+            object.additional != ConstraintArena.anything || !object.properties.isEmpty || !object.patterns.isEmpty
+        if restrictsValues { shape.sources = [index] }
+        if object.names != ConstraintArena.anything { shape.names = [object.names] }
+        return shape.isContradictory ? [] : [shape]
+    }
+
+    private func shapes(ofArray index: Int32) -> [ArrayShape] {
+        let array = arena.arrays[Int(index)]
+        let shape = ArrayShape(
+            prefix: array.prefix, rest: array.rest, least: array.least, most: array.most,
+            contains: array.contains.map { [$0] } ?? [], isUnique: array.isUnique)
+        return shape.isContradictory ? [] : [shape]
+    }
+
+    private func valueType(_ value: JSONValue) -> ValueType {
+        var type = ValueType()
+        switch value {
+        case .null: type.hasNull = true
+        case .bool(let value): if value { type.hasTrue = true } else { type.hasFalse = true }
+        case .number(let number): type.numbers = [.exactly(number)]
+        case .string(let text): type.strings = regexes.literal(Array(text.utf8))
+        case .array(let items):
+            let prefix = items.map { arena.value($0) }
+            type.arrays = [ArrayShape(prefix: prefix, rest: ConstraintArena.nothing, least: items.count, most: items.count)]
+        case .object(let members):
+            var object = ObjectConstraint(additional: ConstraintArena.nothing)
+            for member in members {
+                object.properties.append(.init(name: arena.name(Array(member.name.utf8)), value: arena.value(member.value)))
+            }
+            object.required = object.properties.map(\.name)
+            guard case .object(let index) = arena[arena.object(object)] else { break }
+            type.objects = shapes(ofObject: index)
+        }
+        return type
+    }
+
+    // MARK: - Union
+
+    private func union(_ parts: [ConstraintID], _ id: ConstraintID) throws(SchemaError) -> ValueType {
+        var result = ValueType()
+        var languages: [RegexID] = []
+        var words: [[UInt8]] = []
+        for part in parts {
+            // A list of values can be long.
+            if case .value(let index) = arena[part], case .string(let text) = arena.values[Int(index)] {
+                words.append(Array(text.utf8))
+                continue
+            }
+            let type = try self.type(part)
+            result.hasNull = result.hasNull || type.hasNull
+            result.hasTrue = result.hasTrue || type.hasTrue
+            result.hasFalse = result.hasFalse || type.hasFalse
+            for spec in type.numbers where result.numbers.count > 100 || !result.numbers.contains(spec) { result.numbers.append(spec) }
+            if type.strings != RegexArena.empty { languages.append(type.strings) }
+            for shape in type.objects where result.objects.count > 100 || !result.objects.contains(shape) {
+                result.objects.append(shape)
+            }
+            for shape in type.arrays where result.arrays.count > 100 || !result.arrays.contains(shape) { result.arrays.append(shape) }
+        }
+        if result.numbers.contains(.any) { result.numbers = [.any] }
+        if result.objects.contains(ObjectShape()) { result.objects = [ObjectShape()] }
+        if result.arrays.contains(ArrayShape()) { result.arrays = [ArrayShape()] }
+        if !words.isEmpty { languages.append(regexes.words(words)) }
+        result.strings = regexes.alternation(languages)
+        try check(result, id)
+        return result
+    }
+
+    private func check(_ type: ValueType, _ id: ConstraintID) throws(SchemaError) {
+        if type.objects.count > Self.greatestUnion || type.arrays.count > Self.greatestUnion {
+            throw error(.tooComplex, id, "its alternatives make more than \(Self.greatestUnion) combinations")
+        }
+        if regexes.isFull { throw error(.tooComplex, id, "its patterns need too many states") }
+    }
+
+    private func step(_ id: ConstraintID) throws(SchemaError) {
+        steps += 1
+        if steps > Self.greatestSteps { throw error(.tooComplex, id, "its keywords combine in too many ways") }
+    }
+
+    // MARK: - Intersection
+
+    private func intersection(_ a: ValueType, _ b: ValueType, _ id: ConstraintID) throws(SchemaError) -> ValueType {
+        var result = ValueType()
+        result.hasNull = a.hasNull && b.hasNull
+        result.hasTrue = a.hasTrue && b.hasTrue
+        result.hasFalse = a.hasFalse && b.hasFalse
+        for first in a.numbers {
+            for second in b.numbers {
+                if let spec = first.intersection(second) { result.numbers.append(spec) }
+            }
+        }
+        if a.strings != RegexArena.empty, b.strings != RegexArena.empty {
+            let language = regexes.intersection([a.strings, b.strings])
+            result.strings = try isAlive(language, id) ? language : RegexArena.empty
+        }
+        for first in a.objects {
+            for second in b.objects {
+                try step(id)
+                if try areDisjoint(first, second) { continue }
+                if let shape = first.intersection(second, arena), !result.objects.contains(shape) { result.objects.append(shape) }
+            }
+        }
+        for first in a.arrays {
+            for second in b.arrays {
+                try step(id)
+                if let shape = first.intersection(second, arena), !result.arrays.contains(shape) { result.arrays.append(shape) }
+            }
+        }
+        try check(result, id)
+        return result
+    }
+
+    private func isAlive(_ language: RegexID, _ id: ConstraintID) throws(SchemaError) -> Bool {
+        do { return try regexes.isAlive(language) } catch { throw self.error(.tooComplex, id, "its patterns need too many states") }
+    }
+
+    /// Whether a member that both need can be seen to have no value: the discriminating property of alternatives.
+    private func areDisjoint(_ a: ObjectShape, _ b: ObjectShape) throws(SchemaError) -> Bool {
+        for name in a.required.union(b.required) {
+            guard let first = try simpleValue(name, a), let second = try simpleValue(name, b) else { continue }
+            if first == second { continue }
+            if try areDisjoint(first, second) { return true }
+        }
+        return false
+    }
+
+    /// What a shape's own sources say of a name, if that is one constraint; nil if they say nothing.
+    private func simpleValue(_ name: NameID, _ shape: ObjectShape) throws(SchemaError) -> ConstraintID? {
+        let value = try value(of: name, in: shape)
+        return value == ConstraintArena.anything ? nil : value
+    }
+
+    private var disjointness: [[ConstraintID]: Bool] = [:]
+
+    private func areDisjoint(_ a: ConstraintID, _ b: ConstraintID) throws(SchemaError) -> Bool {
+        let key = [min(a, b), max(a, b)]
+        if let known = disjointness[key] { return known }
+        // Recursive schemas end here: not known to be disjoint.
+        disjointness[key] = false
+        guard !inProgress.contains(a), !inProgress.contains(b), inProgress.count < 100, let first = try knownType(a),
+            let second = try knownType(b)
+        else {
+            disjointness[key] = nil
+            return false
+        }
+        let result = try areDisjoint(first, second)
+        disjointness[key] = result
+        return result
+    }
+
+    /// A type, unless asking for it leads back to where we are.
+    private func knownType(_ id: ConstraintID) throws(SchemaError) -> ValueType? {
+        do { return try type(id) } catch { if error.kind == .unsatisfiable { return nil } else { throw error } }
+    }
+
+    private func areDisjoint(_ a: ValueType, _ b: ValueType) throws(SchemaError) -> Bool {
+        if a.hasNull && b.hasNull || a.hasTrue && b.hasTrue || a.hasFalse && b.hasFalse { return false }
+        if !a.arrays.isEmpty && !b.arrays.isEmpty { return false }
+        for first in a.numbers { for second in b.numbers where first.intersection(second) != nil { return false } }
+        for first in a.objects {
+            for second in b.objects {
+                if first.intersection(second, arena) != nil, try !areDisjoint(first, second) { return false }
+            }
+        }
+        if a.strings != RegexArena.empty && b.strings != RegexArena.empty {
+            return try !isAlive(regexes.intersection([a.strings, b.strings]), 0)
+        }
+        return true
+    }
+
+    // MARK: - Exactly one
+
+    private func exactlyOne(_ parts: [ConstraintID], _ id: ConstraintID) throws(SchemaError) -> ValueType {
+        var branches: [ConstraintID] = []
+        for (index, part) in parts.enumerated() {
+            var conditions = [part]
+            let type = try self.type(part)
+            for (other, rival) in parts.enumerated() where other != index {
+                try step(id)
+                if rival == part { conditions.append(ConstraintArena.nothing) }
+                if try areDisjoint(type, try self.type(rival)) { continue }
+                conditions.append(arena.not(rival))
+            }
+            let branch = arena.all(conditions)
+            if branch != ConstraintArena.nothing { branches.append(branch) }
+        }
+        return try union(branches, id)
+    }
+
+    // MARK: - Negation
+
+    private func negation(_ id: ConstraintID) throws(SchemaError) -> ValueType {
+        if let type = negations[id] { return type }
+        guard inProgress.insert(-1 - id).inserted else { throw error(.unsatisfiable, id, "it refers to itself without end") }
+        defer { inProgress.remove(-1 - id) }
+        let type: ValueType
+        switch arena[id] {
+        case .anything: type = ValueType()
+        case .nothing: type = ValueType.anything(arena)
+        case .all(let parts): type = try union(parts.map { arena.not($0) }, id)
+        case .any(let parts) where !parts.allSatisfy({ if case .value = arena[$0] { true } else { false } }):
+            type = try self.type(arena.all(parts.map { arena.not($0) }))
+        case .not(let part): type = try self.type(part)
+        case .reference(let slot): type = try negation(arena.targets[Int(slot)])
+        default: type = try complement(try self.type(id), id)
+        }
+        negations[id] = type
+        return type
+    }
+
+    private func complement(_ type: ValueType, _ id: ConstraintID) throws(SchemaError) -> ValueType {
+        var result = ValueType.anything(arena)
+        result.hasNull = !type.hasNull
+        result.hasTrue = !type.hasTrue
+        result.hasFalse = !type.hasFalse
+        for spec in type.numbers {
+            var rest: [NumberSpec] = []
+            for part in result.numbers { for other in spec.complement { if let both = part.intersection(other) { rest.append(both) } } }
+            result.numbers = rest
+            if rest.count > Self.greatestUnion { throw error(.tooComplex, id, "too many numbers are excluded") }
+        }
+        let language = regexes.complement(type.strings)
+        result.strings = try isAlive(language, id) ? language : RegexArena.empty
+        for shape in type.objects {
+            let parts = try complement(shape, id)
+            var rest: [ObjectShape] = []
+            for part in result.objects {
+                for other in parts {
+                    try step(id)
+                    if let both = part.intersection(other, arena), !rest.contains(both) { rest.append(both) }
+                }
+            }
+            result.objects = rest
+            try check(result, id)
+        }
+        for shape in type.arrays {
+            let parts = try complement(shape, id)
+            var rest: [ArrayShape] = []
+            for part in result.arrays {
+                for other in parts {
+                    try step(id)
+                    if let both = part.intersection(other, arena), !rest.contains(both) { rest.append(both) }
+                }
+            }
+            result.arrays = rest
+            try check(result, id)
+        }
+        return result
+    }
+
+    /// Objects that lack something the shape asks for.
+    private func complement(_ shape: ObjectShape, _ id: ConstraintID) throws(SchemaError) -> [ObjectShape] {
+        var parts: [ObjectShape] = []
+        func add(_ part: ObjectShape) { if !part.isContradictory { parts.append(part) } }
+        func wrong(_ name: NameID, _ value: ConstraintID) {
+            guard value != ConstraintArena.anything else { return }
+            add(ObjectShape(values: [name: arena.not(value)], required: [name]))
+        }
+        for index in shape.sources {
+            let source = arena.objects[Int(index)]
+            for property in source.properties { wrong(property.name, property.value) }
+            for pattern in source.patterns where pattern.value != ConstraintArena.anything {
+                add(ObjectShape(least: 1, witnesses: [.init(names: pattern.names, value: arena.not(pattern.value))]))
+            }
+            if source.additional != ConstraintArena.anything {
+                let other = additionalNames(source)
+                if try isAlive(other, id) {
+                    add(ObjectShape(least: 1, witnesses: [.init(names: other, value: arena.not(source.additional))]))
+                }
+            }
+        }
+        for (name, value) in shape.values { wrong(name, value) }
+        for name in shape.required { add(ObjectShape(forbidden: [name])) }
+        for name in shape.forbidden { add(ObjectShape(required: [name])) }
+        for constraint in shape.names {
+            let others = regexes.complement(try self.type(constraint).strings)
+            if try isAlive(others, id) { add(ObjectShape(least: 1, witnesses: [.init(names: others, value: ConstraintArena.anything)])) }
+        }
+        if shape.least > 0 { add(ObjectShape(most: shape.least - 1)) }
+        if let most = shape.most { add(ObjectShape(least: most + 1)) }
+        for witness in shape.witnesses {
+            let none = ObjectConstraint(patterns: [.init(names: witness.names, value: arena.not(witness.value))])
+            guard case .object(let index) = arena[arena.object(none)] else { continue }
+            add(ObjectShape(sources: [index]))
+        }
+        return parts
+    }
+
+    /// Names that a source's `additionalProperties` speaks of.
+    func additionalNames(_ source: ObjectConstraint) -> RegexID {
+        var known = source.patterns.map(\.names)
+        known.append(regexes.words(source.properties.map { arena.names[Int($0.name)] }))
+        return regexes.complement(regexes.alternation(known))
+    }
+
+    private func complement(_ shape: ArrayShape, _ id: ConstraintID) throws(SchemaError) -> [ArrayShape] {
+        if shape.isUnique { throw error(.unsupported, id, "'uniqueItems' under a negation") }
+        var parts: [ArrayShape] = []
+        for (index, item) in shape.prefix.enumerated() where item != ConstraintArena.anything {
+            var prefix = [ConstraintID](repeating: ConstraintArena.anything, count: index)
+            prefix.append(arena.not(item))
+            parts.append(ArrayShape(prefix: prefix, least: index + 1))
+        }
+        if shape.rest != ConstraintArena.anything {
+            let start = shape.prefix.count
+            if shape.rest == ConstraintArena.nothing {
+                parts.append(ArrayShape(least: start + 1))
+            } else {
+                parts.append(ArrayShape(least: start + 1, contains: [Contains(value: arena.not(shape.rest), start: start)]))
+            }
+        }
+        if shape.least > 0 { parts.append(ArrayShape(most: shape.least - 1)) }
+        if let most = shape.most { parts.append(ArrayShape(least: most + 1)) }
+        for part in shape.contains {
+            if part.least > 0 {
+                parts.append(ArrayShape(contains: [Contains(value: part.value, least: 0, most: part.least - 1, start: part.start)]))
+            }
+            if let most = part.most {
+                parts.append(ArrayShape(contains: [Contains(value: part.value, least: most + 1, most: nil, start: part.start)]))
+            }
+        }
+        return parts
+    }
+
+    // MARK: - Members
+
+    /// All that a shape says of the value of `name`.
+    func value(of name: NameID, in shape: ObjectShape) throws(SchemaError) -> ConstraintID {
+        var parts: [ConstraintID] = []
+        if let value = shape.values[name] { parts.append(value) }
+        for index in shape.sources {
+            let known = propertyIndex(index)
+            let source = arena.objects[Int(index)]
+            var isKnown = false
+            if let position = known[name] {
+                parts.append(source.properties[position].value)
+                isKnown = true
+            }
+            for pattern in source.patterns where regexes.matches(pattern.names, arena.names[Int(name)]) {
+                parts.append(pattern.value)
+                isKnown = true
+            }
+            if !isKnown { parts.append(source.additional) }
+        }
+        return arena.all(parts)
+    }
+
+    private var propertyIndices: [Int32: [NameID: Int]] = [:]
+
+    private func propertyIndex(_ index: Int32) -> [NameID: Int] {
+        if let known = propertyIndices[index] { return known }
+        var table: [NameID: Int] = [:]
+        for (position, property) in arena.objects[Int(index)].properties.enumerated() { table[property.name] = position }
+        propertyIndices[index] = table
+        return table
+    }
+}

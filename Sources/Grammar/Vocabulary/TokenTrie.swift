@@ -1,0 +1,54 @@
+/// The tokens of a vocabulary as a tree of bytes, in preorder: a subtree is a range of nodes, and of tokens.
+struct TokenTrie: Sendable {
+    /// Byte, depth and end of the subtree of each node; node 0 is the root.
+    private(set) var byte: [UInt8] = [0]
+    private(set) var depth: [UInt16] = [0]
+    private(set) var end: [Int32] = [0]
+    /// Where each node's tokens begin in ``tokens``; one more than there are nodes.
+    private(set) var firstToken: [Int32] = []
+    /// Token ids in the order of their bytes.
+    private(set) var tokens: [Int32] = []
+    /// The node below the root for each byte, or -1.
+    private(set) var rootChild = [Int32](repeating: -1, count: 256)
+    private(set) var greatestDepth = 0
+
+    init(_ texts: [[UInt8]?]) {
+        var order: [Int32] = []
+        for (index, text) in texts.enumerated() { if let text, !text.isEmpty { order.append(Int32(index)) } }
+        let texts = texts.map { $0 ?? [] }
+        order.sort { a, b in
+            let first = texts[Int(a)]
+            let second = texts[Int(b)]
+            return first == second ? a < b : first.lexicographicallyPrecedes(second)
+        }
+        tokens = order
+        firstToken = [0]
+        var path: [(node: Int32, byte: UInt8)] = []
+        for (position, token) in order.enumerated() {
+            let text = texts[Int(token)]
+            var common = 0
+            while common < path.count, common < text.count, path[common].byte == text[common] { common += 1 }
+            while path.count > common { if let last = path.popLast() { end[Int(last.node)] = Int32(byte.count) } }
+            for letter in text[common...] {
+                let node = Int32(byte.count)
+                path.append((node, letter))
+                byte.append(letter)
+                depth.append(UInt16(clamping: path.count))
+                end.append(0)
+                firstToken.append(Int32(position))
+                if path.count == 1 { rootChild[Int(letter)] = node }
+            }
+            greatestDepth = max(greatestDepth, text.count)
+        }
+        for (node, _) in path { end[Int(node)] = Int32(byte.count) }
+        end[0] = Int32(byte.count)
+        firstToken.append(Int32(tokens.count))
+    }
+
+    var count: Int { byte.count }
+
+    func hasChildren(_ node: Int) -> Bool { Int(end[node]) > node + 1 }
+
+    /// Tokens that end at `node`.
+    func tokens(at node: Int) -> Range<Int> { Int(firstToken[node])..<Int(node + 1 < count ? firstToken[node + 1] : Int32(tokens.count)) }
+}

@@ -1,0 +1,165 @@
+/// The texts of a model's tokens, arranged for computing masks. Made once per model and shared by its grammars.
+package final class TokenVocabulary: Sendable {
+    /// Bytes of each token, nil for those that are not text.
+    package let texts: [[UInt8]?]
+    /// Tokens that end a response.
+    package let endTokens: [Int32]
+    let trie: TokenTrie
+    let freeText: FreeTextTable
+
+    /// - Parameters:
+    ///   - texts: The bytes of each token; nil for special tokens, which are never part of a document.
+    ///   - endTokens: Those that end a response; ids outside the vocabulary are passed over.
+    package init(texts: [[UInt8]?], endTokens: [Int32]) {
+        self.texts = texts
+        self.endTokens = endTokens.filter { texts.indices.contains(Int($0)) }
+        trie = TokenTrie(texts)
+        freeText = FreeTextTable(trie, count: texts.count)
+    }
+
+    package var count: Int { texts.count }
+    /// 32-bit words of a mask.
+    package var maskWords: Int { (texts.count + 31) / 32 }
+}
+
+/// Where tokens stand to the inside of a JSON string of any text: the mask that constrained decoding needs most.
+///
+/// A token stays inside, or closes the string and goes on. Characters are counted as they begin, so that limits on the
+/// length of a string select from the same table.
+struct FreeTextTable: Sendable {
+    /// A token, and the characters it begins before it ends or closes the string.
+    struct Entry {
+        var token: Int32
+        var characters: Int32
+    }
+
+    /// What follows the closing quote in tokens, as a tree in preorder.
+    struct Node {
+        var byte: UInt8
+        var end: Int32
+        var first: Int32
+        var last: Int32
+    }
+
+    /// Tokens that stay inside or close the string with their last byte.
+    private(set) var all: [UInt32]
+    /// Tokens that stay inside, beginning at most so many characters, for each number that makes a difference.
+    private(set) var inside: [[UInt32]] = []
+    private var insideLimits: [Int32] = []
+    /// Tokens that end with the closing quote.
+    private(set) var closing: [Entry] = []
+    /// Tokens that go on after the quote.
+    private(set) var nodes: [Node] = []
+    private(set) var entries: [Entry] = []
+    private(set) var greatestCount: Int32 = 0
+    /// The first byte of each token.
+    private(set) var firstByte: [UInt8]
+
+    init(_ trie: TokenTrie, count: Int) {
+        all = [UInt32](repeating: 0, count: (count + 31) / 32)
+        firstByte = [UInt8](repeating: 0, count: count)
+        let arena = RegexArena()
+        let body = arena.stringBody(arena.anyText, .any)
+        var insideEntries: [Entry] = []
+        var exits: [(node: Int, characters: Int32)] = []
+        var states = [RegexID](repeating: body, count: trie.greatestDepth + 1)
+        var counts = [Int32](repeating: 0, count: trie.greatestDepth + 1)
+        var first: UInt8 = 0
+        var node = 1
+        while node < trie.count {
+            let depth = Int(trie.depth[node])
+            if depth == 1 { first = trie.byte[node] }
+            for index in trie.tokens(at: node) { firstByte[Int(trie.tokens[index])] = first }
+            let state = states[depth - 1]
+            // Only valid UTF-8 and complete escapes are alive here; limits are out of reach of so small a language.
+            guard let row = try? arena.row(state), row[Int(trie.byte[node])] != RegexArena.empty else {
+                // Tokens below are not visited, but their first byte is the same.
+                for index in Int(trie.firstToken[node])..<trie.lastToken(below: node) { firstByte[Int(trie.tokens[index])] = first }
+                node = Int(trie.end[node])
+                continue
+            }
+            let next = row[Int(trie.byte[node])]
+            if next == RegexArena.epsilon {
+                exits.append((node, counts[depth - 1]))
+                for index in trie.tokens(at: node) { closing.append(Entry(token: trie.tokens[index], characters: counts[depth - 1])) }
+                for index in Int(trie.firstToken[node])..<trie.lastToken(below: node) { firstByte[Int(trie.tokens[index])] = first }
+                node = Int(trie.end[node])
+                continue
+            }
+            states[depth] = next
+            counts[depth] = counts[depth - 1] + (state == body ? 1 : 0)
+            for index in trie.tokens(at: node) { insideEntries.append(Entry(token: trie.tokens[index], characters: counts[depth])) }
+            node += 1
+        }
+        for entry in insideEntries + closing { all[Int(entry.token) >> 5] |= 1 << UInt32(entry.token & 31) }
+        greatestCount = max(1, (insideEntries + closing).map(\.characters).max() ?? 0)
+        collectLimits(insideEntries)
+        collectRemainders(exits, trie)
+    }
+
+    private mutating func collectLimits(_ entries: [Entry]) {
+        var mask = [UInt32](repeating: 0, count: all.count)
+        let sorted = entries.sorted { $0.characters < $1.characters }
+        var index = 0
+        insideLimits = [0]
+        inside = [mask]
+        while index < sorted.count {
+            let characters = sorted[index].characters
+            while index < sorted.count, sorted[index].characters == characters {
+                mask[Int(sorted[index].token) >> 5] |= 1 << UInt32(sorted[index].token & 31)
+                index += 1
+            }
+            if characters == insideLimits.last {
+                inside[inside.count - 1] = mask
+            } else {
+                insideLimits.append(characters)
+                inside.append(mask)
+            }
+        }
+    }
+
+    private mutating func collectRemainders(_ exits: [(node: Int, characters: Int32)], _ trie: TokenTrie) {
+        final class Builder {
+            var children: [UInt8: Builder] = [:]
+            var entries: [Entry] = []
+        }
+        let root = Builder()
+        for exit in exits {
+            var path = [root]
+            let base = Int(trie.depth[exit.node])
+            var node = exit.node + 1
+            while node < Int(trie.end[exit.node]) {
+                let depth = Int(trie.depth[node]) - base
+                path.removeLast(path.count - depth)
+                let parent = path[depth - 1]
+                let child = parent.children[trie.byte[node]] ?? Builder()
+                parent.children[trie.byte[node]] = child
+                for index in trie.tokens(at: node) { child.entries.append(Entry(token: trie.tokens[index], characters: exit.characters)) }
+                path.append(child)
+                node += 1
+            }
+        }
+        func add(_ builder: Builder) {
+            for (byte, child) in builder.children.sorted(by: { $0.key < $1.key }) {
+                let index = nodes.count
+                nodes.append(Node(byte: byte, end: 0, first: Int32(entries.count), last: Int32(entries.count + child.entries.count)))
+                entries += child.entries
+                add(child)
+                nodes[index].end = Int32(nodes.count)
+            }
+        }
+        add(root)
+    }
+
+    /// Tokens that stay inside and begin at most `most` characters.
+    func inside(atMost most: Int) -> [UInt32] {
+        var index = insideLimits.count - 1
+        while index > 0, Int(insideLimits[index]) > most { index -= 1 }
+        return inside[index]
+    }
+}
+
+extension TokenTrie {
+    /// Where the tokens of the subtree of `node` end.
+    func lastToken(below node: Int) -> Int { Int(end[node]) < count ? Int(firstToken[Int(end[node])]) : tokens.count }
+}
