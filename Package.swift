@@ -41,6 +41,9 @@ let package = Package(
             name: "InferenceTests", dependencies: ["Inference", "CKernels", "TestSupport"],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
+            name: "GrammarTests", dependencies: ["Grammar", "TestSupport"], resources: [.copy("Schemas")],
+            swiftSettings: settings),
+        .testTarget(
             name: "FoundationModelsTests", dependencies: ["FoundationModels", "Inference", "TestSupport"],
             swiftSettings: settings),
         .testTarget(

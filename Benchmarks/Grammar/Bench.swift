@@ -6,6 +6,7 @@ struct Suite: ParsableCommand {
     @Argument var folder: String
     @Flag var verbose = false
     @Flag var failures = false
+    @Flag var asWritten = false
 
     func run() throws {
         let vocabulary = TokenVocabulary(texts: (0..<256).map { [UInt8($0)] } + [nil], endTokens: [256])
@@ -32,7 +33,7 @@ struct Suite: ParsableCommand {
                         guard let data = test["data"], case .bool(let valid) = test["valid"], case .string(let title) = test["description"] else { continue }
                         counts.tests += 1
                         if valid { counts.valid += 1 }
-                        let bytes = SchemaOrder(schema).ordered(data, schema, 0).bytes
+                        let bytes = (asWritten ? data : SchemaOrder(schema).ordered(data, schema, 0)).bytes
                         var matcher = grammar.matcher()
                         let accepted = matcher.advance(bytes) && matcher.isComplete
                         if accepted != valid {
@@ -58,6 +59,7 @@ struct SchemaOrder {
         case .object(let members):
             var order: [String] = []
             for part in parts {
+                if case .array(let list) = part["x-order"] ?? .null { for case .string(let n) in list { order.append(n) } }
                 if case .object(let properties) = part["properties"] { for p in properties where !order.contains(where: { $0.utf8.elementsEqual(p.name.utf8) }) { order.append(p.name) } }
             }
             let sorted = members.enumerated().sorted { a, b in

@@ -79,24 +79,30 @@ struct NumberState: Hashable {
     var toLower: Int8 = 0
     var toUpper: Int8 = 0
     var hasFraction = false
-    /// The exponent so far, or -1 where the value no longer matters.
+    /// The exponent so far.
     var exponent: Int16 = 0
+    var exponentIsNegative = false
+    /// How the significant digits compare with those of the bounds, where one digit stands before the point.
+    var digitsToLower: Int8 = 0
+    var digitsToUpper: Int8 = 0
     /// Scaled remainder for each divisor, -1 once a digit too fine for it was read.
     var remainders: [Int64] = []
 }
 
 /// Reads JSON numbers digit by digit and knows at the end whether the value is in a ``NumberSpec``.
 ///
-/// Plain decimals are compared exactly, however long. Exponents are allowed where they cannot change the answer: with
-/// no bound but zero and no divisor, and negative ones after a single digit for intervals that reach from zero to one.
+/// Plain decimals are compared exactly, however long. Exponents are allowed without divisors: after any digits where zero
+/// is the only bound, otherwise after one digit that is not zero before the point, as programs write them.
 struct NumberMachine: Hashable {
     /// One sign's interval of magnitudes. Digits without trailing zeros after the point.
     private struct Side: Hashable {
         var lowerWhole: [UInt8] = [0], lowerFraction: [UInt8] = [], lowerIsExclusive = false
         var upperWhole: [UInt8] = [], upperFraction: [UInt8] = [], upperIsExclusive = false
         var hasUpper = false
-        /// Any exponent, or only a negative one after one digit.
-        var anyExponent = false, smallExponent = false
+        /// Any exponent after any digits, or exponents after one digit that is not zero.
+        var anyExponent = false, scientific = false
+        /// Significant digits and exponents of the bounds for the latter: 0.d₁d₂… × 10^exponent.
+        var lowerDigits: [UInt8] = [], upperDigits: [UInt8] = [], lowerExponent = -greatestExponent, upperExponent = greatestExponent
     }
 
     private struct Divisor: Hashable {
@@ -105,6 +111,9 @@ struct NumberMachine: Hashable {
         var scale: Int16
         var divides: Bool
     }
+
+    /// Exponents beyond this are not written.
+    private static let greatestExponent = 307
 
     private let positive: Side?
     private let negative: Side?
@@ -163,7 +172,11 @@ struct NumberMachine: Hashable {
             side.upperIsExclusive = upper.isExclusive
         }
         side.anyExponent = mayHaveExponent && lowerIsZero && (upper?.value.isZero ?? true)
-        side.smallExponent = mayHaveExponent && lowerIsZero && !side.anyExponent && side.upperWhole != [0]
+        side.scientific = mayHaveExponent && !side.anyExponent && !(upper?.value.isZero ?? false)
+        if side.scientific {
+            if let lower, !lowerIsZero { (side.lowerDigits, side.lowerExponent) = (lower.value.digits, lower.value.exponent) }
+            if let upper { (side.upperDigits, side.upperExponent) = (upper.value.digits, upper.value.exponent) }
+        }
         return side
     }
 
@@ -199,13 +212,13 @@ struct NumberMachine: Hashable {
             }
             if byte == UInt8(ascii: ".") {
                 if isInteger == true, !allowsZeroFraction { return nil }
-                let single = state.count == 1
+                let isSingle = state.count == 1 && state.phase == .whole
                 state = endOfWhole(state)
                 state.phase = .point
-                state.exponent = single ? 1 : 0  // remembers that one digit stands before the point
+                state.exponent = isSingle ? 1 : 0  // remembers that one digit stands before the point
                 return state
             }
-            return exponentStart(state, byte, afterOneDigit: state.count == 1, endsWhole: true)
+            return exponentStart(state, byte, afterOneDigit: state.count == 1 && state.phase == .whole, endsWhole: true)
         case .point, .fraction:
             if let digit {
                 if isInteger == true, state.phase == .fraction || digit != 0 { return nil }
@@ -215,24 +228,53 @@ struct NumberMachine: Hashable {
             return exponentStart(state, byte, afterOneDigit: state.exponent == 1, endsWhole: false)
         case .exponent, .exponentSign:
             if let digit {
-                if state.exponent < 0, digit == 0 { return nil }  // a small exponent is at least one
                 state.phase = .exponentDigits
                 state.exponent = Int16(digit)
                 state.count = 1
-                return state
+                return canReachExponent(state) ? state : nil
             }
-            guard state.phase == .exponent, byte == UInt8(ascii: "-") || (byte == UInt8(ascii: "+") && state.exponent >= 0)
-            else { return nil }
+            guard state.phase == .exponent, byte == UInt8(ascii: "-") || byte == UInt8(ascii: "+") else { return nil }
             state.phase = .exponentSign
-            return state
+            state.exponentIsNegative = byte == UInt8(ascii: "-")
+            return canReachExponent(state) ? state : nil
         case .exponentDigits:
             guard let digit, state.count < 3 else { return nil }
             let value = state.exponent * 10 + Int16(digit)
-            guard value <= 307 else { return nil }
+            guard value <= Self.greatestExponent else { return nil }
             state.exponent = value
             state.count += 1
-            return state
+            return canReachExponent(state) ? state : nil
         }
+    }
+
+    /// The exponents with which the digits of `state` are in the interval.
+    private func exponents(_ state: NumberState) -> ClosedRange<Int>? {
+        guard let side = side(state), side.scientific else { return -Self.greatestExponent...Self.greatestExponent }
+        // A digit before the point: d.dd × 10^e is 0.ddd × 10^(e+1).
+        let isBelow = side.upperIsExclusive ? state.digitsToUpper < 0 : state.digitsToUpper <= 0
+        let isAbove = side.lowerIsExclusive ? state.digitsToLower > 0 : state.digitsToLower >= 0
+        let last = side.hasUpper ? side.upperExponent - (isBelow ? 1 : 2) : Self.greatestExponent
+        let first = side.lowerDigits.isEmpty ? -Self.greatestExponent : side.lowerExponent - (isAbove ? 1 : 0)
+        return first <= last ? first...last : nil
+    }
+
+    /// Whether the digits of an exponent so far can become one that is allowed.
+    private func canReachExponent(_ state: NumberState) -> Bool {
+        guard let allowed = exponents(state) else { return false }
+        if state.phase == .exponent { return canReach(allowed, 0, digits: 0) || canReach(-allowed.upperBound...(-allowed.lowerBound), 0, digits: 0) }
+        let range = state.exponentIsNegative ? -allowed.upperBound...(-allowed.lowerBound) : allowed
+        return canReach(range, state.phase == .exponentDigits ? Int(state.exponent) : 0, digits: state.phase == .exponentDigits ? Int(state.count) : 0)
+    }
+
+    private func canReach(_ range: ClosedRange<Int>, _ value: Int, digits: Int) -> Bool {
+        var first = value
+        var last = value
+        for count in digits...3 {
+            if count > 0, first <= min(range.upperBound, Self.greatestExponent), last >= range.lowerBound { return true }
+            first *= 10
+            last = last * 10 + 9
+        }
+        return false
     }
 
     /// Whether the digits so far are a number of the set.
@@ -245,8 +287,12 @@ struct NumberMachine: Hashable {
         }
         guard let side = side(state) else { return false }
         if state.phase == .exponentDigits {
-            // Only the sign of the value counts here; bounds are zero, or the value is below one.
-            return !(side.lowerIsExclusive && state.toLower <= 0) && (side.anyExponent ? inUpper(state, side) : true)
+            if side.scientific {
+                let exponent = state.exponentIsNegative ? -Int(state.exponent) : Int(state.exponent)
+                return exponents(state)?.contains(exponent) ?? false
+            }
+            // Only the sign of the value counts here: the one bound is zero.
+            return !(side.lowerIsExclusive && state.toLower <= 0) && inUpper(state, side)
         }
         if state.toLower == 0, side.lowerFraction.count > Int(state.count) { state.toLower = -1 }
         if side.hasUpper, state.toUpper == 0, side.upperFraction.count > Int(state.count) { state.toUpper = -1 }
@@ -260,6 +306,27 @@ struct NumberMachine: Hashable {
             if (rest == 0) != divisor.divides { return false }
         }
         return true
+    }
+
+    /// Whether arithmetic alone tells that a number of the set continues so: there is room for any remainder.
+    ///
+    /// A search would visit a state for each remainder.
+    func isSurelyAlive(_ state: NumberState) -> Bool {
+        if state.phase == .exponent || state.phase == .exponentSign || state.phase == .exponentDigits { return side(state)?.scientific ?? false }
+        guard !divisors.isEmpty, state.phase == .whole, let side = side(state) else { return false }
+        var needed: Int64 = 1
+        for divisor in divisors {
+            guard divisor.divides, divisor.coefficient < 1 << 30 else { return false }
+            needed *= divisor.coefficient
+            if needed > 1 << 40 { return false }
+        }
+        guard side.hasUpper else { return true }
+        // All numbers with fewer digits than the upper bound, and more than the lower one, are in the interval.
+        let digits = side.upperWhole.count - 1
+        guard digits > side.lowerWhole.count, digits > Int(state.count) else { return false }
+        var room: Int64 = 1
+        for _ in Int(state.count)..<digits where room <= needed { room *= 10 }
+        return room > needed
     }
 
     private func inUpper(_ state: NumberState, _ side: Side) -> Bool {
@@ -279,6 +346,15 @@ struct NumberMachine: Hashable {
         let place = Int(state.count)
         if state.toLower == 0, place < side.lowerWhole.count { state.toLower = order(digit, side.lowerWhole[place]) }
         if state.toUpper == 0, place < side.upperWhole.count { state.toUpper = order(digit, side.upperWhole[place]) }
+        if side.scientific {
+            if place == 0 {
+                state.digitsToLower = side.lowerDigits.first.map { order(digit, $0) } ?? 1
+                state.digitsToUpper = side.upperDigits.first.map { order(digit, $0) } ?? -1
+            } else {
+                // Only one digit before the point can take an exponent: nothing to compare.
+                (state.digitsToLower, state.digitsToUpper) = (0, 0)
+            }
+        }
         // Counting stops where no bound can tell a difference any more; two, to know a single digit.
         state.count = Int16(min(place + 1, max(side.lowerWhole.count, side.upperWhole.count, 1) + 1))
         for (index, divisor) in divisors.enumerated() {
@@ -314,7 +390,13 @@ struct NumberMachine: Hashable {
             }
         }
         if digit != 0 { state.hasFraction = true }
-        let finest = max(side.lowerFraction.count, side.upperFraction.count, divisors.map { Int($0.scale) }.max() ?? 0)
+        if side.scientific, state.exponent == 1 {
+            let lower = place + 1 < side.lowerDigits.count ? side.lowerDigits[place + 1] : 0
+            let upper = place + 1 < side.upperDigits.count ? side.upperDigits[place + 1] : 0
+            if state.digitsToLower == 0 { state.digitsToLower = order(digit, lower) }
+            if state.digitsToUpper == 0 { state.digitsToUpper = order(digit, upper) }
+        }
+        let finest = max(side.lowerDigits.count, side.upperDigits.count, side.lowerFraction.count, side.upperFraction.count, divisors.map { Int($0.scale) }.max() ?? 0)
         state.count = Int16(min(place + 1, finest))
         state.phase = .fraction
         return state
@@ -322,15 +404,22 @@ struct NumberMachine: Hashable {
 
     private func exponentStart(_ state: NumberState, _ byte: UInt8, afterOneDigit: Bool, endsWhole: Bool) -> NumberState? {
         guard byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E"), let side = side(state) else { return nil }
-        guard side.anyExponent || (side.smallExponent && afterOneDigit) else { return nil }
-        var state = endsWhole ? endOfWhole(state) : state
+        var state = state
+        guard side.anyExponent || (side.scientific && afterOneDigit) else { return nil }
+        if side.scientific {
+            // Digits of a bound that were not compared stand against zeros.
+            let read = endsWhole ? 1 : Int(state.count) + 1
+            var rest = state
+            if rest.digitsToLower == 0, side.lowerDigits.count > read { rest.digitsToLower = -1 }
+            if rest.digitsToUpper == 0, side.upperDigits.count > read { rest.digitsToUpper = -1 }
+            state = rest
+        }
+        if endsWhole { state = endOfWhole(state) }
         state.phase = .exponent
         state.count = 0
         state.hasFraction = false
-        state.exponent = side.anyExponent ? 0 : -1
-        // With a zero bound only "zero or not" is left to know.
-        if side.smallExponent { state.toUpper = 0 }
-        return state
+        state.exponent = 0
+        return canReachExponent(state) ? state : nil
     }
 
     private func order(_ a: UInt8, _ b: UInt8) -> Int8 { a < b ? -1 : a > b ? 1 : 0 }

@@ -65,7 +65,7 @@ final class RegexArena {
     private var tries: [WordTrie] = []
     private var machines: [NumberMachine] = []
     private var machineIDs: [NumberMachine: Int32] = [:]
-    private var shortestSteps: [RegexID: (length: Int, byte: UInt8)] = [:]
+    private var shortestLengths: [RegexID: Int] = [:]
 
     static let empty: RegexID = 0
     static let epsilon: RegexID = 1
@@ -111,11 +111,19 @@ final class RegexArena {
         ids[node] = id
         isNullable.append(computeNullable(node))
         isPlain.append(computePlain(node))
-        life.append(id == Self.empty ? .dead : isPlain[Int(id)] || isNullable[Int(id)] ? .alive : .unknown)
+        life.append(id == Self.empty ? .dead : isPlain[Int(id)] || isNullable[Int(id)] || isSurelyAlive(node) ? .alive : .unknown)
         nodes.append(node)
         rows.append(nil)
         isPruned.append(false)
         return id
+    }
+
+    private func isSurelyAlive(_ node: RegexNode) -> Bool {
+        switch node {
+        case .number(let machine, let state): machines[Int(machine)].isSurelyAlive(state)
+        case .escaped(let content, _, .none): life[Int(content)] == .alive
+        default: false
+        }
     }
 
     private func computeNullable(_ node: RegexNode) -> Bool {
@@ -541,13 +549,50 @@ final class RegexArena {
         return UnsafePointer(row)
     }
 
-    /// Whether a language has any word: a depth-first search for one, remembered for all states on the way.
+    /// Whether a language has any word. Structure tells, except where languages can cancel out.
     func isAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
         switch life[Int(id)] {
         case .alive: return true
         case .dead: return false
         case .unknown: break
         }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.greatestDepth {
+            isTooDeep = true
+            throw RegexLimit()
+        }
+        var result = false
+        switch nodes[Int(id)] {
+        case .concat(let a, let b): if try isAlive(a) { result = try isAlive(b) }
+        case .alternation(let parts):
+            for part in parts where try isAlive(part) {
+                result = true
+                break
+            }
+        case .repetition(let a, let least, _): if least == 0 { result = true } else { result = try isAlive(a) }
+        case .escaped(let content, _, .none): result = try isAlive(content)
+        case .escaped(_, _, .backslash):
+            // Digits lead on only where a character can; letters by what they stand for.
+            let row = rawRow(id)
+            for byte in 0..<256 where row[byte] != Self.empty {
+                if try isAlive(row[byte]) {
+                    result = true
+                    break
+                }
+            }
+        case .escaped(let content, let style, .hex(0, 0, 0)):
+            result = hasEscapable(content, style, 0...0xFFFF)
+            if !result { result = (try? hasScalar(content, in: 0x10000...0x10FFFF)) ?? false }
+        case .escaped: result = true
+        default: return try search(id)
+        }
+        life[Int(id)] = result ? .alive : .dead
+        return result
+    }
+
+    /// A depth-first search for a word; what it finds is remembered for all states on the way.
+    private func search(_ id: RegexID) throws(RegexLimit) -> Bool {
         var path: [(state: RegexID, byte: Int)] = [(id, 0)]
         var visited: Set<RegexID> = [id]
         while let (state, start) = path.last {
@@ -558,7 +603,7 @@ final class RegexArena {
                 let target = row[byte]
                 byte += 1
                 if target == Self.empty || life[Int(target)] == .dead { continue }
-                if life[Int(target)] == .alive {
+                if try isSurelyAlive(target) {
                     for (state, _) in path { life[Int(state)] = .alive }
                     return true
                 }
@@ -580,6 +625,14 @@ final class RegexArena {
         return false
     }
 
+    /// Whether a state on the way of a search is alive by what is known or by its structure.
+    private func isSurelyAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
+        switch nodes[Int(id)] {
+        case .intersection, .complement, .number: life[Int(id)] == .alive
+        default: try isAlive(id)
+        }
+    }
+
     // MARK: - Words
 
     func matches(_ id: RegexID, _ text: some Sequence<UInt8>) -> Bool {
@@ -591,33 +644,33 @@ final class RegexArena {
         return isNullable[Int(state)]
     }
 
-    /// The length of a shortest word.
+    /// The length of a shortest word of a live language; of JSON strings, with the escapes they need.
     func shortestLength(_ id: RegexID) throws(RegexLimit) -> Int {
+        if let known = shortestLengths[id] { return known }
         var total = 0
-        var id = id
+        var rest = id
         // Sequences lean to the right: a loop, lest a long one exhaust the stack.
-        while true {
-            if isNullable[Int(id)] { return total }
-            guard case .concat(let a, let b) = nodes[Int(id)] else { break }
+        while case .concat(let a, let b) = nodes[Int(rest)], !isNullable[Int(rest)] {
             total += try shortestLength(a)
-            id = b
+            rest = b
         }
-        if let step = shortestSteps[id] { return total + step.length }
-        switch nodes[Int(id)] {
-        case .empty, .epsilon, .concat: return total
-        case .bytes: return total + 1
-        case .repetition(let a, let least, _) where isPlain[Int(a)]:
-            let product = try shortestLength(a).multipliedReportingOverflow(by: Int(least))
-            return total + (product.overflow ? Self.longest : min(product.partialValue, Self.longest))
-        case .alternation(let parts) where isPlain[Int(id)]:
-            var least = Self.longest
-            for part in parts { least = min(least, try shortestLength(part)) }
-            return total + least
-        case .escaped(let content, _, .none) where lengthWindow(content) != nil: return total + (try shortestLength(content))
-        default:
-            try findShortest(id)
-            return total + (shortestSteps[id]?.length ?? 0)
+        if rest != id {
+            total += try shortestLength(rest)
+        } else if !isNullable[Int(id)] {
+            switch nodes[Int(id)] {
+            case .bytes: total = 1
+            case .repetition(let a, let least, _):
+                let product = try shortestLength(a).multipliedReportingOverflow(by: Int(least))
+                total = product.overflow ? Self.longest : min(product.partialValue, Self.longest)
+            case .alternation(let parts):
+                total = Self.longest
+                for part in parts where try isAlive(part) { total = min(total, try shortestLength(part)) }
+            case .escaped(let content, _, .none) where lengthWindow(content) != nil: total = try shortestLength(content)
+            default: total = try shortestWord(id).count
+            }
         }
+        shortestLengths[id] = total
+        return total
     }
 
     private static let longest = 1 << 30
@@ -625,25 +678,31 @@ final class RegexArena {
     /// A shortest word, of friendly characters where there is a choice.
     func shortestWord(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
         var word: [UInt8] = []
-        var state = id
-        var length = try shortestLength(id)
-        if length > Self.searchLimit * 10 { throw RegexLimit() }
-        while length > 0 {
-            let row = try row(state)
-            var next: RegexID = Self.empty
-            for byte in Self.friendlyOrder where row[Int(byte)] != Self.empty && row[Int(byte)] != next {
-                next = row[Int(byte)]
-                if try shortestLength(next) == length - 1 {
-                    word.append(byte)
-                    break
-                }
-                next = Self.empty
-            }
-            guard next != Self.empty else { throw RegexLimit() }
-            state = next
-            length -= 1
+        var rest = id
+        while case .concat(let a, let b) = nodes[Int(rest)], !isNullable[Int(rest)] {
+            word += try shortestWord(a)
+            rest = b
         }
-        return word
+        if isNullable[Int(rest)] { return word }
+        if word.count > Self.searchLimit * 10 { throw RegexLimit() }
+        switch nodes[Int(rest)] {
+        case .bytes(let set): return word + [Self.friendlyOrder.first(where: set.contains) ?? 0]
+        case .repetition(let a, let least, _):
+            let one = try shortestWord(a)
+            if one.count * Int(least) > Self.searchLimit * 10 { throw RegexLimit() }
+            for _ in 0..<least { word += one }
+            return word
+        case .alternation(let parts):
+            let length = try shortestLength(rest)
+            for part in parts where try isAlive(part) {
+                if try shortestLength(part) == length { return word + (try shortestWord(part)) }
+            }
+            return word
+        case .escaped(let content, _, .none):
+            JSONText.escape(try shortestWord(content), into: &word)
+            return word
+        default: return word + (try searchShortest(rest))
+        }
     }
 
     private static let friendlyOrder: [UInt8] = {
@@ -651,23 +710,25 @@ final class RegexArena {
         return first + (UInt8.min...UInt8.max).filter { !first.contains($0) }
     }()
 
-    /// Breadth-first search; remembers the steps along the word found.
-    private func findShortest(_ id: RegexID) throws(RegexLimit) {
+    /// Breadth-first search for the nearest end; a string's text is left to structure.
+    private func searchShortest(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
         var from: [RegexID: (state: RegexID, byte: UInt8)] = [:]
         var queue = [id]
         var head = 0
         while head < queue.count {
             let state = queue[head]
             head += 1
-            if isNullable[Int(state)] || shortestSteps[state] != nil {
-                var length = shortestSteps[state]?.length ?? 0
+            var isText = false
+            if state != id, case .escaped(_, _, .none) = nodes[Int(state)] { isText = true }
+            if isNullable[Int(state)] || isText {
+                var word: [UInt8] = []
                 var current = state
                 while current != id, let step = from[current] {
-                    length += 1
-                    shortestSteps[step.state] = (length, step.byte)
+                    word.append(step.byte)
                     current = step.state
                 }
-                return
+                word.reverse()
+                return isNullable[Int(state)] ? word : word + (try shortestWord(state))
             }
             if queue.count > Self.searchLimit { throw RegexLimit() }
             let row = try row(state)
@@ -678,6 +739,7 @@ final class RegexArena {
                 queue.append(target)
             }
         }
+        return []
     }
 
     /// All words, if there are no more than `limit`; nil otherwise.

@@ -130,8 +130,25 @@ enum UnicodeProperty {
         default: break
         }
         guard let names = groups.first(where: { $0.names.contains(name) })?.categories else { return nil }
-        return scan { names.contains(shortName($0.properties.generalCategory)) }
+        return names.reduce(ScalarSet([])) { $0.union(categories[$1] ?? ScalarSet([])) }
     }
+
+    /// The characters of each general category: one pass over all, made when a pattern first names one.
+    private static let categories: [String: ScalarSet] = {
+        var ranges: [String: [ClosedRange<UInt32>]] = [:]
+        var start: UInt32 = 0
+        var current = Unicode.GeneralCategory.control
+        func finish(_ end: UInt32) { ranges[shortName(current), default: []].append(start...end) }
+        for value in UInt32(1)...0x10FFFF {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let category = scalar.properties.generalCategory
+            if category == current, value != 0xE000 { continue }
+            finish(value == 0xE000 ? 0xD7FF : value - 1)
+            (start, current) = (value, category)
+        }
+        finish(0x10FFFF)
+        return ranges.mapValues { ScalarSet($0) }
+    }()
 
     private static func scan(_ belongs: (Unicode.Scalar) -> Bool) -> ScalarSet {
         var ranges: [ClosedRange<UInt32>] = []

@@ -33,7 +33,7 @@ enum Formats {
     /// RFC 3986 for ASCII, RFC 3987 when `extra` adds characters beyond it.
     private static func uri(extra: String, isReference: Bool) -> String {
         let escaped = "%[0-9A-Fa-f]{2}"
-        let plain = "A-Za-z0-9._~!$&'()*+,;=\(extra)-"
+        let plain = "A-Za-z0-9._~!$&'()*+,;=\(extra)\\-"
         let segment = "(?:[\(plain):@]|\(escaped))"
         let host = "(?:\\[(?:\(ipv6)|[Vv][0-9A-Fa-f]+\\.[\(plain):]+)\\]|(?:[\(plain)]|\(escaped))*)"
         let authority = "//(?:(?:[\(plain):]|\(escaped))*@)?\(host)(?::\\d*)?"
