@@ -791,12 +791,7 @@ extension BitSet {
 extension RegexArena {
     /// Whether a language is any text but a list of words.
     func isOpenByForm(_ id: RegexID) -> Bool {
-        if id == anyText { return true }
-        guard case .intersection(let parts) = nodes[Int(id)] else { return false }
-        return parts.allSatisfy { part in
-            if part == anyText { return true }
-            if case .complement(let inner) = nodes[Int(part)] { return isFiniteByForm(inner) }
-            return false
-        }
+        if case .textExcept = nodes[Int(id)] { return true }
+        return id == anyText
     }
 }

@@ -102,6 +102,16 @@ package enum JSONText {
         }
     }
 
+    /// Where the text of a string ends in `bytes`: the index of the first quote that is not escaped.
+    static func endOfString(_ bytes: [UInt8]) -> Int? {
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "\"") { return index }
+            index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        return nil
+    }
+
     /// The letter after the backslash for characters that have one and need it.
     static func shortEscape(of byte: UInt8) -> UInt8? {
         switch byte {

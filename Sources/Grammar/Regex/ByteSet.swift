@@ -17,6 +17,15 @@ struct ByteSet: Hashable, Sendable {
 
     var isEmpty: Bool { words == (0, 0, 0, 0) }
 
+    /// The one byte in it, nil if there are none or several.
+    var single: UInt8? {
+        var found: UInt8?
+        var count = 0
+        for word in [words.0, words.1, words.2, words.3] { count += word.nonzeroBitCount }
+        if count == 1 { forEach { found = $0 } }
+        return found
+    }
+
     func contains(_ byte: UInt8) -> Bool {
         let word = byte < 128 ? (byte < 64 ? words.0 : words.1) : (byte < 192 ? words.2 : words.3)
         return word >> UInt64(byte & 63) & 1 == 1

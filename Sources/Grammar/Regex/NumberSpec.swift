@@ -313,6 +313,7 @@ struct NumberMachine: Hashable {
     /// A search would visit a state for each remainder.
     func isSurelyAlive(_ state: NumberState) -> Bool {
         if state.phase == .exponent || state.phase == .exponentSign || state.phase == .exponentDigits { return side(state)?.scientific ?? false }
+        if isSurelyDivisible(state) { return true }
         guard !divisors.isEmpty, state.phase == .whole, let side = side(state) else { return false }
         var needed: Int64 = 1
         for divisor in divisors {
@@ -327,6 +328,27 @@ struct NumberMachine: Hashable {
         var room: Int64 = 1
         for _ in Int(state.count)..<digits where room <= needed { room *= 10 }
         return room > needed
+    }
+
+    /// Whether some digits after the point make a number that the one divisor divides, wherever in the interval it is.
+    private func isSurelyDivisible(_ state: NumberState) -> Bool {
+        guard divisors.count == 1, let divisor = divisors.first, divisor.divides, divisor.scale > 0, divisor.scale < 10,
+            divisor.coefficient < 1 << 30, let side = side(state), let remainder = state.remainders.first, remainder >= 0
+        else { return false }
+        var state = state
+        switch state.phase {
+        case .whole, .zero: state = endOfWhole(state)
+        case .point, .fraction: break
+        default: return false
+        }
+        guard state.toLower > 0, !side.hasUpper || state.toUpper < 0 else { return false }
+        var room: Int64 = 1
+        var rest = remainder
+        for _ in 0..<max(0, divisor.scale - state.count) {
+            room *= 10
+            rest = rest * 10 % divisor.coefficient
+        }
+        return (divisor.coefficient - rest) % divisor.coefficient < room
     }
 
     private func inUpper(_ state: NumberState, _ side: Side) -> Bool {

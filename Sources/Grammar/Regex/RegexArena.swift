@@ -17,6 +17,8 @@ enum RegexNode: Hashable {
     /// The words below a node of a ``WordTrie`` of the arena.
     case words(trie: Int32, node: Int32)
     case number(machine: Int32, NumberState)
+    /// The words of `text`, which is any text or what is left of it within a character, but those below a trie's node.
+    case textExcept(text: RegexID, trie: Int32, node: Int32)
     /// The body of a JSON string, between the quotes, whose text is in `content`.
     case escaped(content: RegexID, EscapeStyle, EscapeState)
 }
@@ -137,6 +139,7 @@ final class RegexArena {
         case .repetition(let a, let least, _): least == 0 || isNullable[Int(a)]
         case .words(let trie, let node): tries[Int(trie)].isWord(node)
         case .number(let machine, let state): machines[Int(machine)].accepts(state)
+        case .textExcept(let text, let trie, let node): isNullable[Int(text)] && !tries[Int(trie)].isWord(node)
         case .escaped(let content, _, let state): state == .none && isNullable[Int(content)]
         }
     }
@@ -144,7 +147,7 @@ final class RegexArena {
     private func computePlain(_ node: RegexNode) -> Bool {
         switch node {
         case .empty, .intersection, .complement, .number: false
-        case .epsilon, .bytes, .words: true
+        case .epsilon, .bytes, .words, .textExcept: true
         case .concat(let a, let b): isPlain[Int(a)] && isPlain[Int(b)]
         case .alternation(let parts): parts.contains { isPlain[Int($0)] }
         case .repetition(let a, _, _): isPlain[Int(a)]
@@ -224,6 +227,7 @@ final class RegexArena {
             return Self.empty
         }
         mergeLengths(&members)
+        mergeExceptions(&members)
         // All languages here are of valid text, so any text is no restriction; but a complement needs it beside it.
         if members.count > 1, members.contains(anyText), members.contains(where: { $0 != anyText && !isComplement($0) }) {
             members.removeAll { $0 == anyText }
@@ -261,7 +265,51 @@ final class RegexArena {
     func complement(_ a: RegexID) -> RegexID {
         if a == Self.empty { return anyText }
         if a == anyText { return Self.empty }
+        switch nodes[Int(a)] {
+        case .words(let trie, 0): return textExcept(trie)
+        case .textExcept(anyText, let trie, 0): return wordsNode(trie, 0)
+        default: break
+        }
+        if let word = word(a) { return textExcept(newTrie([word])) }
         return intersection([anyText, raw(complement: a)])
+    }
+
+    private func textExcept(_ trie: Int32) -> RegexID { add(.textExcept(text: anyText, trie: trie, node: 0)) }
+
+    private func newTrie(_ words: [[UInt8]]) -> Int32 {
+        tries.append(WordTrie(words))
+        return Int32(tries.count - 1)
+    }
+
+    /// The one word of a language that is written out.
+    private func word(_ id: RegexID) -> [UInt8]? {
+        var word: [UInt8] = []
+        var rest = id
+        while rest != Self.epsilon {
+            var first = rest
+            var next = Self.epsilon
+            if case .concat(let a, let b) = nodes[Int(rest)] { (first, next) = (a, b) }
+            guard case .bytes(let set) = nodes[Int(first)], let byte = set.single else { return nil }
+            word.append(byte)
+            rest = next
+        }
+        return word
+    }
+
+    /// The words that a language leaves out of any text, if that is all it does.
+    func exceptedWords(_ id: RegexID) -> [[UInt8]]? {
+        if id == anyText { return [] }
+        guard case .textExcept(anyText, let trie, let node) = nodes[Int(id)] else { return nil }
+        return tries[Int(trie)].words(below: node)
+    }
+
+    /// Several languages that leave out words become one.
+    private func mergeExceptions(_ members: inout [RegexID]) {
+        let parts = members.filter { if case .textExcept(anyText, _, 0) = nodes[Int($0)] { true } else { false } }
+        guard parts.count > 1 else { return }
+        members.removeAll { parts.contains($0) }
+        members.append(textExcept(newTrie(parts.flatMap { exceptedWords($0) ?? [] })))
+        members.sort()
     }
 
     private func raw(complement a: RegexID) -> RegexID {
@@ -285,8 +333,7 @@ final class RegexArena {
     func words(_ words: [[UInt8]]) -> RegexID {
         guard !words.isEmpty else { return Self.empty }
         if words.count == 1 { return literal(words[0]) }
-        tries.append(WordTrie(words))
-        return wordsNode(Int32(tries.count - 1), 0)
+        return wordsNode(newTrie(words), 0)
     }
 
     private func wordsNode(_ trie: Int32, _ node: Int32) -> RegexID {
@@ -435,6 +482,10 @@ final class RegexArena {
         case .words(let trie, let node):
             guard let child = tries[Int(trie)].child(of: node, byte) else { return Self.empty }
             return wordsNode(trie, child)
+        case .textExcept(let text, let trie, let node):
+            let rest = derivative(text, byte)
+            guard rest != Self.empty, let child = tries[Int(trie)].child(of: node, byte) else { return rest }
+            return add(.textExcept(text: rest, trie: trie, node: child))
         case .number(let machine, let state):
             guard let next = machines[Int(machine)].next(state, byte) else { return Self.empty }
             return add(.number(machine: machine, next))
@@ -460,6 +511,9 @@ final class RegexArena {
         case .complement(let a), .repetition(let a, _, _): collectClasses(a, into: &sets)
         case .words(let trie, let node): tries[Int(trie)].forEachChild(of: node) { byte, _ in sets.insert(ByteSet(byte)) }
         case .number: for byte in "0123456789+-.eE".utf8 { sets.insert(ByteSet(byte)) }
+        case .textExcept(let text, let trie, let node):
+            collectClasses(text, into: &sets)
+            tries[Int(trie)].forEachChild(of: node) { byte, _ in sets.insert(ByteSet(byte)) }
         case .escaped(let content, _, let state):
             switch state {
             case .none:
@@ -478,6 +532,10 @@ final class RegexArena {
         if let row = rows[Int(id)] { return row }
         let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
         row.initialize(repeating: Self.empty, count: 256)
+        if fillFast(id, row) {
+            rows[Int(id)] = row
+            return row
+        }
         var sets: Set<ByteSet> = []
         collectClasses(id, into: &sets)
         if sets.count == 1, let set = sets.first {
@@ -493,6 +551,41 @@ final class RegexArena {
         rows[Int(id)] = row
         return row
     }
+
+    /// Rows of the most common languages, from the rows of their parts.
+    private func fillFast(_ id: RegexID, _ row: UnsafeMutablePointer<RegexID>) -> Bool {
+        switch nodes[Int(id)] {
+        case .textExcept(let text, let trie, let node):
+            row.update(from: rawRow(text), count: 256)
+            tries[Int(trie)].forEachChild(of: node) { byte, child in
+                let rest = row[Int(byte)]
+                if rest != Self.empty { row[Int(byte)] = add(.textExcept(text: rest, trie: trie, node: child)) }
+            }
+            return true
+        case .concat(let body, let quote):
+            guard case .escaped(let content, let style, .none) = nodes[Int(body)], quote == quoteByte else { return false }
+            let source = rawRow(content)
+            var last: RegexID = -1
+            var lastTarget: RegexID = Self.empty
+            for byte in 0x20..<256 where source[byte] != Self.empty {
+                if source[byte] != last {
+                    last = source[byte]
+                    lastTarget = concat(escaped(last, style, .none), quote)
+                }
+                row[byte] = lastTarget
+            }
+            row[0x22] = isNullable[Int(content)] ? Self.epsilon : Self.empty
+            row[0x5C] = concat(escaped(content, style, .backslash), quote)
+            return true
+        default: return false
+        }
+    }
+
+    private var quoteByte: RegexID {
+        if storedQuote < 0 { storedQuote = bytes(ByteSet(UInt8(ascii: "\""))) }
+        return storedQuote
+    }
+    private var storedQuote: RegexID = -1
 
     /// Bytes in no set: all alike; only complements lead anywhere.
     private func fillRest(_ id: RegexID, outside set: ByteSet, _ row: UnsafeMutablePointer<RegexID>) {
@@ -808,6 +901,17 @@ struct WordTrie {
     func isWord(_ node: Int32) -> Bool { words[Int(node)] }
     func hasChildren(_ node: Int32) -> Bool { !children[Int(node)].isEmpty }
     func child(of node: Int32, _ byte: UInt8) -> Int32? { children[Int(node)].first { $0.byte == byte }?.node }
+
+    func words(below node: Int32) -> [[UInt8]] {
+        var result: [[UInt8]] = []
+        func visit(_ node: Int32, _ word: [UInt8]) {
+            if isWord(node) { result.append(word) }
+            for child in children[Int(node)] { visit(child.node, word + [child.byte]) }
+        }
+        visit(node, [])
+        return result
+    }
+
     func forEachChild(of node: Int32, _ body: (UInt8, Int32) -> Void) { for child in children[Int(node)] { body(child.byte, child.node) } }
 }
 

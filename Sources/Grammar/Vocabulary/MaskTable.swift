@@ -2,6 +2,8 @@
 struct TokenMask {
     /// Tokens as bits, shared with other masks; nil if there are few.
     var dense: [UInt32]?
+    /// Tokens among those that are not allowed.
+    var removed: [Int32] = []
     /// More tokens.
     var list: [Int32]
 
@@ -14,6 +16,7 @@ struct TokenMask {
         } else {
             words.update(repeating: 0)
         }
+        for token in removed { words[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
         for token in list { words[Int(token) >> 5] |= 1 << UInt32(token & 31) }
     }
 }
@@ -29,7 +32,7 @@ final class MaskTable {
     private let trie: TokenTrie
     private var masks: [ConfigID: TokenMask] = [:]
     private var languageMasks: [RegexID: LanguageMask] = [:]
-    private let freeBody: RegexID
+    private var wantsReach = false
 
     /// What a language alone says of tokens.
     private struct LanguageMask {
@@ -40,21 +43,21 @@ final class MaskTable {
         var free: Free?
         /// The longest any token may make a word of the language that goes on after it: bytes.
         var reach = 0
+        var hasReach = false
     }
 
     /// The inside of a string of any text.
     private struct Free {
         var least: Int
         var most: Int?
-        /// Tokens that begin with these bytes are decided otherwise.
-        var excluded: ByteSet?
+        /// Tokens that close the string where it must not be closed, and tokens that go on after that.
+        var removed: [Int32] = []
     }
 
     init(_ automaton: Automaton, _ vocabulary: TokenVocabulary) {
         self.automaton = automaton
         self.vocabulary = vocabulary
         trie = vocabulary.trie
-        freeBody = automaton.regexes.stringBody(automaton.regexes.anyText, .any)
     }
 
     /// Rough bytes held.
@@ -94,6 +97,8 @@ final class MaskTable {
             mask.dense = dense
             return
         }
+        for token in mask.removed { own[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
+        mask.removed = []
         for index in own.indices { own[index] |= dense[index] }
         size += own.count * 4
         mask.dense = own
@@ -154,25 +159,43 @@ final class MaskTable {
     private func addFree(_ free: Free, _ thread: Thread, _ local: LocalState, to mask: inout TokenMask) {
         let table = vocabulary.freeText
         let hasNoLimits = free.least == 0 && free.most.map { $0 >= Int(table.greatestCount) } ?? true
-        let excluded = free.excluded
         func allows(_ entry: FreeTextTable.Entry) -> Bool {
-            if let excluded, excluded.contains(table.firstByte[Int(entry.token)]) { return false }
-            return Int(entry.characters) >= free.least && (free.most.map { Int(entry.characters) <= $0 } ?? true)
+            Int(entry.characters) >= free.least && (free.most.map { Int(entry.characters) <= $0 } ?? true)
+                && !free.removed.contains(entry.token)
         }
-        if excluded == nil {
-            if hasNoLimits {
+        if hasNoLimits {
+            if mask.dense == nil { mask.removed = free.removed }
+            if mask.dense == nil || free.removed.isEmpty {
                 merge(table.all, into: &mask)
             } else {
-                merge(table.inside(atMost: free.most ?? Int.max), into: &mask)
-                for entry in table.closing where allows(entry) { mask.list.append(entry.token) }
+                var dense = table.all
+                for token in free.removed { dense[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
+                merge(dense, into: &mask)
             }
+        } else {
+            merge(table.inside(atMost: free.most ?? Int.max), into: &mask)
+            for entry in table.closing where allows(entry) { mask.list.append(entry.token) }
         }
         // After the closing quote.
-        let start = local.kind == .scalar ? Automaton.dead : automaton.config(thread.state, thread.parent)
-        let after = local.kind == .scalar ? thread.parent : automaton.step(start, UInt8(ascii: "\""))
-        if local.kind == .scalar || after != Automaton.dead, !tooShort(free) {
-            visitRemainders(0, table.nodes.count, after, table, { hasNoLimits && excluded == nil ? true : allows($0) }, &mask.list)
+        if tooShort(free) { return }
+        var after = thread.parent
+        if local.kind != .scalar { after = automaton.step(automaton.config(thread.state, thread.parent), UInt8(ascii: "\"")) }
+        if after != Automaton.dead {
+            let allowsAll = hasNoLimits && free.removed.isEmpty
+            visitRemainders(0, table.nodes.count, after, table, { allowsAll || allows($0) }, &mask.list)
+            return
         }
+        // The string cannot be closed at once, but by tokens that add to it first.
+        guard local.kind != .scalar else { return }
+        for entry in table.entries where allows(entry) {
+            if advances(automaton.config(thread.state, thread.parent), entry.token) { mask.list.append(entry.token) }
+        }
+    }
+
+    private func advances(_ config: ConfigID, _ token: Int32) -> Bool {
+        var config = config
+        for byte in vocabulary.texts[Int(token)] ?? [] where config != Automaton.dead { config = automaton.step(config, byte) }
+        return config != Automaton.dead
     }
 
     /// Whether even the longest token leaves a string too short to close.
@@ -197,9 +220,12 @@ final class MaskTable {
         }
     }
 
-    private func languageMask(_ language: RegexID) -> LanguageMask {
-        if let known = languageMasks[language] { return known }
-        let mask = computeLanguage(language)
+    private func languageMask(_ language: RegexID, wantsReach: Bool = false) -> LanguageMask {
+        if let known = languageMasks[language], known.hasReach || !wantsReach { return known }
+        self.wantsReach = wantsReach
+        var mask = computeLanguage(language)
+        mask.hasReach = wantsReach
+        self.wantsReach = false
         languageMasks[language] = mask
         size += 64 + mask.list.count * 4 + mask.exits.count * 4
         return mask
@@ -213,48 +239,43 @@ final class MaskTable {
             }
             // A limit that no token can reach makes no difference.
             if let (rest, most) = regexes.withoutUpperLimit(content), most >= 32 {
-                let unlimited = languageMask(regexes.stringBody(rest, style))
-                if unlimited.free == nil, most >= unlimited.reach { return unlimited }
+                let unlimited = languageMask(regexes.stringBody(rest, style), wantsReach: true)
+                if unlimited.free == nil, unlimited.hasReach, most >= unlimited.reach { return unlimited }
             }
+        }
+        if let (content, style) = regexes.stringContent(language), style == .any, let words = regexes.exceptedWords(content) {
+            return LanguageMask(free: Free(least: 0, most: nil, removed: closing(at: Set(words))))
         }
         var mask = LanguageMask()
-        guard let row = try? regexes.row(language), let freeRow = try? regexes.row(freeBody) else { return mask }
-        // Where most first bytes lead into a string of any text, only the others are looked at.
-        var likeFree = ByteSet()
-        var count = 0
-        for byte in 0..<256 where row[byte] != RegexArena.empty && row[byte] == freeRow[byte] {
-            likeFree.insert(UInt8(byte))
-            count += 1
-        }
-        if count > 64 {
-            var others = ByteSet()
-            for byte in UInt8.min...UInt8.max where !likeFree.contains(byte) { others.insert(byte) }
-            // The closing quote may come at once in both.
-            mask.free = Free(least: 0, most: nil, excluded: others)
-            mask.dense = freeTokens(likeFree)
-            others.forEach { byte in
-                let child = Int(trie.rootChild[Int(byte)])
-                if child >= 0 { walk(language, from: child, to: Int(trie.end[child]), into: &mask) }
-            }
-        } else {
-            walk(language, from: 1, to: trie.count, into: &mask)
-        }
+        walk(language, from: 1, to: trie.count, into: &mask)
         pack(&mask)
         return mask
     }
 
-    /// Tokens inside any text that begin with certain bytes.
-    private func freeTokens(_ bytes: ByteSet) -> [UInt32] {
-        var dense = vocabulary.freeText.all
-        for byte in UInt8.min...UInt8.max where !bytes.contains(byte) {
-            let child = Int(trie.rootChild[Int(byte)])
-            guard child >= 0 else { continue }
-            for index in Int(trie.firstToken[child])..<trie.lastToken(below: child) {
-                dense[Int(trie.tokens[index]) >> 5] &= ~(1 << UInt32(trie.tokens[index] & 31))
+    /// Tokens that close a string exactly after one of `words`, whatever comes after that.
+    private func closing(at words: Set<[UInt8]>) -> [Int32] {
+        var removed: [Int32] = []
+        for word in words {
+            var text: [UInt8] = []
+            JSONText.escape(word, into: &text)
+            text.append(UInt8(ascii: "\""))
+            var node = 0
+            for byte in text {
+                guard node >= 0 else { break }
+                node = trie.child(of: node, byte)
             }
+            guard node > 0 else { continue }
+            removed += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)]
         }
-        size += dense.count * 4
-        return dense
+        // The same words may be spelled with escapes.
+        for token in vocabulary.freeText.closingWithEscape {
+            let body = (vocabulary.texts[Int(token)] ?? [])
+            guard let end = JSONText.endOfString(body),
+                case .string(let name)? = try? JSONParser.parse([UInt8(ascii: "\"")] + body[..<end] + [UInt8(ascii: "\"")])
+            else { continue }
+            if words.contains(Array(name.utf8)), !removed.contains(token) { removed.append(token) }
+        }
+        return removed
     }
 
     /// Long lists become bits.
@@ -283,7 +304,7 @@ final class MaskTable {
             if regexes.isNullable[Int(next)], trie.hasChildren(node) { mask.exits.append(Int32(node)) }
             if states[depth] != next {
                 states[depth] = next
-                mask.reach = max(mask.reach, depth + ((try? regexes.shortestLength(next)) ?? 1 << 20))
+                if wantsReach { mask.reach = max(mask.reach, depth + ((try? regexes.shortestLength(next)) ?? 1 << 20)) }
             }
             node = next == RegexArena.epsilon ? Int(trie.end[node]) : node + 1
         }

@@ -52,29 +52,24 @@ struct FreeTextTable: Sendable {
     private(set) var nodes: [Node] = []
     private(set) var entries: [Entry] = []
     private(set) var greatestCount: Int32 = 0
-    /// The first byte of each token.
-    private(set) var firstByte: [UInt8]
+    /// Tokens that close the string after an escape.
+    private(set) var closingWithEscape: [Int32] = []
 
     init(_ trie: TokenTrie, count: Int) {
         all = [UInt32](repeating: 0, count: (count + 31) / 32)
-        firstByte = [UInt8](repeating: 0, count: count)
         let arena = RegexArena()
         let body = arena.stringBody(arena.anyText, .any)
         var insideEntries: [Entry] = []
         var exits: [(node: Int, characters: Int32)] = []
         var states = [RegexID](repeating: body, count: trie.greatestDepth + 1)
         var counts = [Int32](repeating: 0, count: trie.greatestDepth + 1)
-        var first: UInt8 = 0
+        var escapes = [Bool](repeating: false, count: trie.greatestDepth + 1)
         var node = 1
         while node < trie.count {
             let depth = Int(trie.depth[node])
-            if depth == 1 { first = trie.byte[node] }
-            for index in trie.tokens(at: node) { firstByte[Int(trie.tokens[index])] = first }
             let state = states[depth - 1]
             // Only valid UTF-8 and complete escapes are alive here; limits are out of reach of so small a language.
             guard let row = try? arena.row(state), row[Int(trie.byte[node])] != RegexArena.empty else {
-                // Tokens below are not visited, but their first byte is the same.
-                for index in Int(trie.firstToken[node])..<trie.lastToken(below: node) { firstByte[Int(trie.tokens[index])] = first }
                 node = Int(trie.end[node])
                 continue
             }
@@ -82,11 +77,12 @@ struct FreeTextTable: Sendable {
             if next == RegexArena.epsilon {
                 exits.append((node, counts[depth - 1]))
                 for index in trie.tokens(at: node) { closing.append(Entry(token: trie.tokens[index], characters: counts[depth - 1])) }
-                for index in Int(trie.firstToken[node])..<trie.lastToken(below: node) { firstByte[Int(trie.tokens[index])] = first }
+                if escapes[depth - 1] { closingWithEscape += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)] }
                 node = Int(trie.end[node])
                 continue
             }
             states[depth] = next
+            escapes[depth] = escapes[depth - 1] || trie.byte[node] == UInt8(ascii: "\\")
             counts[depth] = counts[depth - 1] + (state == body ? 1 : 0)
             for index in trie.tokens(at: node) { insideEntries.append(Entry(token: trie.tokens[index], characters: counts[depth])) }
             node += 1
@@ -160,6 +156,16 @@ struct FreeTextTable: Sendable {
 }
 
 extension TokenTrie {
+    /// The node after `byte`, or -1.
+    func child(of node: Int, _ byte: UInt8) -> Int {
+        var child = node + 1
+        while child < Int(end[node]) {
+            if self.byte[child] == byte { return child }
+            child = Int(end[child])
+        }
+        return -1
+    }
+
     /// Where the tokens of the subtree of `node` end.
     func lastToken(below node: Int) -> Int { Int(end[node]) < count ? Int(firstToken[Int(end[node])]) : tokens.count }
 }
