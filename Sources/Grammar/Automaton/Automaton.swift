@@ -59,6 +59,12 @@ struct LocalState: Hashable {
     var b: Int32 = 0
     var c: Int32 = 0
     var d: Int32 = 0
+
+    var hash: UInt64 {
+        let first = UInt64(kind.rawValue) | UInt64(phase) << 8 | UInt64(depth) << 16 | UInt64(UInt32(bitPattern: a)) << 32
+        let second = UInt64(UInt32(bitPattern: b)) | UInt64(UInt32(bitPattern: c)) << 32
+        return HashIndex.mix(HashIndex.mix(HashIndex.mix(0, first), second), UInt64(UInt32(bitPattern: d)))
+    }
 }
 
 /// One thread: a state, and what to go on with when it has read its part.
@@ -116,15 +122,14 @@ final class Automaton {
     private let sequences: [[SequencePart]]
 
     private(set) var states: [LocalState] = []
-    private var stateIDs: [LocalState: StateID] = [:]
+    private var stateIndex = HashIndex()
     private var scalarStates: [StateID] = []
     private var edgeLists: [[Edge]?] = []
 
     private(set) var configs: [[Thread]] = []
-    private var configIDs: [[Thread]: ConfigID] = [:]
-    private var singles: [Thread: ConfigID] = [:]
+    private var configIndex = HashIndex()
     private var aliveSets: [ByteSet?] = []
-    private var steps: [UInt64: ConfigID] = [:]
+    private var steps = IntegerTable()
     private var languageSets: [RegexID: ByteSet] = [:]
 
     private(set) var objectProgress: [ObjectProgress] = []
@@ -137,7 +142,7 @@ final class Automaton {
     private var textIDs: [[UInt8]: Int32] = [:]
     /// Texts typed so far, as a tree: what came before, and the last byte.
     private var typed: [(before: Int32, byte: UInt8)] = [(0, 0)]
-    private var typedIDs: [UInt64: Int32] = [:]
+    private var typedIDs = IntegerTable()
     /// Sets of written names or items.
     private var writtenSets: [[[UInt8]]] = [[]]
     private var writtenIDs: [[[UInt8]]: Int32] = [[]: 0]
@@ -184,10 +189,12 @@ final class Automaton {
 
     func state(_ local: LocalState) -> StateID {
         if local.kind == .scalar { return scalarState(local.a) }
-        if let id = stateIDs[local] { return id }
+        let hash = local.hash
+        let known = stateIndex.find(hash) { states[Int($0)] == local }
+        if known >= 0 { return known }
         let id = StateID(states.count)
-        stateIDs[local] = id
         states.append(local)
+        stateIndex.insert(hash, id) { states[Int($0)].hash }
         edgeLists.append(nil)
         return id
     }
@@ -207,16 +214,22 @@ final class Automaton {
 
     private func intern(_ threads: [Thread]) -> ConfigID {
         if threads.isEmpty { return Self.dead }
-        if threads.count == 1 {
-            if let id = singles[threads[0]] { return id }
-            singles[threads[0]] = ConfigID(configs.count)
-        } else {
-            if let id = configIDs[threads] { return id }
-            configIDs[threads] = ConfigID(configs.count)
-        }
+        let hash = Self.hash(threads)
+        let known = configIndex.find(hash) { configs[Int($0)] == threads }
+        if known >= 0 { return known }
+        let id = ConfigID(configs.count)
         configs.append(threads)
         aliveSets.append(nil)
-        return ConfigID(configs.count - 1)
+        configIndex.insert(hash, id) { Self.hash(configs[Int($0)]) }
+        return id
+    }
+
+    private static func hash(_ threads: [Thread]) -> UInt64 {
+        var hash: UInt64 = 0
+        for thread in threads {
+            hash = HashIndex.mix(hash, UInt64(UInt32(bitPattern: thread.state)) << 32 | UInt64(UInt32(bitPattern: thread.parent)))
+        }
+        return hash
     }
 
     private func progress(_ value: ObjectProgress) -> Int32 {
@@ -244,7 +257,7 @@ final class Automaton {
         let key = UInt64(UInt32(bitPattern: before)) << 8 | UInt64(byte)
         if let id = typedIDs[key] { return id }
         typed.append((before, byte))
-        typedIDs[key] = Int32(typed.count - 1)
+        typedIDs.insert(key, Int32(typed.count - 1))
         return Int32(typed.count - 1)
     }
 
@@ -277,6 +290,9 @@ final class Automaton {
     func start(_ beginnings: [StateID]) -> ConfigID { close(beginnings.map { Thread(state: $0, parent: Self.end) }) }
 
     func config(_ state: StateID, _ parent: ConfigID) -> ConfigID { close([Thread(state: state, parent: parent)]) }
+
+    /// The configuration of some of another's threads.
+    func config(_ threads: [Thread]) -> ConfigID { intern(threads) }
 
     func isComplete(_ config: ConfigID) -> Bool { configs[Int(config)].contains { states[Int($0.state)].kind == .end } }
     func hasHole(_ config: ConfigID) -> Bool { configs[Int(config)].contains { states[Int($0.state)].kind == .hole } }
@@ -312,7 +328,7 @@ final class Automaton {
         let key = UInt64(UInt32(bitPattern: config)) << 8 | UInt64(byte)
         if let known = steps[key] { return known }
         let next = computeStep(config, byte)
-        steps[key] = next
+        steps.insert(key, next)
         return next
     }
 
@@ -710,14 +726,23 @@ final class Automaton {
     func uniqueItem(_ language: RegexID, _ written: Int32) -> RegexID {
         let key = 1 << 63 | UInt64(UInt32(bitPattern: language)) << 31 | UInt64(UInt32(bitPattern: written))
         if let known = exclusions[key] { return known }
-        let others = writtenSets[Int(written)].map { text -> RegexID in
+        var contents: [[UInt8]] = []
+        var others: [RegexID] = []
+        for text in writtenSets[Int(written)] {
             switch try? JSONParser.parse(text) {
-            case .string(let content): regexes.string(regexes.literal(Array(content.utf8)), .any)
-            case .number(let number): (try? regexes.number(.exactly(number), allowsZeroFraction: true)) ?? regexes.literal(text)
-            default: regexes.literal(text)
+            case .string(let content): contents.append(Array(content.utf8))
+            case .number(let number): others.append((try? regexes.number(.exactly(number), allowsZeroFraction: true)) ?? regexes.literal(text))
+            default: others.append(regexes.literal(text))
             }
         }
-        let rest = regexes.difference(language, regexes.alternation(others))
+        // Strings differ by their content, everything else by its text.
+        let parts = regexes.parts(language).map { part -> RegexID in
+            guard let (content, style) = regexes.stringContent(afterQuote: part) else {
+                return regexes.difference(part, regexes.alternation(others))
+            }
+            return regexes.string(regexes.intersection([content, regexes.complement(regexes.words(contents))]), style)
+        }
+        let rest = regexes.alternation(parts)
         let result = ((try? regexes.isAlive(rest)) ?? false) ? rest : RegexArena.empty
         exclusions[key] = result
         return result

@@ -73,21 +73,24 @@ final class MaskTable {
 
     private func compute(_ config: ConfigID) -> TokenMask {
         var result = TokenMask(dense: nil, list: [])
-        var structural = ByteSet()
+        var structural: [Thread] = []
         for thread in automaton.configs[Int(config)] {
             let local = automaton.states[Int(thread.state)]
             if local.kind == .end {
                 result.list += vocabulary.endTokens
             } else if let language = local.language {
                 add(languageMask(language), thread, local, to: &result)
-            } else {
-                for edge in automaton.edges(thread.state) { structural = structural.union(edge.bytes) }
+            } else if local.kind != .hole {
+                structural.append(thread)
             }
         }
-        structural.forEach { byte in
-            let child = trie.rootChild[Int(byte)]
-            guard child >= 0 else { return }
-            visit(Int(child), automaton.step(config, byte), &result.list)
+        if !structural.isEmpty {
+            // Walked without the others, which would be alive for almost any byte.
+            let config = structural.count == automaton.configs[Int(config)].count ? config : automaton.config(structural)
+            automaton.alive(config).forEach { byte in
+                let child = trie.rootChild[Int(byte)]
+                if child >= 0 { visit(Int(child), automaton.step(config, byte), &result.list) }
+            }
         }
         return result
     }
@@ -288,26 +291,70 @@ final class MaskTable {
         size += dense.count * 4
     }
 
+    /// One state on the way down the trie: its row, and whether a word may end there.
+    private struct WalkState {
+        var language: RegexID
+        var row: UnsafePointer<RegexID>
+        var isNullable: Bool
+        /// Bytes of the shortest word from here, if that is asked for.
+        var shortest = 0
+    }
+
     private func walk(_ language: RegexID, from first: Int, to end: Int, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
-        var states = [RegexID](repeating: language, count: trie.greatestDepth + 1)
-        var node = first
-        while node < end {
-            let depth = Int(trie.depth[node])
-            guard let row = try? regexes.row(states[depth - 1]) else { return }
-            let next = row[Int(trie.byte[node])]
-            if next == RegexArena.empty {
-                node = Int(trie.end[node])
-                continue
+        guard let start = walkState(language, regexes) else { return }
+        var path = [WalkState](repeating: start, count: trie.greatestDepth + 1)
+        // States seen lately, by their low bits: most tokens stay among a few.
+        var seen = [WalkState](repeating: start, count: 64)
+        var list = mask.list
+        var exits = mask.exits
+        trie.byte.withUnsafeBufferPointer { bytes in
+            trie.depth.withUnsafeBufferPointer { depths in
+                trie.end.withUnsafeBufferPointer { ends in
+                    var node = first
+                    while node < end {
+                        let depth = Int(depths[node])
+                        let next = path[depth - 1].row[Int(bytes[node])]
+                        if next == RegexArena.empty {
+                            node = Int(ends[node])
+                            continue
+                        }
+                        for index in trie.tokens(at: node) { list.append(trie.tokens[index]) }
+                        let after = Int(ends[node])
+                        if after == node + 1, !wantsReach {
+                            node = after
+                            continue
+                        }
+                        if path[depth].language != next {
+                            if path[depth - 1].language == next {
+                                path[depth] = path[depth - 1]
+                            } else {
+                                let slot = Int(next) & 63
+                                if seen[slot].language != next {
+                                    guard let state = walkState(next, regexes) else {
+                                        node = after
+                                        continue
+                                    }
+                                    seen[slot] = state
+                                }
+                                path[depth] = seen[slot]
+                            }
+                        }
+                        if wantsReach { mask.reach = max(mask.reach, depth + path[depth].shortest) }
+                        if path[depth].isNullable, after > node + 1 { exits.append(Int32(node)) }
+                        node = next == RegexArena.epsilon ? after : node + 1
+                    }
+                }
             }
-            for index in trie.tokens(at: node) { mask.list.append(trie.tokens[index]) }
-            if regexes.isNullable[Int(next)], trie.hasChildren(node) { mask.exits.append(Int32(node)) }
-            if states[depth] != next {
-                states[depth] = next
-                if wantsReach { mask.reach = max(mask.reach, depth + ((try? regexes.shortestLength(next)) ?? 1 << 20)) }
-            }
-            node = next == RegexArena.epsilon ? Int(trie.end[node]) : node + 1
         }
+        mask.list = list
+        mask.exits = exits
+    }
+
+    private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
+        guard let row = try? regexes.row(language) else { return nil }
+        let shortest = wantsReach ? (try? regexes.shortestLength(language)) ?? 1 << 20 : 0
+        return WalkState(language: language, row: row, isNullable: regexes.isNullable[Int(language)], shortest: shortest)
     }
 }
 
@@ -321,6 +368,18 @@ extension RegexArena {
             return nil
         }
         return (content, style)
+    }
+
+    /// What a string's text must be, where a language is a whole JSON string.
+    func stringContent(afterQuote id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
+        guard case .concat(let quote, let rest) = nodes[Int(id)], quote == bytes(ByteSet(UInt8(ascii: "\""))) else { return nil }
+        return stringContent(rest)
+    }
+
+    /// The alternatives of a language.
+    func parts(_ id: RegexID) -> [RegexID] {
+        if case .alternation(let parts) = nodes[Int(id)] { return parts }
+        return [id]
     }
 
     /// A language without its limit to so many characters, if that is all that it adds to something else.
