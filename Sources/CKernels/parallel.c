@@ -39,6 +39,17 @@ void ck_matmul(ck_pool *pool, const ck_kernels *k, const ck_activations *a, cons
     ck_pool_run(pool, (panels + job.panels_per_chunk - 1) / job.panels_per_chunk, matmul_chunk, &job);
 }
 
+void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_product *product, const int32_t *rows,
+                    int32_t count) {
+    int32_t done = -1;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t panel = rows[i] / CK_PANEL;
+        if (panel == done) continue;
+        k->panel(&product->matrix, panel, a, product->y, product->ldy, product->add);
+        done = panel;
+    }
+}
+
 // MARK: - Row-wise operations
 
 typedef struct {

@@ -8,6 +8,36 @@ package enum GrammarSource: Sendable, Hashable {
     case pattern(String)
     /// One of these texts.
     case texts([String])
+    /// Text, or calls of tools.
+    case tools(ToolGrammar)
+}
+
+/// Free text, or one call of a tool: `{"name": …, "arguments": …}`, between a model's own marks if it has any.
+package struct ToolGrammar: Sendable, Hashable {
+    package struct Tool: Sendable, Hashable {
+        package var name: String
+        /// JSON Schema of the arguments.
+        package var parameters: JSONValue
+
+        package init(name: String, parameters: JSONValue) {
+            self.name = name
+            self.parameters = parameters
+        }
+    }
+
+    package var tools: [Tool]
+    /// What stands before and after a call, such as `<tool_call>` and its end.
+    package var opening: String
+    package var closing: String
+    /// Whether the response may be text instead of a call.
+    package var allowsText: Bool
+
+    package init(tools: [Tool], opening: String = "", closing: String = "", allowsText: Bool = true) {
+        self.tools = tools
+        self.opening = opening
+        self.closing = closing
+        self.allowsText = allowsText
+    }
 }
 
 /// How documents are written.
@@ -44,7 +74,24 @@ package final class Grammar: @unchecked Sendable {
     ) throws(SchemaError) {
         self.vocabulary = vocabulary
         self.options = options
+        var sequences: [[SequencePart]] = []
         switch source {
+        case .tools(let tools):
+            let arena = ConstraintArena()
+            let root = try Self.calls(tools.tools, arena)
+            regexes = arena.regexes
+            notes = []
+            program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
+            sequences = [
+                [
+                    SequencePart(content: .language(regexes.literal(Array(tools.opening.utf8)))),
+                    SequencePart(content: .value(program.root)),
+                    SequencePart(content: .language(regexes.literal(Array(tools.closing.utf8)))),
+                ]
+            ]
+            var beginnings = [LocalState(kind: .sequence, a: 0)]
+            if tools.allowsText { beginnings.append(LocalState(kind: .scalar, a: Self.freeText(tools.opening, regexes))) }
+            self.beginnings = beginnings
         case .schema(let document):
             let arena = ConstraintArena()
             var parser = SchemaParser(document, arena: arena)
@@ -65,7 +112,37 @@ package final class Grammar: @unchecked Sendable {
             if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no text to choose") }
             beginnings = [LocalState(kind: .scalar, a: regexes.words(texts.map { Array($0.utf8) }))]
         }
-        table = MaskTable(Automaton(program, regexes, isPretty: options.isPretty), vocabulary)
+        table = MaskTable(Automaton(program, regexes, isPretty: options.isPretty, sequences: sequences), vocabulary)
+    }
+
+    /// The constraint of all calls, with the name of the tool at the place of an error.
+    private static func calls(_ tools: [ToolGrammar.Tool], _ arena: ConstraintArena) throws(SchemaError) -> ConstraintID {
+        if tools.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no tool to call") }
+        var calls: [ConstraintID] = []
+        for tool in tools {
+            var parser = SchemaParser(tool.parameters, arena: arena)
+            let parameters: ConstraintID
+            do { parameters = try parser.parse() } catch {
+                throw SchemaError(error.kind, at: error.pointer, "in the parameters of '\(tool.name)': \(error.reason)")
+            }
+            var call = ObjectConstraint(additional: ConstraintArena.nothing)
+            let name = arena.name(Array("name".utf8))
+            let arguments = arena.name(Array("arguments".utf8))
+            call.properties = [
+                .init(name: name, value: arena.value(.string(tool.name))),
+                .init(name: arguments, value: arena.all([parameters, arena.kinds(.object)])),
+            ]
+            call.required = [name, arguments]
+            calls.append(arena.all([arena.object(call), arena.kinds(.object)]))
+        }
+        return arena.any(calls)
+    }
+
+    /// Any text that does not begin as a call does.
+    private static func freeText(_ opening: String, _ regexes: RegexArena) -> RegexID {
+        let mark = opening.isEmpty ? "{" : opening
+        let marked = regexes.concat(regexes.literal(Array(mark.utf8)), regexes.anyText)
+        return regexes.intersection([regexes.repetition(regexes.anyCharacter, 1, nil), regexes.complement(marked)])
     }
 
     private static func language(_ pattern: String, _ regexes: RegexArena) throws(SchemaError) -> RegexID {
@@ -130,6 +207,98 @@ package struct GrammarMatcher: @unchecked Sendable {
         grammar.withLock { table.mask(config).fill(words) }
     }
 
-    /// Bytes of the shortest ending.
+    // MARK: - Endings
+
+    /// The shortest ending.
     package var completion: [UInt8] { grammar.withLock { table.automaton.completion(config) } }
+
+    /// Bytes of the shortest ending.
+    package var completionLength: Int { grammar.withLock { table.automaton.completionLength(config) } }
+
+    /// The shortest ending in as few tokens as possible; empty if there is none to write, or no tokens to write it with.
+    package var shortestTokens: [Int32] { grammar.vocabulary.fewestTokens(completion) }
+
+    /// Whether nothing can follow.
+    package var isAtEnd: Bool {
+        grammar.withLock { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
+    }
+
+    /// Bytes by which one token can lengthen the shortest ending, at most.
+    var greatestGrowth: Int { table.automaton.program.greatestGrowth }
+
+    // MARK: - Forced text
+
+    /// The tokens that may follow, if they are few.
+    var fewTokens: [Int32]? {
+        grammar.withLock {
+            let mask = table.mask(config)
+            return mask.dense == nil && mask.list.count <= Self.few ? Array(Set(mask.list)).sorted() : nil
+        }
+    }
+
+    private static let few = 64
+    private static let longestForced = 2_000
+
+    /// The bytes that must follow, and examples of all kinds of text that may come after them.
+    var forcedBytes: (bytes: [UInt8], next: [[UInt8]]) {
+        grammar.withLock {
+            let automaton = table.automaton
+            var bytes: [UInt8] = []
+            var current = config
+            while bytes.count < Self.longestForced, !automaton.isComplete(current), let byte = automaton.alive(current).single {
+                bytes.append(byte)
+                current = automaton.step(current, byte)
+            }
+            if bytes.isEmpty { return ([], []) }
+            let alive = automaton.alive(current)
+            var next: [[UInt8]] = automaton.isComplete(current) ? [[]] : []
+            // Letters are alike to a tokenizer, and so are digits; marks are not.
+            if let letter = Array("aeistrnobcdfghjklmpquvwxyz".utf8).first(where: alive.contains) { next.append([letter]) }
+            if let letter = Array("SATECDFGHIJKLMNOPQRBUVWXYZ".utf8).first(where: alive.contains) { next.append([letter]) }
+            if let digit = Array("1023456789".utf8).first(where: alive.contains) { next.append([digit]) }
+            for byte in UInt8(0x20)...0x7E where alive.contains(byte) && !JSONText.isAlphanumeric(byte) { next.append([byte]) }
+            if alive.contains(0x0A) { next.append([0x0A]) }
+            if alive.contains(0xC3) { next.append(Array("é".utf8)) }
+            if alive.contains(0xE4) { next.append(Array("中".utf8)) }
+            return (bytes, next)
+        }
+    }
+}
+
+extension Program {
+    /// A token opens few values at once; each may need all of a shortest document, and a name before it.
+    fileprivate var greatestGrowth: Int {
+        let value = types.map(\.shortest).filter { $0 < Self.endless }.max() ?? 0
+        let name = objects.flatMap { $0.names.map(\.text.count) }.max() ?? 0
+        return (value + name + 8) * 4
+    }
+}
+
+extension TokenVocabulary {
+    /// The fewest tokens that spell `bytes`; empty if there are none that do.
+    func fewestTokens(_ bytes: [UInt8]) -> [Int32] {
+        // From the end: the fewest tokens for each tail, and the first of them.
+        var best = [(count: Int, token: Int32, length: Int)](repeating: (Int.max, -1, 0), count: bytes.count + 1)
+        best[bytes.count].count = 0
+        for start in stride(from: bytes.count - 1, through: 0, by: -1) {
+            var node = Int(trie.rootChild[Int(bytes[start])])
+            var end = start
+            while node >= 0 {
+                end += 1
+                let rest = best[end].count
+                if rest < Int.max, rest + 1 < best[start].count, let index = trie.tokens(at: node).first {
+                    best[start] = (rest + 1, trie.tokens[index], end - start)
+                }
+                guard end < bytes.count else { break }
+                node = trie.child(of: node, bytes[end])
+            }
+        }
+        var tokens: [Int32] = []
+        var index = 0
+        while index < bytes.count, best[index].token >= 0 {
+            tokens.append(best[index].token)
+            index += best[index].length
+        }
+        return index == bytes.count ? tokens : []
+    }
 }

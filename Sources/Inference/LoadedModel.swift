@@ -1,4 +1,6 @@
 internal import CKernels
+package import Grammar
+internal import Synchronization
 
 /// A model in memory and the one place where it computes.
 ///
@@ -9,6 +11,16 @@ package actor LoadedModel {
     package nonisolated let configuration: ModelConfiguration
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
+    /// The tokenizer's tokens as grammars need them; made at the first use.
+    package nonisolated var grammarVocabulary: TokenVocabulary {
+        vocabulary.withLock { known in
+            if let known { return known }
+            let made = TokenVocabulary(tokenizer)
+            known = made
+            return made
+        }
+    }
+    private nonisolated let vocabulary = Mutex<TokenVocabulary?>(nil)
     /// Seconds it took to load.
     package nonisolated let loadSeconds: Double
     private let model: LlamaModel
@@ -88,6 +100,9 @@ package actor LoadedModel {
         let start = clock.now
         var usage = GenerationUsage()
         usage.promptTokens = request.tokens.count
+        if let grammar = request.grammar {
+            return try await generate(request, under: grammar, in: sequence, usage, emit: emit)
+        }
         usage.cachedTokens = try await process(request.tokens, in: cache, wantsLogits: true)
         let firstLogits = clock.now
         usage.promptSeconds = (firstLogits - start).seconds
@@ -121,6 +136,96 @@ package actor LoadedModel {
             await Task.yield()  // the turn of other sequences
             try Task.checkCancellation()
             try model.forward([token], cache: cache)
+        }
+        if reason != .stopString {
+            let rest = stops.append(assembler.finish()).text + stops.finish()
+            if !rest.isEmpty { emit(rest) }
+        }
+        usage.generationSeconds = (clock.now - firstLogits).seconds
+        return GenerationResult(stopReason: reason, usage: usage)
+    }
+
+    /// The same under a grammar. The caller holds the sequence.
+    ///
+    /// Tokens without a choice are gathered and computed together with the next one that has a choice.
+    private func generate(
+        _ request: GenerationRequest, under grammar: Grammar, in sequence: SequenceState, _ usage: GenerationUsage,
+        emit: (String) -> Void
+    ) async throws -> GenerationResult {
+        let cache = sequence.cache
+        let clock = ContinuousClock()
+        let start = clock.now
+        var usage = usage
+        var decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
+        let limit = min(request.maximumTokens ?? .max, sequence.contextSize - request.tokens.count)
+        let needed = decoder.leastTokens
+        if needed > limit { throw GenerationFailure.budgetTooSmall(needed: needed, available: max(0, limit)) }
+        usage.cachedTokens = try await process(request.tokens, in: cache, wantsLogits: true)
+        let firstLogits = clock.now
+        usage.promptSeconds = (firstLogits - start).seconds
+
+        var sampler = Sampler(request.sampling)
+        var assembler = UTF8Assembler()
+        var stops = StopMatcher(request.stopStrings)
+        var reason = StopReason.endOfTurn
+        /// Tokens of the response that are not in the cache yet.
+        var pending: [TokenID] = []
+        let chooser = TokenChooser(vocabulary: grammar.vocabulary, count: configuration.vocabularySize)
+        generation: while true {
+            let remaining = limit - usage.generatedTokens
+            if remaining <= 0 {
+                reason = decoder.isComplete ? .endOfTurn : .maximumTokens
+                break
+            }
+            var tokens: [TokenID]
+            var isForced = false
+            let step = decoder.next(remaining: remaining)
+            switch step {
+            case .end: break generation
+            case .forced(let forced):
+                tokens = request.usesFastForward ? forced : Array(forced.prefix(1))
+                isForced = true
+            case .few, .many:
+                if !pending.isEmpty {
+                    await Task.yield()  // the turn of other sequences
+                    try Task.checkCancellation()
+                    var candidates: [TokenID]?
+                    if case .few(let few) = step { candidates = few }
+                    try model.forward(pending[...], cache: cache, candidates: candidates, isCancelled: { Task.isCancelled })
+                    pending.removeAll(keepingCapacity: true)
+                }
+                guard
+                    let token = chooser.choose(
+                        step, &decoder, &sampler, model.logits, remaining: remaining, kernels: model.pool.kernels)
+                else { throw GenerationFailure.unusableLogits }
+                if tokenizer.stopTokens.contains(token) {
+                    usage.generatedTokens += 1
+                    break generation
+                }
+                tokens = [token]
+            }
+            for token in tokens {
+                guard decoder.accept(token) else { throw GenerationFailure.unusableLogits }
+                usage.generatedTokens += 1
+                if isForced { usage.forcedTokens += 1 }
+                let (text, stopped) = stops.append(assembler.append(tokenizer.text(of: token)))
+                if !text.isEmpty { emit(text) }
+                if stopped {
+                    reason = .stopString
+                    break generation
+                }
+            }
+            pending += tokens
+            if !request.usesFastForward, isForced {
+                try Task.checkCancellation()
+                try model.forward(pending[...], cache: cache, isCancelled: { Task.isCancelled })
+                pending.removeAll(keepingCapacity: true)
+            } else if pending.count > LlamaModel.batchSize {
+                await Task.yield()
+                try Task.checkCancellation()
+                try model.forward(pending.dropLast(), cache: cache, wantsLogits: false, isCancelled: { Task.isCancelled })
+                pending.removeFirst(pending.count - 1)
+            }
         }
         if reason != .stopString {
             let rest = stops.append(assembler.finish()).text + stops.finish()

@@ -172,6 +172,9 @@ typedef struct {
 
 /// Runs the products over the pool in one parallel region.
 void ck_matmul(ck_pool *pool, const ck_kernels *k, const ck_activations *a, const ck_product *products, int32_t count);
+/// Computes the panels of a product that hold the given rows of its matrix, in ascending order, on the calling thread.
+void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_product *product, const int32_t *rows,
+                    int32_t count);
 /// Attention of all heads and rows over the pool.
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a);
 /// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`.

@@ -102,6 +102,10 @@ package enum JSONText {
         }
     }
 
+    static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+    }
+
     /// Where the text of a string ends in `bytes`: the index of the first quote that is not escaped.
     static func endOfString(_ bytes: [UInt8]) -> Int? {
         var index = 0

@@ -1,3 +1,5 @@
+package import Grammar
+
 /// One response to generate.
 package struct GenerationRequest: Sendable {
     /// The whole prompt. What the sequence already holds of it is not computed again.
@@ -7,10 +9,16 @@ package struct GenerationRequest: Sendable {
     package var maximumTokens: Int?
     /// Texts at which the response ends; they are not part of it.
     package var stopStrings: [String]
+    /// What the response must be; nil for any text.
+    package var grammar: Grammar?
+    /// Whether tokens that the grammar leaves no choice about are computed in one batch. The response is the same.
+    package var usesFastForward = true
 
     package init(
-        tokens: [TokenID], sampling: SamplingSettings, maximumTokens: Int? = nil, stopStrings: [String] = []
+        tokens: [TokenID], sampling: SamplingSettings, maximumTokens: Int? = nil, stopStrings: [String] = [],
+        grammar: Grammar? = nil
     ) {
+        self.grammar = grammar
         self.tokens = tokens
         self.sampling = sampling
         self.maximumTokens = maximumTokens
@@ -38,6 +46,8 @@ package struct GenerationUsage: Sendable, Equatable {
     package var cachedTokens = 0
     /// Tokens generated, the end-of-turn token included.
     package var generatedTokens = 0
+    /// Those of them that the grammar left no choice about: the model was not asked.
+    package var forcedTokens = 0
     /// Seconds spent on the part of the prompt that was not cached, until the first logits.
     package var promptSeconds = 0.0
     /// Seconds from the first logits to the end.
@@ -59,6 +69,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     case emptyPrompt
     /// The model's output is not a number: its file is damaged.
     case unusableLogits
+    /// Even the shortest response that the grammar allows needs more tokens than there are.
+    case budgetTooSmall(needed: Int, available: Int)
 
     package var description: String {
         switch self {
@@ -66,6 +78,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
             "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize)."
         case .emptyPrompt:
             "The model's chat template gives no text for this conversation."
+        case .budgetTooSmall(let needed, let available):
+            "The shortest possible response needs \(needed) tokens, but only \(available) are left for it."
         case .unusableLogits:
             "The model computed values that are not numbers; its file is probably damaged."
         }

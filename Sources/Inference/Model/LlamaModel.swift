@@ -41,12 +41,14 @@ package final class LlamaModel {
     /// Appends `tokens` to the cache and computes the logits that follow the last of them.
     ///
     /// - Parameter wantsLogits: false saves the output head where only the cache is wanted.
+    /// - Parameter candidates: tokens, ascending, whose logits are wanted; the others are left as they were. Nil for all.
     /// - Parameter isCancelled: asked before every layer of every batch; when it says yes the call throws
     ///   `CancellationError` and the cache keeps the batches that were finished.
     /// - Precondition: the cache has room for the tokens; callers check first, because what to do about a full context
     ///   is theirs to decide.
     package func forward(
-        _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, isCancelled: () -> Bool = { false }
+        _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
+        isCancelled: () -> Bool = { false }
     ) throws(CancellationError) {
         precondition(cache.tokens.count + tokens.count <= cache.capacity, "the caller checks the context size")
         var start = tokens.startIndex
@@ -54,14 +56,15 @@ package final class LlamaModel {
             let end = min(start + scratch.batch, tokens.endIndex)
             try tokens[start..<end].withUnsafeBufferPointer { (batch) throws(CancellationError) in
                 try forward(
-                    batch: batch, cache: cache, wantsLogits: wantsLogits && end == tokens.endIndex, isCancelled: isCancelled)
+                    batch: batch, cache: cache, wantsLogits: wantsLogits && end == tokens.endIndex, candidates: candidates,
+                    isCancelled: isCancelled)
             }
             start = end
         }
     }
 
     private func forward(
-        batch: UnsafeBufferPointer<TokenID>, cache: KVCache, wantsLogits: Bool, isCancelled: () -> Bool
+        batch: UnsafeBufferPointer<TokenID>, cache: KVCache, wantsLogits: Bool, candidates: [TokenID]?, isCancelled: () -> Bool
     ) throws(CancellationError) {
         let c = configuration
         let s = scratch
@@ -114,6 +117,10 @@ package final class LlamaModel {
         ck_normalize(
             handle, kernels, s.residual + (rows - 1) * width, weights.outputNorm, epsilon, s.normed, &s.normedRows, s.quantizes)
         s.products[0] = ck_product(matrix: weights.head, y: s.logits, ldy: Int32(c.vocabularySize), add: false)
-        ck_matmul(handle, kernels, &s.normedRows, s.products, 1)
+        if let candidates {
+            ck_matmul_rows(kernels, &s.normedRows, s.products, candidates, Int32(candidates.count))
+        } else {
+            ck_matmul(handle, kernels, &s.normedRows, s.products, 1)
+        }
     }
 }

@@ -23,9 +23,41 @@ struct Sampler {
     mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
         if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
         guard let token = draw(logits, kernels: kernels) else { return nil }
+        remember(token)
+        return token
+    }
+
+    /// The next token among few, chosen but not remembered: what a grammar asks for is no habit of the model.
+    ///
+    /// - Parameter scratch: room for as many logits as there are candidates; overwritten.
+    mutating func next(
+        _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>,
+        kernels: UnsafePointer<ck_kernels>
+    ) -> TokenID? {
+        for (index, token) in candidates.enumerated() { scratch[index] = logits[Int(token)] }
+        let few = UnsafeMutableBufferPointer(rebasing: scratch[..<candidates.count])
+        return draw(few, kernels: kernels).map { candidates[Int($0)] }
+    }
+
+    /// The next token among those whose bits are set; logits of the others become -∞.
+    ///
+    /// Like the few, it is not remembered by itself: see ``remember(_:)``.
+    mutating func next(
+        _ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>, kernels: UnsafePointer<ck_kernels>
+    ) -> TokenID? {
+        if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
+        for (index, word) in mask.enumerated() where word != .max {
+            let first = index * 32
+            for bit in 0..<min(32, logits.count - first) where word >> UInt32(bit) & 1 == 0 { logits[first + bit] = -.infinity }
+        }
+        if mask.count * 32 < logits.count { for index in mask.count * 32..<logits.count { logits[index] = -.infinity } }
+        return draw(logits, kernels: kernels)
+    }
+
+    /// Counts a token as one that should not be repeated.
+    mutating func remember(_ token: TokenID) {
         if recent.count < Self.window { recent.append(token) } else { recent[drawn % Self.window] = token }
         drawn += 1
-        return token
     }
 
     private func penalizeRecent(_ logits: UnsafeMutableBufferPointer<Float>) {
