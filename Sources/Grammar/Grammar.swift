@@ -61,58 +61,73 @@ package final class Grammar: @unchecked Sendable {
     package let vocabulary: TokenVocabulary
     /// What the schema says that is not enforced, as sentences.
     package let notes: [String]
-    private let program: Program
-    private let regexes: RegexArena
+    private let source: GrammarSource
     private let options: GrammarOptions
-    private let beginnings: [LocalState]
     private let lock = Mutex(())
+    private var compiled: Compiled
     private var table: MaskTable
+    /// Bytes of masks to keep.
+    private static let greatestSize = 64 << 20
+
+    /// A source as an automaton's tables.
+    private struct Compiled {
+        var program = Program()
+        var regexes: RegexArena
+        var beginnings: [LocalState]
+        var sequences: [[SequencePart]] = []
+        var notes: [String] = []
+    }
 
     /// - Throws: ``SchemaError`` if the source is not valid, not supported or cannot be satisfied.
     package init(
         _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions()
     ) throws(SchemaError) {
         self.vocabulary = vocabulary
+        self.source = source
         self.options = options
-        var sequences: [[SequencePart]] = []
+        compiled = try Self.compile(source, options)
+        notes = compiled.notes
+        table = Self.makeTable(compiled, vocabulary, options)
+    }
+
+    private static func makeTable(_ compiled: Compiled, _ vocabulary: TokenVocabulary, _ options: GrammarOptions) -> MaskTable {
+        let automaton = Automaton(
+            compiled.program, compiled.regexes, isPretty: options.isPretty, sequences: compiled.sequences)
+        return MaskTable(automaton, vocabulary)
+    }
+
+    private static func compile(_ source: GrammarSource, _ options: GrammarOptions) throws(SchemaError) -> Compiled {
         switch source {
-        case .tools(let tools):
-            let arena = ConstraintArena()
-            let root = try Self.calls(tools.tools, arena)
-            regexes = arena.regexes
-            notes = []
-            program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
-            sequences = [
-                [
-                    SequencePart(content: .language(regexes.literal(Array(tools.opening.utf8)))),
-                    SequencePart(content: .value(program.root)),
-                    SequencePart(content: .language(regexes.literal(Array(tools.closing.utf8)))),
-                ]
-            ]
-            var beginnings = [LocalState(kind: .sequence, a: 0)]
-            if tools.allowsText { beginnings.append(LocalState(kind: .scalar, a: Self.freeText(tools.opening, regexes))) }
-            self.beginnings = beginnings
         case .schema(let document):
             let arena = ConstraintArena()
             var parser = SchemaParser(document, arena: arena)
             let root = try parser.parse()
-            notes = parser.notes
-            program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
-            regexes = arena.regexes
-            beginnings = [LocalState(kind: .value, a: program.root)]
+            let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
+            return Compiled(
+                program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .value, a: program.root)],
+                notes: parser.notes)
         case .pattern(let pattern):
-            regexes = RegexArena()
-            program = Program()
-            notes = []
-            beginnings = [LocalState(kind: .scalar, a: try Self.language(pattern, regexes))]
+            let regexes = RegexArena()
+            return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: try language(pattern, regexes))])
         case .texts(let texts):
-            regexes = RegexArena()
-            program = Program()
-            notes = []
             if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no text to choose") }
-            beginnings = [LocalState(kind: .scalar, a: regexes.words(texts.map { Array($0.utf8) }))]
+            let regexes = RegexArena()
+            let words = regexes.words(texts.map { Array($0.utf8) })
+            return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: words)])
+        case .tools(let tools):
+            let arena = ConstraintArena()
+            let regexes = arena.regexes
+            let root = try calls(tools.tools, arena)
+            let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
+            let parts = [
+                SequencePart(content: .language(regexes.literal(Array(tools.opening.utf8)))),
+                SequencePart(content: .value(program.root)),
+                SequencePart(content: .language(regexes.literal(Array(tools.closing.utf8)))),
+            ]
+            var beginnings = [LocalState(kind: .sequence, a: 0)]
+            if tools.allowsText { beginnings.append(LocalState(kind: .scalar, a: freeText(tools.opening, regexes))) }
+            return Compiled(program: program, regexes: regexes, beginnings: beginnings, sequences: [parts])
         }
-        table = MaskTable(Automaton(program, regexes, isPretty: options.isPretty, sequences: sequences), vocabulary)
     }
 
     /// The constraint of all calls, with the name of the tool at the place of an error.
@@ -161,10 +176,24 @@ package final class Grammar: @unchecked Sendable {
     /// A matcher before the first byte.
     package func matcher() -> GrammarMatcher {
         lock.withLock { _ in
-            let states = beginnings.map { table.automaton.state($0) }
-            return GrammarMatcher(grammar: self, table: table, config: table.automaton.start(states))
+            // Matchers keep what they began with; a new one begins anew when too much has gathered.
+            if table.automaton.isFull || table.size > Self.greatestSize {
+                if let again = try? Self.compile(source, options) { compiled = again }
+                table = Self.makeTable(compiled, vocabulary, options)
+            }
+            return GrammarMatcher(grammar: self, table: table, config: table.automaton.start(startStates(table.automaton)))
         }
     }
+
+    /// The type of the documents; nil if they are not JSON.
+    var beginning: TypeID? {
+        guard let first = compiled.beginnings.first, first.kind == .value else { return nil }
+        return first.a
+    }
+
+    func startStates(_ automaton: Automaton) -> [StateID] { compiled.beginnings.map { automaton.state($0) } }
+
+    func withAutomaton<Result>(_ body: (Automaton) -> Result) -> Result { lock.withLock { _ in body(table.automaton) } }
 
     func withLock<Result>(_ body: () -> Result) -> Result { lock.withLock { _ in body() } }
 }

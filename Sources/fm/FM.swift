@@ -13,6 +13,9 @@ struct FM: AsyncParsableCommand {
               fm chat                              a conversation that remembers
               fm --greedy --stats "Hello"          the same answer each time, and what it cost
               fm --json "Hello" | jq -r .content   for scripts
+              fm --schema person.json "Invent a person."   an answer that the JSON Schema accepts
+              fm --choice yes --choice no "Is water wet?"   one of these, and nothing else
+              fm schema check person.json          whether a schema can be used, and an example
               fm --model other.gguf "Hello"        any GGUF file of the llama family
               fm model info                        what the model file holds
 
@@ -24,9 +27,9 @@ struct FM: AsyncParsableCommand {
 
             EXIT CODES
               0 answered   1 failed   3 no usable model   4 the prompt exceeds the context window
-              64 wrong usage   130 interrupted with Ctrl-C
+              5 the schema cannot be used   64 wrong usage   130 interrupted with Ctrl-C
             """,
         version: "0.1.0",
-        subcommands: [Respond.self, Chat.self, Model.self, Bench.self],
+        subcommands: [Respond.self, Chat.self, Schema.self, Model.self, Bench.self],
         defaultSubcommand: Respond.self)
 }

@@ -15,6 +15,8 @@ struct Respond: AsyncParsableCommand {
 
     @OptionGroup var flags: GenerationFlags
 
+    @OptionGroup var format: FormatFlags
+
     @Flag(inversion: .prefixedNo, help: "Write the answer as it is generated.")
     var stream = true
 
@@ -27,9 +29,12 @@ struct Respond: AsyncParsableCommand {
     func run() async throws {
         let start = ContinuousClock.now
         flags.selectModel()
-        let prompt = try StandardInput.prompt(with: prompt)
+        let responseFormat = try format.responseFormat()
+        var prompt = try StandardInput.prompt(with: prompt)
+        if let request = format.request(for: responseFormat) { prompt += "\n\n" + request }
         let session = flags.makeSession()
-        let request = Task { try await answer(prompt, session, start) }
+        let question = prompt
+        let request = Task { try await answer(question, responseFormat, session, start) }
         let interrupt = Interrupt { request.cancel() }
         defer { interrupt.stop() }
         do {
@@ -43,11 +48,16 @@ struct Respond: AsyncParsableCommand {
         }
     }
 
-    private func answer(_ prompt: String, _ session: LanguageModelSession, _ start: ContinuousClock.Instant) async throws {
+    private func answer(
+        _ prompt: String, _ format: ResponseFormat?, _ session: LanguageModelSession, _ start: ContinuousClock.Instant
+    ) async throws {
         let output = Output()
         var report = RunReport()
         var written = 0
-        let responses = session.streamResponse(to: prompt, options: flags.options)
+        let responses =
+            if let format { session.streamResponse(to: Prompt(prompt), format: format, options: flags.options) } else {
+                session.streamResponse(to: prompt, options: flags.options)
+            }
         for try await snapshot in responses {
             if report.firstToken == nil { report.firstToken = ContinuousClock.now - start }
             if stream, !json {
@@ -59,7 +69,7 @@ struct Respond: AsyncParsableCommand {
         report.total = ContinuousClock.now - start
         report.usage = response.usage
         if json {
-            try output.write(try report.json(content: response.content) + "\n")
+            try output.write(try report.json(content: response.content, isDocument: self.format.schema != nil) + "\n")
         } else {
             if !stream { try output.write(response.content) }
             if !response.content.hasSuffix("\n") { try output.write("\n") }

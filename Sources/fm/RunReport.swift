@@ -32,6 +32,12 @@ struct RunReport {
 
     private static func rate(_ tokens: Int, _ seconds: Double) -> Double { seconds > 0 ? Double(tokens) / seconds : 0 }
 
+    /// Tokens that the grammar left no choice about.
+    private func forced(_ output: Int) -> String {
+        let count = Int(number("forcedTokens"))
+        return count > 0 ? String(format: ", %d (%.0f %%) without asking the model", count, 100 * Double(count) / Double(max(1, output))) : ""
+    }
+
     var table: String {
         let input = usage?.input.totalTokenCount ?? 0
         let cached = usage?.input.cachedTokenCount ?? 0
@@ -51,30 +57,36 @@ struct RunReport {
                     + String(format: "  %d tokens, %d cached, %.0f tokens/s", input, cached, Self.rate(input - cached, prompt)))
             + line(
                 "generation",
-                milliseconds(generation) + String(format: "  %d tokens, %.0f tokens/s", output, Self.rate(output, generation)))
+                milliseconds(generation) + String(format: "  %d tokens, %.0f tokens/s", output, Self.rate(output, generation))
+                    + forced(output))
             + line("total", milliseconds(Self.seconds(total)) + "  ended by \(stopReason)")
             + line("peak memory", String(format: "%8.1f MB", Self.peakMegabytes))
     }
 
-    func json(content: String) throws -> String {
+    /// - Parameter isDocument: Whether the content is JSON, to be part of the object as it is.
+    func json(content: String, isDocument: Bool) throws -> String {
         struct Object: Encodable {
-            struct Usage: Encodable { var prompt_tokens: Int, cached_tokens: Int, completion_tokens: Int, total_tokens: Int }
+            struct Usage: Encodable {
+                var prompt_tokens: Int, cached_tokens: Int, completion_tokens: Int, forced_tokens: Int, total_tokens: Int
+            }
             struct Seconds: Encodable { var load: Double, first_token: Double, prompt: Double, generation: Double, total: Double }
-            var content: String, stop_reason: String, usage: Usage, seconds: Seconds, peak_memory_mb: Double
+            var stop_reason: String, usage: Usage, seconds: Seconds, peak_memory_mb: Double
         }
         let input = usage?.input.totalTokenCount ?? 0
         let output = usage?.output.totalTokenCount ?? 0
         let object = Object(
-            content: content, stop_reason: stopReason,
+            stop_reason: stopReason,
             usage: .init(
                 prompt_tokens: input, cached_tokens: usage?.input.cachedTokenCount ?? 0, completion_tokens: output,
-                total_tokens: input + output),
+                forced_tokens: Int(number("forcedTokens")), total_tokens: input + output),
             seconds: .init(
                 load: number("loadSeconds"), first_token: Self.seconds(firstToken), prompt: number("promptSeconds"),
                 generation: number("generationSeconds"), total: Self.seconds(total)),
             peak_memory_mb: Self.peakMegabytes)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(object), as: UTF8.self)
+        let rest = String(decoding: try encoder.encode(object), as: UTF8.self)
+        let value = isDocument ? content : String(decoding: try encoder.encode(content), as: UTF8.self)
+        return "{\"content\":" + value + "," + rest.dropFirst()
     }
 }

@@ -82,6 +82,7 @@ enum Failure {
             case LanguageModelSession.GenerationError.exceededContextWindowSize(let context):
                 (context.debugDescription + " Shorten the prompt or split it.", 4)
             case LanguageModelSession.GenerationError.assetsUnavailable(let context): (context.debugDescription, 3)
+            case LanguageModelSession.GenerationError.unsupportedGuide(let context): (context.debugDescription, 5)
             case let error as LanguageModelSession.GenerationError: (error.localizedDescription, 1)
             default: ("\(error)", 1)
             }

@@ -9,6 +9,8 @@ extension LanguageModelSession {
         case assetsUnavailable(Context)
         /// What the model generated is not what was asked for.
         case decodingFailure(Context)
+        /// What the response must be cannot be used: it is not valid, not supported, or nothing satisfies it.
+        case unsupportedGuide(Context)
         /// The session is still answering another request.
         case concurrentRequests(Context)
 
@@ -19,8 +21,8 @@ extension LanguageModelSession {
 
         private var context: Context {
             switch self {
-            case .exceededContextWindowSize(let context), .assetsUnavailable(let context), .decodingFailure(let context),
-                .concurrentRequests(let context):
+            case .exceededContextWindowSize(let context), .assetsUnavailable(let context), .unsupportedGuide(let context),
+                .decodingFailure(let context), .concurrentRequests(let context):
                 context
             }
         }
@@ -32,6 +34,7 @@ extension LanguageModelSession {
             case .exceededContextWindowSize: "The session's context window is full."
             case .assetsUnavailable: "The model is not available."
             case .decodingFailure: "The model's output could not be used."
+            case .unsupportedGuide: "The response cannot be held to this schema."
             case .concurrentRequests: "The session is still answering another request."
             }
         }
@@ -41,6 +44,7 @@ extension LanguageModelSession {
             case .exceededContextWindowSize: "Start a new session with a shorter transcript, or ask for less at a time."
             case .assetsUnavailable: "Fetch the model with “fm model pull”, or set FM_MODEL to a GGUF file."
             case .decodingFailure: "Fetch the model again with “fm model pull”."
+            case .unsupportedGuide: "Change the part of the schema that the description names."
             case .concurrentRequests: "Wait until isResponding is false, or use a second session."
             }
         }

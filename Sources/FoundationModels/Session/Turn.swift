@@ -1,3 +1,4 @@
+package import Grammar
 internal import Inference
 internal import Synchronization
 
@@ -15,19 +16,23 @@ final class Turn: Sendable {
 extension LanguageModelSession {
     /// One request, from prompt to response. Every way to ask ends here.
     ///
-    /// - Parameter emit: called with each new piece of the response's text.
-    func run(_ prompt: Prompt, options: GenerationOptions, emit: @Sendable (String) -> Void) async throws -> StreamSource.Finished
-    {
+    /// - Parameters:
+    ///   - format: what the response must be; nil for any text.
+    ///   - emit: called with each new piece of the response's text.
+    func run(
+        _ prompt: Prompt, options: GenerationOptions, format: ResponseFormat? = nil, emit: @Sendable (String) -> Void
+    ) async throws -> StreamSource.Finished {
         let before = try begin(prompt, options)
         var text = ""
         do {
             let turn = try await engine()
             let entries = state.withLock { $0.transcript }
+            let grammar = try await format?.grammar(for: turn.model.grammarVocabulary)
             let tokens = try turn.model.tokens(for: TranscriptRenderer.messages(for: entries))
             let result = try await turn.model.generate(
                 GenerationRequest(
                     tokens: tokens, sampling: SamplingSettings(options),
-                    maximumTokens: options.maximumResponseTokens.map { max(1, $0) }),
+                    maximumTokens: options.maximumResponseTokens.map { max(1, $0) }, grammar: grammar),
                 in: turn.sequence
             ) { piece in
                 text += piece
@@ -104,13 +109,42 @@ extension LanguageModelSession {
         case let failure as GenerationFailure:
             let context = GenerationError.Context(debugDescription: failure.description)
             switch failure {
-            case .promptTooLong: return GenerationError.exceededContextWindowSize(context)
+            case .promptTooLong, .budgetTooSmall: return GenerationError.exceededContextWindowSize(context)
             case .unusableLogits, .emptyPrompt: return GenerationError.decodingFailure(context)
             }
+        case let failure as SchemaError: return GenerationError.unsupportedGuide(.init(debugDescription: failure.sentence))
         case let failure as ModelError: return GenerationError.assetsUnavailable(.init(debugDescription: failure.description))
         case let failure as TemplateError: return GenerationError.decodingFailure(.init(debugDescription: failure.description))
         default: return error
         }
+    }
+}
+
+/// What a response must be, and how it is written.
+package struct ResponseFormat: Sendable {
+    package var source: GrammarSource
+    package var options: GrammarOptions
+
+    package init(_ source: GrammarSource, options: GrammarOptions = GrammarOptions(allowsZeroFraction: false)) {
+        self.source = source
+        self.options = options
+    }
+
+    func grammar(for vocabulary: TokenVocabulary) async throws -> Grammar {
+        try await GrammarCache.shared.grammar(source, vocabulary: vocabulary, options: options)
+    }
+}
+
+extension LanguageModelSession {
+    /// Answers a prompt in a format, piece by piece, as text.
+    package func streamResponse(
+        to prompt: Prompt, format: ResponseFormat, options: GenerationOptions
+    ) -> sending ResponseStream<String> {
+        let source = StreamSource()
+        let request = source.run { source in
+            try await self.run(prompt, options: options, format: format) { source.append($0) }
+        }
+        return ResponseStream(source: source, request: request)
     }
 }
 
@@ -122,6 +156,7 @@ extension LanguageModelSession.Usage {
         func number(_ value: Double) -> GeneratedContent { GeneratedContent(kind: .number(value)) }
         metadata = [
             "stopReason": result.stopReason.rawValue.generatedContent,
+            "forcedTokens": number(Double(result.usage.forcedTokens)),
             "loadSeconds": number(model.loadSeconds),
             "promptSeconds": number(result.usage.promptSeconds),
             "generationSeconds": number(result.usage.generationSeconds),

@@ -468,8 +468,7 @@ final class Automaton {
         var edges: [Edge] = []
         if !type.objects.isEmpty {
             let actions = type.objects.map { object -> Action in
-                let progress = progress(ObjectProgress(gone: BitSet(count: program.objects[Int(object)].names.count)))
-                return .go(state(LocalState(kind: .object, phase: LocalState.Phase.open, depth: depth, a: object, b: progress)))
+                .go(state(LocalState(kind: .object, phase: LocalState.Phase.open, depth: depth, a: object, b: startProgress(object))))
             }
             edges.append(Edge(bytes: ByteSet(UInt8(ascii: "{")), actions: actions))
         }
@@ -494,6 +493,10 @@ final class Automaton {
     }
 
     // MARK: - Objects
+
+    func startProgress(_ object: Int32) -> Int32 {
+        progress(ObjectProgress(gone: BitSet(count: program.objects[Int(object)].names.count)))
+    }
 
     func choices(_ object: Int32, _ progressID: Int32) -> ObjectChoices {
         let key = UInt64(UInt32(bitPattern: object)) << 32 | UInt64(UInt32(bitPattern: progressID))

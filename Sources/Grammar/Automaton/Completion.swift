@@ -109,6 +109,17 @@ extension Automaton {
         return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, inner, isFirst: true, least: 0)
     }
 
+    /// The shortest way to go on with an object, to its end.
+    func completion(ofObject object: Int32, _ progress: Int32, isFirst: Bool) -> [UInt8] {
+        rest(ofObject: object, progress, 0, isFirst: isFirst)
+    }
+
+    func shortestArray(_ array: Int32) -> [UInt8] {
+        let shape = program.arrays[Int(array)]
+        let progress = ArrayProgress(counts: shape.contains.map { _ in 0 })
+        return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, 0, isFirst: true, least: 0)
+    }
+
     // MARK: - Objects
 
     private struct Member {

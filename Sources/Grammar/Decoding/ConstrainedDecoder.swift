@@ -19,6 +19,8 @@ package struct ConstrainedDecoder: Sendable {
     package private(set) var cursor = DocumentCursor()
     /// The shortest ending as tokens, once there is no room for anything else.
     private var plan: ArraySlice<Int32> = []
+    /// Tokens that come next without a choice.
+    private var queue: ArraySlice<Int32> = []
     /// The last byte of the text, for telling where a sentence or a word ends.
     private var lastByte: UInt8 = 0
     private let encode: @Sendable ([UInt8]) -> [Int32]
@@ -46,7 +48,8 @@ package struct ConstrainedDecoder: Sendable {
 
     /// What may come next, when `remaining` more tokens can be generated.
     package mutating func next(remaining: Int) -> Step {
-        if let first = plan.first { return .forced([first]) }
+        if !plan.isEmpty { return .forced(Array(plan)) }
+        if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
         if matcher.isAtEnd { return .end }
         if isTight(remaining) {
             let ending = matcher.shortestTokens
@@ -55,8 +58,8 @@ package struct ConstrainedDecoder: Sendable {
                 return ending.isEmpty ? .end : .forced(Array(ending))
             }
         }
-        let forced = forcedTokens()
-        if !forced.isEmpty { return .forced(Array(forced.prefix(remaining))) }
+        queue = forcedTokens()[...]
+        if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
         if let few = matcher.fewTokens { return few.count == 1 ? .forced(few) : .few(few) }
         return .many
     }
@@ -106,6 +109,7 @@ package struct ConstrainedDecoder: Sendable {
     package mutating func accept(_ token: Int32) -> Bool {
         guard matcher.advance(token: token) else { return false }
         if plan.first == token { plan.removeFirst() } else { plan = [] }
+        if queue.first == token { queue.removeFirst() } else { queue = [] }
         for byte in matcher.grammar.vocabulary.texts[Int(token)] ?? [] {
             cursor.advance(byte)
             lastByte = byte

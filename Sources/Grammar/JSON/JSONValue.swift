@@ -50,6 +50,21 @@ extension JSONValue {
         return bytes
     }
 
+    /// JSON text with line breaks and two spaces a level.
+    package var prettyText: String { pretty("\n") }
+
+    private func pretty(_ lineBreak: String) -> String {
+        let inner = lineBreak + "  "
+        switch self {
+        case .array(let values) where !values.isEmpty:
+            return "[" + inner + values.map { $0.pretty(inner) }.joined(separator: "," + inner) + lineBreak + "]"
+        case .object(let members) where !members.isEmpty:
+            let lines = members.map { JSONValue.string($0.name).text + ": " + $0.value.pretty(inner) }
+            return "{" + inner + lines.joined(separator: "," + inner) + lineBreak + "}"
+        default: return text
+        }
+    }
+
     private func write(into bytes: inout [UInt8]) {
         switch self {
         case .null: bytes.append(contentsOf: "null".utf8)

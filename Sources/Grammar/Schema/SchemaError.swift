@@ -22,6 +22,9 @@ package struct SchemaError: Error, Sendable, Equatable, CustomStringConvertible 
         self.reason = reason
     }
 
+    /// The description as a sentence of its own.
+    package var sentence: String { description.prefix(1).uppercased() + description.dropFirst() }
+
     package var description: String {
         let place = pointer.isEmpty ? "the schema" : "the schema at \(pointer)"
         return switch kind {

@@ -1,0 +1,66 @@
+import ArgumentParser
+import Foundation
+import Grammar
+
+struct Schema: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Look at JSON Schemas.", subcommands: [Check.self], defaultSubcommand: Check.self)
+
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Say whether answers can be held to a schema, and show one that could come out.",
+            discussion: """
+                The example goes to standard output, what there is to say about the schema to standard error. The exit \
+                code is 0 if the schema can be used, and 5 if it is not valid, uses something that is not supported, or \
+                cannot be satisfied.
+                """)
+
+        @Argument(help: "A JSON Schema, or - for standard input.")
+        var file: String
+
+        @Flag(help: "Write one JSON object: usable, error, notes, example, compile_ms.")
+        var json = false
+
+        func run() throws {
+            let schema = try SchemaFile.read(file)
+            let start = ContinuousClock.now
+            let bytes = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] }, endTokens: [])
+            let grammar: Grammar
+            do {
+                grammar = try Grammar(.schema(schema), vocabulary: bytes, options: GrammarOptions(allowsZeroFraction: false))
+            } catch {
+                if json { try write(error: error) }
+                throw SchemaFile.fail(error.sentence)
+            }
+            let seconds = ContinuousClock.now - start
+            let milliseconds = Double(seconds.components.attoseconds) * 1e-15 + Double(seconds.components.seconds) * 1e3
+            let example = try JSONParser.parse(grammar.example())
+            if json {
+                let report = JSONValue.object([
+                    .init("usable", .bool(true)), .init("error", .null),
+                    .init("notes", .array(grammar.notes.map { .string($0) })), .init("example", example),
+                    .init("compile_ms", .number(DecimalNumber(String(format: "%.3f", milliseconds)) ?? DecimalNumber(0))),
+                ])
+                try Output().write(report.text + "\n")
+                return
+            }
+            for note in grammar.notes { FileHandle.standardError.write(Data("note: \(note).\n".utf8)) }
+            FileHandle.standardError.write(
+                Data(String(format: "The schema can be used; it compiled in %.1f ms. For example:\n", milliseconds).utf8))
+            try Output().write(example.prettyText + "\n")
+        }
+
+        private func write(error: SchemaError) throws {
+            let report = JSONValue.object([
+                .init("usable", .bool(false)),
+                .init(
+                    "error",
+                    .object([
+                        .init("kind", .string(error.kind.rawValue)), .init("pointer", .string(error.pointer)),
+                        .init("reason", .string(error.reason)),
+                    ])), .init("notes", .array([])), .init("example", .null),
+            ])
+            try Output().write(report.text + "\n")
+        }
+    }
+}
