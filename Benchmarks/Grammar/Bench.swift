@@ -102,5 +102,5 @@ struct SchemaOrder {
 
 @main
 struct Bench: ParsableCommand {
-    static let configuration = CommandConfiguration(subcommands: [Suite.self, Masks.self, Export.self])
+    static let configuration = CommandConfiguration(subcommands: [Suite.self, Masks.self, Export.self, Probe.self])
 }

@@ -41,7 +41,12 @@ extension Automaton {
     private func makeCompletion(_ local: LocalState) -> [UInt8] {
         switch local.kind {
         case .end, .hole: return []
-        case .scalar, .uniqueItem: return shortestWord(local.kind == .scalar ? local.a : local.c)
+        case .scalar: return shortestWord(local.a)
+        case .uniqueItem:
+            let word = shortestWord(local.c)
+            var after = arrayProgress[Int(local.b)]
+            after.written = written(after.written, adding: typedText(local.d) + word)
+            return word + rest(ofArray: program.arrays[Int(local.a)], after, local.depth, isFirst: false, least: 0)
         case .value, .structure: return shortest(local.a, local.depth, hasScalars: local.kind == .value)
         case .object:
             let depth = local.depth
