@@ -308,6 +308,23 @@ struct NumberMachine: Hashable {
         return true
     }
 
+    /// The shortest ending of one or two characters; nil if it takes more, or there is none.
+    func shortWord(_ state: NumberState) -> [UInt8]? {
+        let characters = Array("0123456789-.eE+".utf8)
+        var seconds: [(UInt8, NumberState)] = []
+        for character in characters {
+            guard let next = next(state, character) else { continue }
+            if accepts(next) { return [character] }
+            seconds.append((character, next))
+        }
+        for (first, state) in seconds {
+            for character in characters {
+                if let next = next(state, character), accepts(next) { return [first, character] }
+            }
+        }
+        return nil
+    }
+
     /// Whether arithmetic alone tells that a number of the set continues so: there is room for any remainder.
     ///
     /// A search would visit a state for each remainder.

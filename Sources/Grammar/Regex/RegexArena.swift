@@ -23,6 +23,40 @@ enum RegexNode: Hashable {
     case escaped(content: RegexID, EscapeStyle, EscapeState)
 }
 
+extension RegexNode {
+    /// A hash of its own: nodes are looked up for every derivative.
+    fileprivate var hash: UInt64 {
+        func pair(_ kind: UInt64, _ a: RegexID, _ b: RegexID) -> UInt64 {
+            HashIndex.mix(kind, UInt64(UInt32(bitPattern: a)) << 32 | UInt64(UInt32(bitPattern: b)))
+        }
+        switch self {
+        case .empty: return 1
+        case .epsilon: return 2
+        case .bytes(let set): return set.mixed
+        case .concat(let a, let b): return pair(4, a, b)
+        case .alternation(let parts): return parts.reduce(5) { pair($0, $1, 0) }
+        case .intersection(let parts): return parts.reduce(6) { pair($0, $1, 0) }
+        case .complement(let a): return pair(7, a, 0)
+        case .repetition(let a, let least, let most): return HashIndex.mix(pair(8, a, least), UInt64(UInt32(bitPattern: most)))
+        case .words(let trie, let node): return pair(9, trie, node)
+        case .number(let machine, let state):
+            var hasher = Hasher()
+            hasher.combine(state)
+            return pair(10 &+ UInt64(bitPattern: Int64(hasher.finalize())), machine, 0)
+        case .textExcept(let text, let trie, let node): return HashIndex.mix(pair(11, text, trie), UInt64(UInt32(bitPattern: node)))
+        case .escaped(let content, let style, let state):
+            let hash = pair(12, content, RegexID(style.rawValue))
+            switch state {
+            case .none: return hash
+            case .backslash: return HashIndex.mix(hash, 1)
+            case .hex(let value, let count, let high):
+                return HashIndex.mix(HashIndex.mix(hash, 2 | UInt64(count) << 8), UInt64(value) << 32 | UInt64(high))
+            case .low(let high, let count): return HashIndex.mix(HashIndex.mix(hash, 3 | UInt64(count) << 8), UInt64(high))
+            }
+        }
+    }
+}
+
 /// Which escapes a JSON string may use.
 enum EscapeStyle: UInt8 {
     /// All that JSON has.
@@ -55,7 +89,7 @@ struct RegexLimit: Error {}
 /// not `empty` has a word.
 final class RegexArena {
     private(set) var nodes: [RegexNode] = []
-    private var ids: [RegexNode: RegexID] = [:]
+    private var index = HashIndex(capacity: 256)
     /// Whether the empty word belongs to a language.
     private(set) var isNullable: [Bool] = []
     /// Whether a language surely has words: nothing in it can cancel out.
@@ -108,13 +142,15 @@ final class RegexArena {
     private static let greatestDepth = 1_000
 
     private func add(_ node: RegexNode) -> RegexID {
-        if let id = ids[node] { return id }
+        let hash = node.hash
+        let known = index.find(hash) { nodes[Int($0)] == node }
+        if known >= 0 { return known }
         let id = RegexID(nodes.count)
-        ids[node] = id
         isNullable.append(computeNullable(node))
         isPlain.append(computePlain(node))
         life.append(id == Self.empty ? .dead : isPlain[Int(id)] || isNullable[Int(id)] || isSurelyAlive(node) ? .alive : .unknown)
         nodes.append(node)
+        index.insert(hash, id) { nodes[Int($0)].hash }
         rows.append(nil)
         isPruned.append(false)
         return id
@@ -494,7 +530,7 @@ final class RegexArena {
     }
 
     /// Sets of bytes such that bytes in the same ones have the same derivative.
-    private func collectClasses(_ id: RegexID, into sets: inout Set<ByteSet>) {
+    private func collectClasses(_ id: RegexID, into sets: inout ByteSets) {
         depth += 1
         defer { depth -= 1 }
         if depth > Self.greatestDepth {
@@ -536,9 +572,9 @@ final class RegexArena {
             rows[Int(id)] = row
             return row
         }
-        var sets: Set<ByteSet> = []
+        var sets = ByteSets()
         collectClasses(id, into: &sets)
-        if sets.count == 1, let set = sets.first {
+        if sets.all.count == 1, let set = sets.all.first {
             var target: RegexID = -1
             set.forEach { byte in
                 if target < 0 { target = derivative(id, byte) }
@@ -596,12 +632,12 @@ final class RegexArena {
         }
     }
 
-    private func fill(_ id: RegexID, _ sets: Set<ByteSet>, _ row: UnsafeMutablePointer<RegexID>) {
+    private func fill(_ id: RegexID, _ sets: ByteSets, _ row: UnsafeMutablePointer<RegexID>) {
         // Each byte's signature: the sets it is in, folded into a class number.
         withUnsafeTemporaryAllocation(of: Int32.self, capacity: 256) { classes in
             classes.initialize(repeating: 0)
             var count: Int32 = 1
-            for set in sets {
+            for set in sets.all {
                 var renamed: [(from: Int32, to: Int32)] = []
                 set.forEach { byte in
                     let old = classes[Int(byte)]
@@ -678,6 +714,9 @@ final class RegexArena {
             result = hasEscapable(content, style, 0...0xFFFF)
             if !result { result = (try? hasScalar(content, in: 0x10000...0x10FFFF)) ?? false }
         case .escaped: result = true
+        case .number(let machine, let state):
+            if machines[Int(machine)].shortWord(state) == nil { return try search(id) }
+            result = true
         default: return try search(id)
         }
         life[Int(id)] = result ? .alive : .dead
@@ -794,6 +833,9 @@ final class RegexArena {
         case .escaped(let content, _, .none):
             JSONText.escape(try shortestWord(content), into: &word)
             return word
+        case .number(let machine, let state):
+            if let short = machines[Int(machine)].shortWord(state) { return word + short }
+            return word + (try searchShortest(rest))
         default: return word + (try searchShortest(rest))
         }
     }
@@ -873,6 +915,12 @@ final class RegexArena {
         }
         return false
     }
+}
+
+/// Different sets of bytes: few, so that looking through them is faster than hashing.
+private struct ByteSets {
+    private(set) var all: [ByteSet] = []
+    mutating func insert(_ set: ByteSet) { if !all.contains(set) { all.append(set) } }
 }
 
 /// Words sharing their beginnings.
