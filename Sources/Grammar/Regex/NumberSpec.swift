@@ -222,7 +222,8 @@ struct NumberMachine: Hashable {
         case .point, .fraction:
             if let digit {
                 if isInteger == true, state.phase == .fraction || digit != 0 { return nil }
-                return fractionDigit(state, digit)
+                guard let next = fractionDigit(state, digit) else { return nil }
+                return isDivisible(next) ?? true ? next : nil
             }
             guard state.phase == .fraction else { return nil }
             return exponentStart(state, byte, afterOneDigit: state.exponent == 1, endsWhole: false)
@@ -329,7 +330,10 @@ struct NumberMachine: Hashable {
     ///
     /// A search would visit a state for each remainder.
     func isSurelyAlive(_ state: NumberState) -> Bool {
-        if state.phase == .exponent || state.phase == .exponentSign || state.phase == .exponentDigits { return side(state)?.scientific ?? false }
+        switch state.phase {
+        case .exponent, .exponentSign, .exponentDigits: return true
+        default: break
+        }
         if isSurelyDivisible(state) { return true }
         guard !divisors.isEmpty, state.phase == .whole, let side = side(state) else { return false }
         var needed: Int64 = 1
@@ -348,17 +352,21 @@ struct NumberMachine: Hashable {
     }
 
     /// Whether some digits after the point make a number that the one divisor divides, wherever in the interval it is.
-    private func isSurelyDivisible(_ state: NumberState) -> Bool {
+    private func isSurelyDivisible(_ state: NumberState) -> Bool { isDivisible(state) ?? false }
+
+    /// Nil if arithmetic alone does not tell.
+    private func isDivisible(_ state: NumberState) -> Bool? {
         guard divisors.count == 1, let divisor = divisors.first, divisor.divides, divisor.scale > 0, divisor.scale < 10,
-            divisor.coefficient < 1 << 30, let side = side(state), let remainder = state.remainders.first, remainder >= 0
-        else { return false }
+            divisor.coefficient < 1 << 30, let side = side(state), let remainder = state.remainders.first
+        else { return nil }
+        if remainder < 0 { return false }
         var state = state
         switch state.phase {
         case .whole, .zero: state = endOfWhole(state)
         case .point, .fraction: break
-        default: return false
+        default: return nil
         }
-        guard state.toLower > 0, !side.hasUpper || state.toUpper < 0 else { return false }
+        guard state.toLower > 0, !side.hasUpper || state.toUpper < 0 else { return nil }
         var room: Int64 = 1
         var rest = remainder
         for _ in 0..<max(0, divisor.scale - state.count) {
@@ -445,6 +453,12 @@ struct NumberMachine: Hashable {
         guard byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E"), let side = side(state) else { return nil }
         var state = state
         guard side.anyExponent || (side.scientific && afterOneDigit) else { return nil }
+        if side.anyExponent {
+            // The one bound is zero: digits alone tell which side of it the number is on.
+            let digits = endsWhole ? endOfWhole(state) : state
+            if side.lowerIsExclusive, digits.toLower <= 0 { return nil }
+            if side.hasUpper, !inUpper(digits, side) { return nil }
+        }
         if side.scientific {
             // Digits of a bound that were not compared stand against zeros.
             let read = endsWhole ? 1 : Int(state.count) + 1

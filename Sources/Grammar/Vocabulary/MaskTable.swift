@@ -32,7 +32,11 @@ final class MaskTable {
     private let trie: TokenTrie
     private var masks: [ConfigID: TokenMask] = [:]
     private var languageMasks: [RegexID: LanguageMask] = [:]
-    private var wantsReach = false
+    private var wantsNeeds = false
+    /// Bits of tokens, all zero between uses.
+    private var scratch: [UInt32]
+    /// Longer lists are kept as bits.
+    private static let longestList = 256
 
     /// What a language alone says of tokens.
     private struct LanguageMask {
@@ -41,10 +45,21 @@ final class MaskTable {
         /// Nodes of the trie where the language may end, with tokens below.
         var exits: [Int32] = []
         var free: Free?
-        /// The longest any token may make a word of the language that goes on after it: bytes.
-        var reach = 0
-        var hasReach = false
+        /// Of tokens and exits that need many bytes to come to an end: how many, from before the token to the end.
+        var needs: [Need] = []
+        var exitNeeds: [Need] = []
+        var hasNeeds = false
+        /// Tokens among the dense ones that are not allowed.
+        var removed: [Int32] = []
     }
+
+    private struct Need {
+        var id: Int32
+        var bytes: Int32
+    }
+
+    /// Needs below this are not listed.
+    private static let listedNeed = 12
 
     /// The inside of a string of any text.
     private struct Free {
@@ -58,6 +73,7 @@ final class MaskTable {
         self.automaton = automaton
         self.vocabulary = vocabulary
         trie = vocabulary.trie
+        scratch = [UInt32](repeating: 0, count: vocabulary.maskWords)
     }
 
     /// Rough bytes held.
@@ -131,7 +147,18 @@ final class MaskTable {
 
     private func add(_ language: LanguageMask, _ thread: Thread, _ local: LocalState, to mask: inout TokenMask) {
         if let free = language.free { addFree(free, thread, local, to: &mask) }
-        if let dense = language.dense { merge(dense, into: &mask) }
+        if let dense = language.dense {
+            if mask.dense == nil {
+                mask.removed = language.removed
+                mask.dense = dense
+            } else if language.removed.isEmpty {
+                merge(dense, into: &mask)
+            } else {
+                var own = dense
+                for token in language.removed { own[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
+                merge(own, into: &mask)
+            }
+        }
         mask.list += language.list
         guard !language.exits.isEmpty else { return }
         if local.kind == .scalar {
@@ -223,12 +250,16 @@ final class MaskTable {
         }
     }
 
-    private func languageMask(_ language: RegexID, wantsReach: Bool = false) -> LanguageMask {
-        if let known = languageMasks[language], known.hasReach || !wantsReach { return known }
-        self.wantsReach = wantsReach
+    private func languageMask(_ language: RegexID, wantsNeeds: Bool = false) -> LanguageMask {
+        if let known = languageMasks[language], known.hasNeeds || !wantsNeeds { return known }
+        self.wantsNeeds = wantsNeeds
         var mask = computeLanguage(language)
-        mask.hasReach = wantsReach
-        self.wantsReach = false
+        if wantsNeeds {
+            mask.hasNeeds = true
+            mask.needs.sort { $0.bytes > $1.bytes }
+            mask.exitNeeds.sort { $0.bytes > $1.bytes }
+        }
+        self.wantsNeeds = false
         languageMasks[language] = mask
         size += 64 + mask.list.count * 4 + mask.exits.count * 4
         return mask
@@ -240,19 +271,50 @@ final class MaskTable {
             if style == .any, let window = regexes.lengthWindow(content) {
                 return LanguageMask(free: Free(least: window.least, most: window.most))
             }
-            // A limit that no token can reach makes no difference.
-            if let (rest, most) = regexes.withoutUpperLimit(content), most >= 32 {
-                let unlimited = languageMask(regexes.stringBody(rest, style), wantsReach: true)
-                if unlimited.free == nil, unlimited.hasReach, most >= unlimited.reach { return unlimited }
+            // An upper limit matters only to tokens that come near it.
+            if let (rest, most) = regexes.withoutUpperLimit(content), most >= Self.listedNeed {
+                let unlimited = languageMask(regexes.stringBody(rest, style), wantsNeeds: true)
+                if unlimited.free == nil { return limited(unlimited, most, language) }
             }
         }
         if let (content, style) = regexes.stringContent(language), style == .any, let words = regexes.exceptedWords(content) {
             return LanguageMask(free: Free(least: 0, most: nil, removed: closing(at: Set(words))))
         }
         var mask = LanguageMask()
-        walk(language, from: 1, to: trie.count, into: &mask)
-        pack(&mask)
+        walk(language, into: &mask)
         return mask
+    }
+
+    /// A mask without what goes beyond a limit of characters. Bytes are at least as many: what needs no more is allowed.
+    private func limited(_ mask: LanguageMask, _ most: Int, _ language: RegexID) -> LanguageMask {
+        var result = mask
+        result.needs = []
+        result.exitNeeds = []
+        result.hasNeeds = false
+        let removed = Set(mask.needs.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, vocabulary.texts[Int($0)] ?? []) })
+        if !removed.isEmpty {
+            result.removed = mask.dense == nil ? [] : Array(removed)
+            result.list.removeAll { removed.contains($0) }
+        }
+        let closed = Set(mask.exitNeeds.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
+        if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
+        return result
+    }
+
+    /// The bytes from the root to a node.
+    private func path(to node: Int) -> [UInt8] {
+        let token = Int(trie.tokens[Int(trie.firstToken[node])])
+        return Array((vocabulary.texts[token] ?? []).prefix(Int(trie.depth[node])))
+    }
+
+    private func reaches(_ language: RegexID, _ bytes: [UInt8]) -> Bool {
+        var state = language
+        for byte in bytes {
+            guard let row = try? automaton.regexes.row(state) else { return false }
+            state = row[Int(byte)]
+            if state == RegexArena.empty { return false }
+        }
+        return true
     }
 
     /// Tokens that close a string exactly after one of `words`, whatever comes after that.
@@ -281,16 +343,6 @@ final class MaskTable {
         return removed
     }
 
-    /// Long lists become bits.
-    private func pack(_ mask: inout LanguageMask) {
-        guard mask.list.count > 256 else { return }
-        var dense = mask.dense ?? [UInt32](repeating: 0, count: vocabulary.maskWords)
-        for token in mask.list { dense[Int(token) >> 5] |= 1 << UInt32(token & 31) }
-        mask.dense = dense
-        mask.list = []
-        size += dense.count * 4
-    }
-
     /// One state on the way down the trie: its row, and whether a word may end there.
     private struct WalkState {
         var language: RegexID
@@ -300,35 +352,45 @@ final class MaskTable {
         var shortest = 0
     }
 
-    private func walk(_ language: RegexID, from first: Int, to end: Int, into mask: inout LanguageMask) {
+    /// Adds the tokens of the whole vocabulary that go on in a language.
+    private func walk(_ language: RegexID, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
         guard let start = walkState(language, regexes) else { return }
-        var path = [WalkState](repeating: start, count: trie.greatestDepth + 1)
-        // States seen lately, by their low bits: most tokens stay among a few.
-        var seen = [WalkState](repeating: start, count: 64)
-        var list = mask.list
-        var exits = mask.exits
-        trie.byte.withUnsafeBufferPointer { bytes in
-            trie.depth.withUnsafeBufferPointer { depths in
-                trie.end.withUnsafeBufferPointer { ends in
-                    var node = first
-                    while node < end {
-                        let depth = Int(depths[node])
-                        let next = path[depth - 1].row[Int(bytes[node])]
-                        if next == RegexArena.empty {
-                            node = Int(ends[node])
-                            continue
-                        }
-                        for index in trie.tokens(at: node) { list.append(trie.tokens[index]) }
-                        let after = Int(ends[node])
-                        if after == node + 1, !wantsReach {
-                            node = after
-                            continue
-                        }
-                        if path[depth].language != next {
-                            if path[depth - 1].language == next {
-                                path[depth] = path[depth - 1]
-                            } else {
+        var count = 0
+        let wantsNeeds = self.wantsNeeds
+        // Unchecked on purpose, here and nowhere else in this file: this loop visits most of the vocabulary for each
+        // state of a pattern. Indices come from the trie alone, which was built by us.
+        trie.withUnsafeNodes { nodes in
+            withUnsafeTemporaryAllocation(of: WalkState.self, capacity: trie.greatestDepth + 1) { path in
+                withUnsafeTemporaryAllocation(of: WalkState.self, capacity: 64) { seen in
+                    scratch.withUnsafeMutableBufferPointer { bits in
+                        path.initialize(repeating: start)
+                        // States seen lately, by their low bits: most tokens stay among a few.
+                        seen.initialize(repeating: start)
+                        var node = 1
+                        while node < nodes.count {
+                            let depth = Int(nodes.depth[node])
+                            let above = path[depth - 1]
+                            let next = above.row[Int(nodes.byte[node])]
+                            let after = Int(nodes.end[node])
+                            if next == RegexArena.empty {
+                                node = after
+                                continue
+                            }
+                            let first = Int(nodes.firstToken[node])
+                            let last = Int(nodes.firstToken[node + 1])
+                            for index in first..<last {
+                                let token = nodes.tokens[index]
+                                bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                            }
+                            count += last - first
+                            if after == node + 1, !wantsNeeds {
+                                node = after
+                                continue
+                            }
+                            if next == above.language {
+                                path[depth] = above
+                            } else if path[depth].language != next {
                                 let slot = Int(next) & 63
                                 if seen[slot].language != next {
                                     guard let state = walkState(next, regexes) else {
@@ -339,21 +401,36 @@ final class MaskTable {
                                 }
                                 path[depth] = seen[slot]
                             }
+                            if wantsNeeds {
+                                let need = Int32(clamping: depth + path[depth].shortest)
+                                if need > Self.listedNeed {
+                                    for index in first..<last { mask.needs.append(Need(id: nodes.tokens[index], bytes: need)) }
+                                }
+                                if path[depth].isNullable, depth > Self.listedNeed {
+                                    mask.exitNeeds.append(Need(id: Int32(node), bytes: Int32(depth)))
+                                }
+                            }
+                            if path[depth].isNullable, after > node + 1 { mask.exits.append(Int32(node)) }
+                            node = next == RegexArena.epsilon ? after : node + 1
                         }
-                        if wantsReach { mask.reach = max(mask.reach, depth + path[depth].shortest) }
-                        if path[depth].isNullable, after > node + 1 { exits.append(Int32(node)) }
-                        node = next == RegexArena.epsilon ? after : node + 1
                     }
                 }
             }
         }
-        mask.list = list
-        mask.exits = exits
+        if count > Self.longestList {
+            mask.dense = scratch
+            size += scratch.count * 4
+        } else if count > 0 {
+            for (index, word) in scratch.enumerated() where word != 0 {
+                for bit in 0..<32 where word >> UInt32(bit) & 1 == 1 { mask.list.append(Int32(index * 32 + bit)) }
+            }
+        }
+        if count > 0 { for index in scratch.indices { scratch[index] = 0 } }
     }
 
     private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
         guard let row = try? regexes.row(language) else { return nil }
-        let shortest = wantsReach ? (try? regexes.shortestLength(language)) ?? 1 << 20 : 0
+        let shortest = wantsNeeds ? (try? regexes.shortestLength(language)) ?? 1 << 20 : 0
         return WalkState(language: language, row: row, isNullable: regexes.isNullable[Int(language)], shortest: shortest)
     }
 }

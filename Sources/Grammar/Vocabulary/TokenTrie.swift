@@ -47,8 +47,38 @@ struct TokenTrie: Sendable {
 
     var count: Int { byte.count }
 
+    /// The arrays without checks, for the loop that visits most of them.
+    struct UnsafeNodes {
+        var count: Int
+        var byte: UnsafePointer<UInt8>
+        var depth: UnsafePointer<UInt16>
+        var end: UnsafePointer<Int32>
+        /// One more than there are nodes.
+        var firstToken: UnsafePointer<Int32>
+        var tokens: UnsafePointer<Int32>
+    }
+
+    func withUnsafeNodes(_ body: (UnsafeNodes) -> Void) {
+        byte.withUnsafeBufferPointer { byte in
+            depth.withUnsafeBufferPointer { depth in
+                end.withUnsafeBufferPointer { end in
+                    firstToken.withUnsafeBufferPointer { firstToken in
+                        tokens.withUnsafeBufferPointer { tokens in
+                            guard let byte = byte.baseAddress, let depth = depth.baseAddress, let end = end.baseAddress,
+                                let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress
+                            else { return }
+                            body(
+                                UnsafeNodes(
+                                    count: count, byte: byte, depth: depth, end: end, firstToken: firstToken, tokens: tokens))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     func hasChildren(_ node: Int) -> Bool { Int(end[node]) > node + 1 }
 
     /// Tokens that end at `node`.
-    func tokens(at node: Int) -> Range<Int> { Int(firstToken[node])..<Int(node + 1 < count ? firstToken[node + 1] : Int32(tokens.count)) }
+    func tokens(at node: Int) -> Range<Int> { Int(firstToken[node])..<Int(firstToken[node + 1]) }
 }
