@@ -35,7 +35,7 @@ let package = Package(
             dependencies: ["Grammar", "Inference", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Grammar", swiftSettings: settings),
         .target(
-            name: "TestSupport", dependencies: ["Inference"], path: "Tests/TestSupport", swiftSettings: settings),
+            name: "TestSupport", dependencies: ["Grammar", "Inference"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests", dependencies: ["Inference", "CKernels", "TestSupport"],

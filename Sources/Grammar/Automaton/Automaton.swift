@@ -817,9 +817,6 @@ extension BitSet {
 }
 
 extension RegexArena {
-    /// Whether a language is any text but a list of words.
-    func isOpenByForm(_ id: RegexID) -> Bool {
-        if case .textExcept = nodes[Int(id)] { return true }
-        return id == anyText
-    }
+    /// Whether a language is any text but a list of words, perhaps of a limited length.
+    func isOpenByForm(_ id: RegexID) -> Bool { lengthWindow(id) != nil || openText(id) != nil }
 }

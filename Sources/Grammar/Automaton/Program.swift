@@ -225,7 +225,7 @@ struct ProgramBuilder {
     }
 
     private func style(_ strings: RegexID) -> EscapeStyle {
-        if regexes.lengthWindow(strings) != nil { return .any }
+        if regexes.isOpenByForm(strings) { return .any }
         return regexes.isFiniteByForm(strings) ? .needed : .usual
     }
 

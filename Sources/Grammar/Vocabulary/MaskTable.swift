@@ -45,6 +45,8 @@ final class MaskTable {
         /// Nodes of the trie where the language may end, with tokens below.
         var exits: [Int32] = []
         var free: Free?
+        /// Tokens that go on after the language's end, and the length of the part before.
+        var exitTokens: [(token: Int32, length: Int32)] = []
         /// Of tokens and exits that need many bytes to come to an end: how many, from before the token to the end.
         var needs: [Need] = []
         var exitNeeds: [Need] = []
@@ -160,6 +162,14 @@ final class MaskTable {
             }
         }
         mask.list += language.list
+        for exit in language.exitTokens {
+            var config = local.kind == .scalar ? thread.parent : automaton.config(thread.state, thread.parent)
+            let text = vocabulary.texts[Int(exit.token)] ?? []
+            for byte in local.kind == .scalar ? text[Int(exit.length)...] : text[...] where config != Automaton.dead {
+                config = automaton.alive(config).contains(byte) ? automaton.step(config, byte) : Automaton.dead
+            }
+            if config != Automaton.dead { mask.list.append(exit.token) }
+        }
         guard !language.exits.isEmpty else { return }
         if local.kind == .scalar {
             let alive = automaton.alive(thread.parent)
@@ -277,10 +287,13 @@ final class MaskTable {
                 if unlimited.free == nil { return limited(unlimited, most, language) }
             }
         }
-        if let (content, style) = regexes.stringContent(language), style == .any, let words = regexes.exceptedWords(content) {
-            return LanguageMask(free: Free(least: 0, most: nil, removed: closing(at: Set(words))))
+        if let (content, style) = regexes.stringContent(language), style == .any,
+            let (words, least, most) = regexes.openText(content), words.allSatisfy({ $0.count < most ?? .max })
+        {
+            return LanguageMask(free: Free(least: least, most: most, removed: closing(at: Set(words))))
         }
         var mask = LanguageMask()
+        if !wantsNeeds, repeats(language, into: &mask) { return mask }
         walk(language, into: &mask)
         return mask
     }
@@ -341,6 +354,57 @@ final class MaskTable {
             if words.contains(Array(name.utf8)), !removed.contains(token) { removed.append(token) }
         }
         return removed
+    }
+
+    /// Decides the tokens of a state that repeats a set of bytes: those made of the set stay, those without a byte that
+    /// leads elsewhere but with others die, and only the rest is looked at one by one.
+    private func repeats(_ language: RegexID, into mask: inout LanguageMask) -> Bool {
+        let regexes = automaton.regexes
+        guard let row = try? regexes.row(language) else { return false }
+        var staying: UInt64 = 0
+        var other: UInt64 = 0
+        for byte in 0..<256 {
+            let bit = UInt64(1) << UInt64(TokenClasses.ofByte[byte])
+            if row[byte] == language { staying |= bit } else if row[byte] != RegexArena.empty { other |= bit }
+        }
+        // A class that is cut through is looked at byte by byte.
+        for byte in 0..<256 where row[byte] != language {
+            let bit = UInt64(1) << UInt64(TokenClasses.ofByte[byte])
+            if staying & bit != 0 {
+                staying &= ~bit
+                other |= bit
+            }
+        }
+        guard staying != 0 else { return false }
+        let classes = vocabulary.classes
+        var count = 0
+        for number in 0..<TokenClasses.count where other >> UInt64(number) & 1 == 1 { count += classes.tokens[number].count }
+        guard count < classes.sets.count / 4 else { return false }
+        mask.dense = classes.mask(staying)
+        let alive = staying | other
+        for number in 0..<TokenClasses.count where other >> UInt64(number) & 1 == 1 {
+            let lower = other & ((1 << UInt64(number)) - 1)
+            for token in classes.tokens[number] {
+                // Each token once: under the first of its classes.
+                guard alive >> UInt64(classes.first[Int(token)]) & 1 == 1, classes.sets[Int(token)] & lower == 0 else { continue }
+                follow(token, from: language, into: &mask)
+            }
+        }
+        return true
+    }
+
+    /// Looks at one token: whether it stays in a language, and where the language may end in it.
+    private func follow(_ token: Int32, from language: RegexID, into mask: inout LanguageMask) {
+        let regexes = automaton.regexes
+        guard let text = vocabulary.texts[Int(token)] else { return }
+        var state = language
+        for (index, byte) in text.enumerated() {
+            guard let row = try? regexes.row(state) else { return }
+            state = row[Int(byte)]
+            if state == RegexArena.empty { return }
+            if index + 1 < text.count, regexes.isNullable[Int(state)] { mask.exitTokens.append((token, Int32(index + 1))) }
+        }
+        mask.list.append(token)
     }
 
     /// One state on the way down the trie: its row, and whether a word may end there.
@@ -445,6 +509,24 @@ extension RegexArena {
             return nil
         }
         return (content, style)
+    }
+
+    /// The words left out and the limits of a length, if that is all that a language asks of a text.
+    func openText(_ id: RegexID) -> (words: [[UInt8]], least: Int, most: Int?)? {
+        if let words = exceptedWords(id) { return (words, 0, nil) }
+        guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
+        var words: [[UInt8]] = []
+        var least = 0
+        var most: Int?
+        for part in parts {
+            if let more = exceptedWords(part) { words += more } else if let window = lengthWindow(part) {
+                least = max(least, window.least)
+                if let bound = window.most { most = min(most ?? bound, bound) }
+            } else {
+                return nil
+            }
+        }
+        return (words, least, most)
     }
 
     /// What a string's text must be, where a language is a whole JSON string.
