@@ -193,7 +193,12 @@ package final class Grammar: @unchecked Sendable {
 
     func startStates(_ automaton: Automaton) -> [StateID] { compiled.beginnings.map { automaton.state($0) } }
 
-    func withAutomaton<Result>(_ body: (Automaton) -> Result) -> Result { lock.withLock { _ in body(table.automaton) } }
+    /// Runs with an automaton of its own, whatever the options say of white space.
+    func withCompactAutomaton<Result>(_ body: (Automaton) -> Result) -> Result {
+        lock.withLock { _ in
+            body(Automaton(compiled.program, compiled.regexes, isPretty: false, sequences: compiled.sequences))
+        }
+    }
 
     func withLock<Result>(_ body: () -> Result) -> Result { lock.withLock { _ in body() } }
 }

@@ -680,7 +680,7 @@ final class Automaton {
     // MARK: - Arrays
 
     /// The items that may come next, with the state after each; nil for states that go on by themselves.
-    private func items(_ local: LocalState) -> [(child: StateID, next: StateID?)] {
+    func items(_ local: LocalState) -> [(child: StateID, next: StateID?)] {
         let array = program.arrays[Int(local.a)]
         let progress = arrayProgress[Int(local.b)]
         if let most = array.most, Int(progress.index) >= most { return [] }

@@ -46,7 +46,7 @@ extension Automaton {
             let word = shortestWord(local.c)
             var after = arrayProgress[Int(local.b)]
             after.written = written(after.written, adding: typedText(local.d) + word)
-            return word + rest(ofArray: program.arrays[Int(local.a)], after, local.depth, isFirst: false, least: 0)
+            return word + rest(ofArray: program.arrays[Int(local.a)], after, local.depth, isFirst: false)
         case .value, .structure: return shortest(local.a, local.depth, hasScalars: local.kind == .value)
         case .object:
             let depth = local.depth
@@ -74,8 +74,10 @@ extension Automaton {
             let array = program.arrays[Int(local.a)]
             let progress = arrayProgress[Int(local.b)]
             switch local.phase {
-            case LocalState.Phase.open: return rest(ofArray: array, progress, local.depth, isFirst: true, least: 0)
-            case LocalState.Phase.after: return rest(ofArray: array, progress, local.depth, isFirst: false, least: 0)
+            case LocalState.Phase.open: return rest(ofArray: array, progress, local.depth, isFirst: true)
+            case LocalState.Phase.after: return rest(ofArray: array, progress, local.depth, isFirst: false)
+            case LocalState.Phase.next:
+                return items(local).map { completion(of: $0.child) + ($0.next.map { completion(of: $0) } ?? []) }.min { $0.count < $1.count } ?? []
             default: return [UInt8(ascii: "]")]
             }
         case .text: return fixedText(local.a)[Int(local.b)...] + completion(of: local.c)
@@ -111,7 +113,7 @@ extension Automaton {
         guard let array else { return hasScalars ? shortestWord(entry.scalar) : [] }
         let shape = program.arrays[Int(array)]
         let progress = ArrayProgress(counts: shape.contains.map { _ in 0 })
-        return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, inner, isFirst: true, least: 0)
+        return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, inner, isFirst: true)
     }
 
     /// The shortest way to go on with an object, to its end.
@@ -122,7 +124,7 @@ extension Automaton {
     func shortestArray(_ array: Int32) -> [UInt8] {
         let shape = program.arrays[Int(array)]
         let progress = ArrayProgress(counts: shape.contains.map { _ in 0 })
-        return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, 0, isFirst: true, least: 0)
+        return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, 0, isFirst: true)
     }
 
     // MARK: - Objects
@@ -185,7 +187,7 @@ extension Automaton {
         (isFirst ? [] : [UInt8(ascii: ",")]) + (isPretty ? [0x0A] + indentation(depth) : [])
     }
 
-    private func ending(_ depth: UInt16, isEmpty: Bool) -> [UInt8] { isPretty && !isEmpty ? [0x0A] + indentation(depth - 1) : [] }
+    private func ending(_ depth: UInt16, isEmpty: Bool) -> [UInt8] { isPretty && !isEmpty ? [0x0A] + indentation(max(1, depth) - 1) : [] }
     private func indentation(_ depth: UInt16) -> [UInt8] { [UInt8](repeating: UInt8(ascii: " "), count: Int(depth) * 2) }
 
     /// The members to write before an object can be closed, in an order that is allowed.
@@ -245,9 +247,7 @@ extension Automaton {
 
     // MARK: - Arrays
 
-    private func rest(
-        ofArray array: Program.Array, _ progress: ArrayProgress, _ depth: UInt16, isFirst: Bool, least: Int
-    ) -> [UInt8] {
+    private func rest(ofArray array: Program.Array, _ progress: ArrayProgress, _ depth: UInt16, isFirst: Bool) -> [UInt8] {
         var text: [UInt8] = []
         var isFirst = isFirst
         var written = progress.written

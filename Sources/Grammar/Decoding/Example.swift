@@ -1,15 +1,15 @@
 extension Grammar {
     /// A document that shows what the schema asks for: listed members, an item in each array, plain values.
     package func example() -> [UInt8] {
-        withAutomaton { automaton in
-            guard let start = beginning else { return automaton.completion(automaton.start(startStates(automaton))) }
+        withCompactAutomaton { automaton in
+            let start = automaton.start(startStates(automaton))
+            guard let type = beginning else { return automaton.completion(start) }
             var writer = ExampleWriter(automaton: automaton)
-            let text = writer.value(start, depth: 0)
-            var config = automaton.start(startStates(automaton))
+            let text = writer.value(type, depth: 0)
+            var config = start
             for byte in text where config != Automaton.dead { config = automaton.step(config, byte) }
             // Where members exclude each other the plain way may fail; the shortest document never does.
-            if config != Automaton.dead, automaton.isComplete(config) { return text }
-            return automaton.completion(automaton.start(startStates(automaton)))
+            return config != Automaton.dead && automaton.isComplete(config) ? text : automaton.completion(start)
         }
     }
 }

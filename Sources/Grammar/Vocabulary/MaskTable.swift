@@ -360,7 +360,8 @@ final class MaskTable {
     /// leads elsewhere but with others die, and only the rest is looked at one by one.
     private func repeats(_ language: RegexID, into mask: inout LanguageMask) -> Bool {
         let regexes = automaton.regexes
-        guard let row = try? regexes.row(language) else { return false }
+        // Where words may end at once, tokens with any byte may go on after that.
+        guard !regexes.isNullable[Int(language)], let row = try? regexes.row(language) else { return false }
         var staying: UInt64 = 0
         var other: UInt64 = 0
         for byte in 0..<256 {

@@ -1,0 +1,122 @@
+import TestSupport
+import Testing
+
+@testable import Grammar
+
+@Suite struct DecoderTests {
+    static let person = """
+        {"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":0},"tags":{"type":"array",\
+        "items":{"type":"string"}},"home":{"type":"object","properties":{"city":{"type":"string"},"zip":{"type":"string",\
+        "pattern":"^[0-9]{5}$"}},"required":["city","zip"],"additionalProperties":false}},"required":["name","home"],\
+        "additionalProperties":false}
+        """
+
+    /// Whatever a model prefers, the document is complete and valid within any budget that the shortest one fits.
+    @Test func documentsFitTheirBudget() throws {
+        let schema = try JSONParser.parse(Self.person)
+        let checker = SchemaChecker(schema)
+        let vocabulary = Vocabularies.small
+        let grammar = try Grammar(.schema(schema), vocabulary: vocabulary)
+        let least = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }.leastTokens
+        for extra in 0..<60 {
+            var random = TestRandom(seed: extra + 1)
+            var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
+            var remaining = least + extra
+            var text: [UInt8] = []
+            while remaining > 0 {
+                let tokens: [Int32]
+                switch decoder.next(remaining: remaining) {
+                case .end: remaining = 0; tokens = []
+                case .forced(let forced): tokens = forced
+                case .few(let few): tokens = [choose(few, &decoder, remaining, &random)]
+                case .many: tokens = [choose(decoder.matcher.allowed, &decoder, remaining, &random)]
+                }
+                for token in tokens {
+                    let isRead = decoder.accept(token)
+                    #expect(isRead)
+                    text += vocabulary.texts[Int(token)] ?? []
+                    remaining -= 1
+                }
+            }
+            #expect(decoder.isComplete && remaining == 0, "\(extra) more than \(least): \(String(decoding: text, as: UTF8.self))")
+            #expect(try checker.problem(JSONParser.parse(text)) == nil)
+        }
+    }
+
+    /// The worst model there is: it chooses at random, and never wants to end.
+    private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom) -> Int32 {
+        for _ in 0..<24 { if let token = decoder.settle(random.pick(allowed), remaining: remaining) { return token } }
+        return decoder.closingToken ?? allowed[0]
+    }
+
+    /// What is forced is what the grammar leaves no choice about, and always whole tokens.
+    @Test func forcedTextIsNamed() throws {
+        let grammar = try Grammar(Self.person, vocabulary: Vocabularies.small)
+        var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }
+        guard case .forced(let first) = decoder.next(remaining: 100) else {
+            Issue.record("a document begins with one name")
+            return
+        }
+        let text = first.flatMap { Vocabularies.small.texts[Int($0)] ?? [] }
+        #expect(String(decoding: text, as: UTF8.self).hasPrefix("{\"name\":"))
+    }
+
+    @Test func sentencesEndBeforeTheBudget() throws {
+        let grammar = try Grammar("{\"type\":\"string\"}", vocabulary: Vocabularies.small)
+        var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }
+        for byte in "\"It is so.".utf8 { _ = decoder.accept(Int32(byte)) }
+        let more = Int32(Vocabularies.small.texts.firstIndex { $0 == Array(" the".utf8) } ?? 0)
+        let early = decoder.settle(more, remaining: 200)
+        #expect(early == more)
+        let late = decoder.settle(more, remaining: 8)
+        #expect(late == Int32(UInt8(ascii: "\"")))
+    }
+
+    @Test func placesInDocuments() {
+        var cursor = DocumentCursor()
+        var seen: [String: [DocumentCursor.Step]] = [:]
+        for byte in "{\"a\":{\"b\\\"\":[1,{\"c\":\"x\"},[]]},\"d\":{},\"e\":7}".utf8 {
+            cursor.advance(byte)
+            switch byte {
+            case UInt8(ascii: "1"): seen["1"] = cursor.path
+            case UInt8(ascii: "x"):
+                seen["x"] = cursor.path
+                #expect(cursor.isInStringValue)
+            case UInt8(ascii: "7"): seen["7"] = cursor.path
+            default: break
+            }
+        }
+        let member = { (name: String) in DocumentCursor.Step.member(Array(name.utf8)) }
+        #expect(seen["1"] == [member("a"), member("b\\\""), .item(0)])
+        #expect(seen["x"] == [member("a"), member("b\\\""), .item(1), member("c")])
+        #expect(seen["7"] == [member("e")])
+        #expect(cursor.path.isEmpty && !cursor.isInString)
+    }
+
+    @Test func cacheCompilesOnce() async throws {
+        let cache = GrammarCache(capacity: 2)
+        let source = GrammarSource.texts(["a", "b"])
+        let one = try await cache.grammar(source, vocabulary: Vocabularies.small)
+        let two = try await cache.grammar(source, vocabulary: Vocabularies.small)
+        #expect(one === two)
+        let other = try await cache.grammar(source, vocabulary: Vocabularies.bytes)
+        #expect(other !== one)
+        await #expect(throws: SchemaError.self) { try await cache.grammar(.texts([]), vocabulary: Vocabularies.small) }
+    }
+}
+
+/// The longest token at each place.
+private func greedy(_ bytes: [UInt8], _ vocabulary: TokenVocabulary) -> [Int32] {
+    var tokens: [Int32] = []
+    var start = 0
+    while start < bytes.count {
+        var best = Int32(bytes[start])
+        for (index, text) in vocabulary.texts.enumerated() {
+            guard let text, text.count > vocabulary.texts[Int(best)]?.count ?? 0, bytes[start...].starts(with: text) else { continue }
+            best = Int32(index)
+        }
+        tokens.append(best)
+        start += vocabulary.texts[Int(best)]?.count ?? 1
+    }
+    return tokens
+}

@@ -1,0 +1,224 @@
+/// What of the official suite is not as it says, with the reason. The tests see to it that the table can only shrink.
+enum Departures {
+    /// Schemas that do not compile.
+    static let notCompiled: [String: String] = [
+        "allOf: allOf with boolean schemas, all false":
+            "nothing satisfies it, which is an error here",
+        "allOf: allOf with boolean schemas, some false":
+            "nothing satisfies it, which is an error here",
+        "anyOf: anyOf with boolean schemas, all false":
+            "nothing satisfies it, which is an error here",
+        "boolean_schema: boolean schema 'false'":
+            "nothing satisfies it, which is an error here",
+        "defs: validate definition against metaschema":
+            "refers to another document",
+        "dynamicRef: $dynamicRef avoids the root of each schema, but scopes are still registered":
+            "a dynamic reference",
+        "dynamicRef: $dynamicRef points to a boolean schema":
+            "a dynamic reference",
+        "dynamicRef: $dynamicRef skips over intermediate resources - direct reference":
+            "a dynamic reference",
+        "dynamicRef: $ref and $dynamicAnchor are independent of order - $defs first":
+            "refers to another document",
+        "dynamicRef: $ref and $dynamicAnchor are independent of order - $ref first":
+            "refers to another document",
+        "dynamicRef: $ref to $dynamicRef finds detached $dynamicAnchor":
+            "refers to another document",
+        "dynamicRef: A $dynamicRef resolves to the first $dynamicAnchor still in scope that is encountered when the schema is evaluated":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef that initially resolves to a schema with a matching $dynamicAnchor resolves to the first $dynamicAnchor in the dynamic scope":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef that initially resolves to a schema without a matching $dynamicAnchor behaves like a normal $ref to $anchor":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef to a $dynamicAnchor in the same schema resource behaves like a normal $ref to an $anchor":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef to an $anchor in the same schema resource behaves like a normal $ref to an $anchor":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef with a non-matching $dynamicAnchor in the same schema resource behaves like a normal $ref to $anchor":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef with intermediate scopes that don't include a matching $dynamicAnchor does not affect dynamic scope resolution":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef without a matching $dynamicAnchor in the same schema resource behaves like a normal $ref to $anchor":
+            "a dynamic reference",
+        "dynamicRef: A $dynamicRef without anchor in fragment behaves identical to $ref":
+            "a dynamic reference",
+        "dynamicRef: An $anchor with the same name as a $dynamicAnchor is not used for dynamic scope resolution":
+            "a dynamic reference",
+        "dynamicRef: after leaving a dynamic scope, it is not used by a $dynamicRef":
+            "a dynamic reference",
+        "dynamicRef: multiple dynamic paths to the $dynamicRef keyword":
+            "a dynamic reference",
+        "dynamicRef: strict-tree schema, guards against misspelled properties":
+            "refers to another document",
+        "dynamicRef: tests for implementation dynamic anchor and reference link":
+            "refers to another document",
+        "enum: empty enum":
+            "nothing satisfies it, which is an error here",
+        "not: collect annotations inside a 'not', even if collection is disabled":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "not: forbid everything with boolean schema true":
+            "nothing satisfies it, which is an error here",
+        "not: forbid everything with empty schema":
+            "nothing satisfies it, which is an error here",
+        "oneOf: oneOf with boolean schemas, all false":
+            "nothing satisfies it, which is an error here",
+        "oneOf: oneOf with boolean schemas, all true":
+            "nothing satisfies it, which is an error here",
+        "oneOf: oneOf with boolean schemas, more than one true":
+            "nothing satisfies it, which is an error here",
+        "ref: $ref to boolean schema false":
+            "nothing satisfies it, which is an error here",
+        "ref: order of evaluation: $id and $ref on nested schema":
+            "refers to another document",
+        "ref: remote ref, containing refs itself":
+            "refers to another document",
+        "refRemote: $ref to $ref finds detached $anchor":
+            "refers to another document",
+        "refRemote: Location-independent identifier in remote ref":
+            "refers to another document",
+        "refRemote: anchor within remote ref":
+            "refers to another document",
+        "refRemote: base URI change":
+            "refers to another document",
+        "refRemote: base URI change - change folder":
+            "refers to another document",
+        "refRemote: base URI change - change folder in subschema":
+            "refers to another document",
+        "refRemote: fragment within remote ref":
+            "refers to another document",
+        "refRemote: ref within remote ref":
+            "refers to another document",
+        "refRemote: remote HTTP ref with different $id":
+            "refers to another document",
+        "refRemote: remote HTTP ref with different URN $id":
+            "refers to another document",
+        "refRemote: remote HTTP ref with nested absolute ref":
+            "refers to another document",
+        "refRemote: remote ref":
+            "refers to another document",
+        "refRemote: remote ref with ref to defs":
+            "refers to another document",
+        "refRemote: retrieved nested refs resolve relative to their URI not $id":
+            "refers to another document",
+        "refRemote: root ref in remote ref":
+            "refers to another document",
+        "unevaluatedItems: unevaluatedItems and contains interact to control item dependency relationship":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems before $ref":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems can see annotations from if without then and else":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems depends on adjacent contains":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems depends on multiple nested contains":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with $dynamicRef":
+            "a dynamic reference",
+        "unevaluatedItems: unevaluatedItems with $ref":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with anyOf":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with boolean schemas":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with if/then/else":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with minContains = 0":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with nested items":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with nested prefixItems and items":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with nested tuple":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with nested unevaluatedItems":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with not":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedItems: unevaluatedItems with oneOf":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: dependentSchemas with unevaluatedProperties":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: dynamic evalation inside nested refs":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: nested unevaluatedProperties, outer false, inner true, properties inside":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: nested unevaluatedProperties, outer false, inner true, properties outside":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties + ref inside allOf / oneOf":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties before $ref":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties can see annotations from if without then and else":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with $dynamicRef":
+            "a dynamic reference",
+        "unevaluatedProperties: unevaluatedProperties with $ref":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with anyOf":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with boolean schemas":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with dependentSchemas":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with if/then/else":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with if/then/else, else not defined":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with if/then/else, then not defined":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with nested additionalProperties":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with nested patternProperties":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with nested properties":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with nested unevaluatedProperties":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with not":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "unevaluatedProperties: unevaluatedProperties with oneOf":
+            "an unevaluated keyword beside keywords that combine schemas",
+        "uniqueItems: uniqueItems validation":
+            "items that must differ and can be objects or arrays",
+        "uniqueItems: uniqueItems with an array of items":
+            "items that must differ and can be objects or arrays",
+    ]
+
+    /// Documents that are judged otherwise.
+    static let judged: [String: String] = [
+        "const: const with object: same object with different property order is valid":
+            "members have one order",
+        "format: date format: invalid date string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: date-time format: invalid date-time string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: duration format: invalid duration string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: email format: invalid email string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: hostname format: invalid hostname string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: ipv4 format: invalid ipv4 string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: ipv6 format: invalid ipv6 string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: iri format: invalid iri string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: iri-reference format: invalid iri-reference string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: json-pointer format: invalid json-pointer string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: relative-json-pointer format: invalid relative-json-pointer string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: time format: invalid time string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: uri format: invalid uri string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: uri-reference format: invalid uri-reference string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "format: uuid format: invalid uuid string is only an annotation by default":
+            "formats are enforced here, not only noted",
+        "vocabulary: schema that uses custom metaschema with with no validation vocabulary: no validation: invalid number, but it still validates":
+            "vocabularies are not read",
+    ]
+}

@@ -1,0 +1,155 @@
+import TestSupport
+import Testing
+
+@testable import Grammar
+
+/// Masks against the automaton itself, token by token, and what comes out of walking through them.
+@Suite struct MaskTests {
+    static let schemas = KeywordTests.values + KeywordTests.numbers + KeywordTests.strings + KeywordTests.objects
+        + KeywordTests.arrays + KeywordTests.combinations + KeywordTests.references + KeywordTests.patterns + KeywordTests.formats
+
+    /// At every step of random walks each bit says exactly whether the token can follow.
+    @Test(arguments: [false, true])
+    func masksEqualBruteForce(_ isPretty: Bool) throws {
+        for (index, table) in Self.schemas.enumerated() where !table.schema.contains("3000") {
+            let grammar = try Grammar(table.schema, vocabulary: Vocabularies.small, options: GrammarOptions(isPretty: isPretty))
+            var random = TestRandom(seed: index + 1)
+            try walk(grammar, steps: 12, &random) { matcher, allowed in
+                let set = Set(allowed)
+                for token in 0..<Int32(grammar.vocabulary.count) {
+                    let follows = grammar.vocabulary.endTokens.contains(token) ? matcher.isComplete : matcher.canFollow(token)
+                    #expect(set.contains(token) == follows, "\(table.schema): token \(token) \(String(decoding: grammar.vocabulary.texts[Int(token)] ?? [], as: UTF8.self).debugDescription)")
+                }
+            }
+        }
+    }
+
+    @Test func documentsOfWalksAreValid() throws {
+        for (index, table) in Self.schemas.enumerated() where !table.schema.contains("3000") {
+            let schema = try JSONParser.parse(table.schema)
+            let checker = SchemaChecker(schema)
+            for isPretty in [false, true] {
+                let grammar = try Grammar(.schema(schema), vocabulary: Vocabularies.small, options: GrammarOptions(isPretty: isPretty))
+                var random = TestRandom(seed: index + 100)
+                for _ in 0..<3 {
+                    let text = try walk(grammar, steps: 40, &random) { _, _ in }
+                    let document = try JSONParser.parse(text)
+                    #expect(checker.problem(document) == nil, "\(table.schema): \(document.text)")
+                    // Escapes may be written in several ways; white space in one.
+                    if isPretty, !text.contains(UInt8(ascii: "\\")) { #expect(String(decoding: text, as: UTF8.self) == document.prettyText) }
+                }
+            }
+        }
+    }
+
+    /// Follows masks at random, and the shortest ending after that. There is never a dead end.
+    @discardableResult
+    private func walk(
+        _ grammar: Grammar, steps: Int, _ random: inout TestRandom, _ check: (GrammarMatcher, [Int32]) -> Void
+    ) throws -> [UInt8] {
+        var matcher = grammar.matcher()
+        var text: [UInt8] = []
+        for _ in 0..<steps {
+            let allowed = matcher.allowed
+            check(matcher, allowed)
+            try #require(!allowed.isEmpty, "a dead end after \(String(decoding: text, as: UTF8.self))")
+            let short = allowed.filter { (grammar.vocabulary.texts[Int($0)]?.count ?? 0) <= 1 }
+            let token = random.chance(50) && !short.isEmpty ? random.pick(short) : random.pick(allowed)
+            guard let bytes = grammar.vocabulary.texts[Int(token)] else {
+                #expect(matcher.isComplete)
+                return text
+            }
+            try matcher.read(bytes)
+            text += bytes
+        }
+        let ending = matcher.completion
+        try matcher.read(ending)
+        #expect(matcher.isComplete)
+        return text + ending
+    }
+
+    @Test func largeVocabularies() throws {
+        let vocabulary = Vocabularies.synthetic(20_000)
+        let grammar = try Grammar(
+            "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":9},\"b\":{\"pattern\":\"^[a-c]+$\",\"type\":\"string\"}},\"required\":[\"a\",\"b\"]}",
+            vocabulary: vocabulary)
+        for prefix in ["{\"a\":\"", "{\"a\":\"123456", "{\"a\":\"x\",\"b\":\"", "{\"a\":\"x\",\"b\":\"ab", "{\"a\":\"x\",\"b\":\"ab\",\""] {
+            var matcher = grammar.matcher()
+            try matcher.read(prefix.utf8)
+            let set = Set(matcher.allowed)
+            for token in stride(from: Int32(0), to: Int32(vocabulary.count), by: 7) {
+                #expect(set.contains(token) == matcher.canFollow(token), "\(prefix) and token \(token)")
+            }
+        }
+    }
+
+    @Test func specialTokensAreNeverInside() throws {
+        let grammar = try Grammar("true", vocabulary: Vocabularies.small)
+        var matcher = grammar.matcher()
+        try matcher.read("\"a".utf8)
+        #expect(!matcher.allowed.contains(Vocabularies.small.endTokens[0]))
+        try matcher.read("\"".utf8)
+        #expect(matcher.allowed == Vocabularies.small.endTokens)
+        #expect(!matcher.canFollow(Vocabularies.small.endTokens[0]), "the end is not text")
+        #expect(!matcher.canFollow(1 << 20))
+    }
+
+    @Test func copiesAreWaysBack() throws {
+        let grammar = try Grammar("{\"enum\":[\"ab\",\"ac\"]}")
+        var one = grammar.matcher()
+        try one.read("\"a".utf8)
+        var other = one
+        try one.read("b\"".utf8)
+        #expect(one.isComplete)
+        let isRead = other.advance("d".utf8)
+        #expect(!isRead, "and a refused byte changes nothing")
+        try other.read("c\"".utf8)
+        #expect(other.isComplete)
+    }
+
+    @Test func threadsShareAGrammar() async throws {
+        let grammar = try Grammar("{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}", vocabulary: Vocabularies.small)
+        let expected = grammar.matcher().allowed
+        await withTaskGroup(of: Void.self) { group in
+            for seed in 0..<4 {
+                group.addTask {
+                    for round in 0..<20 {
+                        #expect(grammar.matcher().allowed == expected)
+                        #expect(grammar.accepts("{\"k\(seed)\(round)\":\(round)}"))
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func sourcesThatAreNotSchemas() throws {
+        let pattern = try Grammar(.pattern("^[0-9]{2}:[0-9]{2}$"), vocabulary: Vocabularies.small)
+        #expect(pattern.accepts("12:30") && !pattern.accepts("1:30"))
+        let texts = try Grammar(.texts(["yes", "no", "not sure"]), vocabulary: Vocabularies.small)
+        #expect(texts.accepts("no") && texts.accepts("not sure") && !texts.accepts("not") && !texts.accepts("maybe"))
+        var matcher = texts.matcher()
+        try matcher.read("no".utf8)
+        #expect(matcher.allowed.contains(Vocabularies.small.endTokens[0]), "“no” may end here or go on")
+        #expect(throws: SchemaError.self) { try Grammar(.pattern("(a"), vocabulary: Vocabularies.small) }
+        #expect(throws: SchemaError.self) { try Grammar(.texts([]), vocabulary: Vocabularies.small) }
+    }
+
+    @Test func toolCalls() throws {
+        let weather = try JSONParser.parse("{\"properties\":{\"city\":{\"type\":\"string\"}},\"required\":[\"city\"],\"additionalProperties\":false}")
+        let time = try JSONParser.parse("{\"properties\":{\"zone\":{\"$ref\":\"#/$defs/z\"}},\"$defs\":{\"z\":{\"enum\":[\"UTC\"]}},\"additionalProperties\":false}")
+        let tools = [ToolGrammar.Tool(name: "weather", parameters: weather), .init(name: "time", parameters: time)]
+        let plain = try Grammar(.tools(ToolGrammar(tools: tools)), vocabulary: Vocabularies.small)
+        #expect(plain.accepts("{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}"))
+        #expect(plain.accepts("{\"name\":\"time\",\"arguments\":{\"zone\":\"UTC\"}}"))
+        #expect(plain.accepts("Just text, with {braces}."))
+        #expect(!plain.accepts("{\"name\":\"weather\",\"arguments\":{\"zone\":\"UTC\"}}"))
+        #expect(!plain.accepts("{\"name\":\"other\",\"arguments\":{}}"))
+        let marked = try Grammar(
+            .tools(ToolGrammar(tools: tools, opening: "<tool_call>\n", closing: "\n</tool_call>", allowsText: true)),
+            vocabulary: Vocabularies.small)
+        #expect(marked.accepts("<tool_call>\n{\"name\":\"time\",\"arguments\":{}}\n</tool_call>"))
+        #expect(marked.accepts("<tool> is not a mark") && !marked.accepts("<tool_call>\n{}"))
+        let forced = try Grammar(.tools(ToolGrammar(tools: tools, allowsText: false)), vocabulary: Vocabularies.small)
+        #expect(!forced.accepts("text"))
+    }
+}

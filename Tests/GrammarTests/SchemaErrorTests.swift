@@ -1,0 +1,91 @@
+import Testing
+
+@testable import Grammar
+
+/// What cannot be used is said so, with its place; nothing is passed over.
+@Suite struct SchemaErrorTests {
+    private func kind(_ schema: String) -> (SchemaError.Kind, String)? {
+        do {
+            _ = try Grammar(schema)
+            return nil
+        } catch let error as SchemaError {
+            return (error.kind, error.pointer)
+        } catch {
+            Issue.record(error)
+            return nil
+        }
+    }
+
+    @Test(arguments: [
+        ("false", ""), ("{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", ""), ("{\"properties\":{\"a\":{\"enum\":[]}}}", "/properties/a/enum"),
+        ("{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":false}}", ""),
+        ("{\"type\":\"object\",\"required\":[\"a\"],\"additionalProperties\":false}", ""),
+        ("{\"type\":\"string\",\"minLength\":3,\"maxLength\":2}", ""), ("{\"type\":\"array\",\"minItems\":2,\"maxItems\":1}", ""),
+        ("{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}", ""), ("{\"allOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}", ""),
+        ("{\"const\":1,\"enum\":[2]}", ""), ("{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#\"}},\"required\":[\"n\"]}", ""),
+        ("{\"type\":\"integer\",\"exclusiveMinimum\":1,\"exclusiveMaximum\":2}", ""), ("{\"$ref\":\"#\"}", ""),
+        ("{\"type\":\"array\",\"uniqueItems\":true,\"minItems\":3,\"items\":{\"enum\":[1,2]}}", ""),
+    ])
+    func unsatisfiable(_ schema: String, _ pointer: String) throws {
+        let found = try #require(kind(schema), "\(schema) compiles")
+        #expect(found.0 == .unsatisfiable, "\(schema)")
+        if !pointer.isEmpty { #expect(found.1 == pointer) }
+    }
+
+    @Test(arguments: [
+        ("{\"properties\":{\"a\":{\"pattern\":\"(a)\\\\1\"}}}", "/properties/a/pattern"), ("{\"pattern\":\"(?<=a)b\"}", "/pattern"),
+        ("{\"items\":{\"$ref\":\"http://example.com/x\"}}", "/items/$ref"), ("{\"$dynamicRef\":\"#a\"}", "/$dynamicRef"),
+        ("{\"anyOf\":[{}],\"unevaluatedProperties\":false}", "/unevaluatedProperties"),
+        ("{\"$schema\":\"http://json-schema.org/draft-03/schema#\"}", "/$schema"),
+    ])
+    func unsupported(_ schema: String, _ pointer: String) throws {
+        let found = try #require(kind(schema), "\(schema) compiles")
+        #expect(found.0 == .unsupported, "\(schema)")
+        #expect(found.1 == pointer)
+    }
+
+    @Test(arguments: [
+        ("{\"type\":\"text\"}", "/type"), ("{\"properties\":[]}", "/properties"), ("{\"minLength\":-1}", "/minLength"),
+        ("{\"required\":\"a\"}", "/required"), ("{\"pattern\":\"(\"}", "/pattern"), ("{\"pattern\":\"a{3,2}\"}", "/pattern"),
+        ("{\"$ref\":\"#/nowhere\"}", ""), ("{\"items\":3}", "/items"), ("{\"multipleOf\":0}", "/multipleOf"), ("3", ""),
+    ])
+    func invalid(_ schema: String, _ pointer: String) throws {
+        let found = try #require(kind(schema), "\(schema) compiles")
+        #expect(found.0 == .invalid, "\(schema)")
+        #expect(found.1 == pointer)
+    }
+
+    /// Ends quickly, one way or the other, whatever a stranger sends.
+    @Test(arguments: [
+        "{\"type\":\"string\",\"pattern\":\"^(a{0,100000}){0,100000}$\"}", "{\"type\":\"string\",\"pattern\":\"^(a*)*(a|aa)+b{1000}$\"}",
+        "{\"type\":\"string\",\"pattern\":\"(x+x+)+y\"}", "{\"type\":\"array\",\"minItems\":1000000000}",
+        "{\"type\":\"string\",\"minLength\":1000000000}", "{\"multipleOf\":1e-300}", "{\"minimum\":1e308,\"type\":\"number\"}",
+        "{\"type\":\"string\",\"pattern\":\"^.{0,1000}a.{1000}$\"}",
+    ])
+    func hostile(_ schema: String) throws {
+        let start = ContinuousClock.now
+        if let grammar = try? Grammar(schema) { _ = grammar.matcher().allowed }
+        #expect(ContinuousClock.now - start < .seconds(20), "a debug build is ten times slower")
+    }
+
+    @Test func deepNestingIsAnError() throws {
+        for (open, close) in [("{\"items\":", "}"), ("{\"allOf\":[", "]}"), ("{\"not\":", "}")] {
+            let schema = String(repeating: open, count: 400) + "{}" + String(repeating: close, count: 400)
+            let found = try? Grammar(schema)
+            #expect(found == nil, "400 levels are refused, not followed")
+        }
+    }
+
+    @Test func hugeEnumerationsCompile() throws {
+        let values = (0..<20_000).map { "\"value number \($0)\"" }.joined(separator: ",")
+        let grammar = try Grammar("{\"enum\":[\(values)]}")
+        #expect(grammar.accepts("\"value number 19999\""))
+        #expect(!grammar.accepts("\"value number 20000\""))
+    }
+
+    @Test func notesNameWhatIsOnlyDescribed() throws {
+        let grammar = try Grammar("{\"properties\":{\"a\":{\"format\":\"color\"}}}")
+        #expect(grammar.notes.count == 1)
+        #expect(grammar.notes.first?.contains("/properties/a") == true)
+    }
+}
