@@ -38,7 +38,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["Grammar", "Inference"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "InferenceTests", dependencies: ["Inference", "CKernels", "TestSupport"],
+            name: "InferenceTests", dependencies: ["Grammar", "Inference", "CKernels", "TestSupport"],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
             name: "GrammarTests", dependencies: ["Grammar", "TestSupport"], resources: [.copy("Schemas")],

@@ -80,7 +80,7 @@ enum Failure {
         let (message, code): (String, Int32) =
             switch error {
             case LanguageModelSession.GenerationError.exceededContextWindowSize(let context):
-                (context.debugDescription + " Shorten the prompt or split it.", 4)
+                (context.debugDescription, 4)
             case LanguageModelSession.GenerationError.assetsUnavailable(let context): (context.debugDescription, 3)
             case LanguageModelSession.GenerationError.unsupportedGuide(let context): (context.debugDescription, 5)
             case let error as LanguageModelSession.GenerationError: (error.localizedDescription, 1)

@@ -54,6 +54,45 @@ struct CommandTests {
         #expect(run.error.contains("tokens/s") && run.error.contains("peak memory"))
     }
 
+    @Test func answersHeldToASchema() throws {
+        let schema = try TemporaryFile(
+            Array(
+                """
+                {"type":"object","properties":{"city":{"type":"string","maxLength":20},"people":{"type":"integer","minimum":1}},
+                "required":["city","people"],"additionalProperties":false}
+                """.utf8), suffix: ".json")
+        struct City: Decodable { var city: String, people: Int }
+        try withExtendedLifetime(schema) {
+            let run = try fm(["--greedy", "--schema", schema.path, "Name a city."])
+            #expect(run.status == 0)
+            #expect(try JSONDecoder().decode(City.self, from: Data(run.output.utf8)).people >= 1)
+            struct Object: Decodable {
+                struct Usage: Decodable { var forced_tokens: Int }
+                var content: City, usage: Usage
+            }
+            let json = try fm(["--greedy", "--json", "--schema", schema.path, "Name a city."])
+            #expect(try JSONDecoder().decode(Object.self, from: Data(json.output.utf8)).usage.forced_tokens > 3)
+            let short = try fm(["--greedy", "--schema", schema.path, "--max-tokens", "2", "Name a city."])
+            #expect(short.status == 4 && short.error.contains("shortest possible response"))
+        }
+        #expect(try fm(["--greedy", "--choice", "red", "--choice", "blue", "A colour?"]).output.contains(/^(red|blue)\n$/))
+        #expect(try fm(["--greedy", "--pattern", "^[0-9]{3}$", "A number?"]).output.contains(/^[0-9]{3}\n$/))
+        #expect(try fm(["--choice", "a", "--pattern", "b", "x"]).status == 64)
+    }
+
+    @Test func schemaCheck() throws {
+        let good = try fm(["schema", "check", "-"], input: "{\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":[\"a\"]}")
+        #expect(good.status == 0)
+        #expect(good.output == "{\n  \"a\": 1\n}\n")
+        #expect(good.error.contains("can be used"))
+        let bad = try fm(["schema", "check", "-"], input: "{\"items\":{\"pattern\":\"(?<=a)b\"}}")
+        #expect(bad.status == 5 && bad.output.isEmpty)
+        #expect(bad.error.contains("/items/pattern"))
+        #expect(try fm(["schema", "check", "-"], input: "{\"a\":").status == 5)
+        #expect(try fm(["schema", "check", "/nonexistent.json"]).status == 5)
+        #expect(try fm(["schema", "check", "--json", "-"], input: "false").output.contains("\"kind\":\"unsatisfiable\""))
+    }
+
     @Test func exitCodes() throws {
         let missing = try fm(["Hello"], environment: ["FM_MODEL": "/nonexistent.gguf"])
         #expect(missing.status == 3)

@@ -75,11 +75,11 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .promptTooLong(let tokens, let contextSize):
-            "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize)."
+            "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize). Shorten it or split it."
         case .emptyPrompt:
             "The model's chat template gives no text for this conversation."
         case .budgetTooSmall(let needed, let available):
-            "The shortest possible response needs \(needed) tokens, but only \(available) are left for it."
+            "The shortest possible response needs \(needed) tokens, but only \(available) are left for it. Allow more, or ask for less."
         case .unusableLogits:
             "The model computed values that are not numbers; its file is probably damaged."
         }

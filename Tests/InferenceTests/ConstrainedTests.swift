@@ -1,0 +1,107 @@
+import Grammar
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// Generation under a grammar with the real model.
+@Suite struct ConstrainedTests {
+    private static let schemas = [
+        """
+        {"type":"object","properties":{"name":{"type":"string","maxLength":40},"age":{"type":"integer","minimum":0,"maximum":120},\
+        "role":{"enum":["admin","editor","viewer"]},"email":{"type":"string","format":"email"}},"required":["name","age","role"],\
+        "additionalProperties":false}
+        """,
+        """
+        {"type":"array","items":{"type":"object","properties":{"city":{"type":"string"},"population":{"type":"integer"},\
+        "capital":{"type":"boolean"}},"required":["city","population","capital"],"additionalProperties":false},"minItems":2,"maxItems":3}
+        """,
+        """
+        {"type":"object","properties":{"kind":{"const":"event"},"when":{"type":"string","format":"date"},"place":{"anyOf":\
+        [{"type":"null"},{"type":"string"}]}},"required":["kind","when","place"],"additionalProperties":false}
+        """,
+    ]
+
+    private func generate(
+        _ model: LoadedModel, _ schema: String, prompt: String = "Invent one.", limit: Int? = 200, fast: Bool = true,
+        pretty: Bool = false, sampling: SamplingSettings = .greedy
+    ) async throws -> (text: String, result: GenerationResult) {
+        let grammar = try Grammar(
+            .schema(try JSONParser.parse(schema)), vocabulary: model.grammarVocabulary,
+            options: GrammarOptions(isPretty: pretty, allowsZeroFraction: false))
+        let tokens = try model.tokens(for: [ChatMessage(role: .user, content: prompt + "\n" + schema)])
+        var request = GenerationRequest(tokens: tokens, sampling: sampling, maximumTokens: limit, grammar: grammar)
+        request.usesFastForward = fast
+        let sequence = try model.makeSequence(contextSize: 1_024)
+        var text = ""
+        let result = try await model.generate(request, in: sequence) { text += $0 }
+        return (text, result)
+    }
+
+    /// The answers are the same with and without batches of forced tokens, and many tokens are forced.
+    @Test func fastForwardChangesNothing() async throws {
+        let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
+        var forced = 0
+        var total = 0
+        for schema in Self.schemas {
+            for sampling in [SamplingSettings.greedy, SamplingSettings(temperature: 0.7, topP: 0.9, seed: 3)] {
+                let fast = try await generate(model, schema, sampling: sampling)
+                let slow = try await generate(model, schema, fast: false, sampling: sampling)
+                #expect(fast.text == slow.text)
+                #expect(fast.result.usage.generatedTokens == slow.result.usage.generatedTokens)
+                let document = try JSONParser.parse(fast.text)
+                #expect(try SchemaChecker(JSONParser.parse(schema)).problem(document) == nil)
+                forced += fast.result.usage.forcedTokens
+                total += fast.result.usage.generatedTokens
+            }
+        }
+        #expect(Double(forced) >= 0.18 * Double(total), "\(forced) of \(total) tokens were forced")
+    }
+
+    @Test func everyBudgetGivesAValidDocument() async throws {
+        let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
+        let schema = Self.schemas[0]
+        let checker = SchemaChecker(try JSONParser.parse(schema))
+        var needed = 0
+        do {
+            _ = try await generate(model, schema, limit: 3)
+            Issue.record("three tokens are not enough")
+        } catch GenerationFailure.budgetTooSmall(let least, let available) {
+            #expect(available == 3)
+            needed = least
+        }
+        for limit in [needed, needed + 1, needed + 3, needed + 7, needed + 15] {
+            for pretty in [false, true] {
+                guard let (text, result) = try? await generate(model, schema, limit: limit, pretty: pretty) else {
+                    #expect(pretty, "line breaks need more tokens")
+                    continue
+                }
+                #expect(result.usage.generatedTokens <= limit && result.stopReason == .endOfTurn)
+                #expect(try checker.problem(JSONParser.parse(text)) == nil, "\(limit): \(text)")
+            }
+        }
+    }
+
+    /// The rows of the output head that are computed for few candidates are those of the whole head.
+    @Test func fewLogitsAreTheSame() async throws {
+        let file = try GGUFFile(path: ModelStore.systemModelPath)
+        let model = try LlamaModel(file: file, pool: WorkerPool(threads: 1))
+        let cache = try KVCache(configuration: model.configuration, capacity: 64)
+        try model.forward([1, 100, 200], cache: cache)
+        let all = Array(model.logits)
+        cache.truncate(to: 2)
+        for index in model.logits.indices { model.logits[index] = 0 }
+        let candidates: [TokenID] = [3, 17, 18, 999, 49_151]
+        try model.forward([200], cache: cache, candidates: candidates)
+        for token in candidates { #expect(abs(model.logits[Int(token)] - all[Int(token)]) < 1e-3) }
+        #expect(model.logits[25_000] == 0, "others are not computed")
+    }
+
+    @Test func cancellationEndsAtOnce() async throws {
+        let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
+        let task = Task { try await generate(model, "{\"type\":\"string\",\"minLength\":400}", limit: nil) }
+        try await Task.sleep(for: .milliseconds(400))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+    }
+}
