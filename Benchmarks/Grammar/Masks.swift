@@ -11,12 +11,11 @@ struct Case {
 }
 
 struct CaseOptions: ParsableArguments {
-    @Option(help: "The model whose vocabulary is used, a GGUF file.") var model: String
-    @Option(help: "A number of random tokens to add, for a larger vocabulary.") var padTo = 0
+    @Option(help: "The GGUF file whose vocabulary is used (default: the default model).") var model: String?
     @Argument(help: "Folders or files of schemas with documents, in the form of JSON-Schema-Test-Suite.") var paths: [String]
 
     func load() throws -> (tokenizer: Tokenizer, texts: [[UInt8]?], cases: [Case]) {
-        let tokenizer = try Tokenizer(file: try GGUFFile(path: model))
+        let tokenizer = try Tokenizer(file: try GGUFFile(path: model ?? ModelStore.systemModelPath))
         let vocabulary = TokenVocabulary(tokenizer)
         var cases: [Case] = []
         var files: [String] = []
@@ -70,67 +69,84 @@ struct Export: ParsableCommand {
     }
 }
 
+/// The same measurements as grammar_peers.py makes, in the same form: one line of JSON for each case.
 struct Masks: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Times compilation and masks along documents.")
     @OptionGroup var options: CaseOptions
-    @Flag var verbose = false
-    @Flag(help: "One line of JSON for each case.") var json = false
+    @Option(help: "How many of the slowest masks to list, with the text before them.") var slowest = 0
 
     func run() throws {
-        let (_, texts, cases) = try options.load()
+        let (tokenizer, texts, cases) = try options.load()
         let clock = ContinuousClock()
         let start = clock.now
-        let vocabulary = TokenVocabulary(texts: texts, endTokens: [2])
-        print("vocabulary \(vocabulary.count) tokens, \((clock.now - start).microseconds / 1000) ms")
+        let vocabulary = TokenVocabulary(texts: texts, endTokens: [tokenizer.endOfTurn])
+        report([
+            .init("library", .string("ours")), .init("version", .string("this checkout")),
+            .init("setup_ms", number((clock.now - start).microseconds / 1000)), .init("rss_mb", number(Self.residentMegabytes)),
+            .init("call_overhead_us", number(0)),
+        ])
         var words = [UInt32](repeating: 0, count: vocabulary.maskWords)
-        var compiles: [Double] = []
-        var masks: [(us: Double, name: String, prefix: String)] = []
-        var advances: [Double] = []
-        var failures = 0
-        var rejected = 0
-        let total = clock.now
+        var slow: [(microseconds: Double, place: String)] = []
         for item in cases {
             let start = clock.now
             let grammar: Grammar
             do { grammar = try Grammar(.schema(item.schema), vocabulary: vocabulary) } catch {
-                failures += 1
+                line(item, (clock.now - start).microseconds, error: "\(error)", [])
                 continue
             }
-            compiles.append((clock.now - start).microseconds / 1000)
+            _ = grammar.matcher()
+            let compile = (clock.now - start).microseconds
+            var documents: [JSONValue] = []
             for document in item.documents {
                 var matcher = grammar.matcher()
-                var prefix: [UInt8] = []
+                var times: [JSONValue] = []
+                var text: [UInt8] = []
+                var isAccepted = true
                 for index in 0...document.count {
                     let before = clock.now
                     words.withUnsafeMutableBufferPointer { matcher.fillMask($0) }
-                    let after = clock.now
-                    masks.append(((after - before).microseconds, item.name, verbose ? String(decoding: prefix.suffix(40), as: UTF8.self) : ""))
-                    guard index < document.count else { break }
-                    let token = document[index]
-                    guard words[Int(token) >> 5] >> UInt32(token & 31) & 1 == 1, matcher.advance(token: token) else {
-                        rejected += 1
-                        print("REJECTED \(item.name): after \(String(decoding: prefix, as: UTF8.self).suffix(80))")
-                        break
+                    let time = (clock.now - before).microseconds
+                    times.append(number(time))
+                    if slowest > 0 {
+                        slow.append((time, "\(item.name) after \(String(decoding: text.suffix(40), as: UTF8.self).debugDescription)"))
                     }
-                    advances.append((clock.now - after).microseconds)
-                    if verbose { prefix += texts[Int(token)] ?? [] }
+                    let token = index < document.count ? document[index] : tokenizer.endOfTurn
+                    isAccepted = words[Int(token) >> 5] >> UInt32(token & 31) & 1 == 1
+                    guard isAccepted, index < document.count, matcher.advance(token: token) else { break }
+                    if slowest > 0 { text += texts[Int(token)] ?? [] }
                 }
+                documents.append(
+                    .object([
+                        .init("accepted", .bool(isAccepted)), .init("mask_us", .array(times)),
+                        .init("steps", .number(DecimalNumber(times.count))),
+                    ]))
             }
+            line(item, compile, error: nil, documents)
         }
-        print("total", (clock.now - total).microseconds / 1e6, "s; failures", failures, "rejected documents", rejected)
-        summarize("compile ms", compiles)
-        summarize("mask us", masks.map(\.us))
-        summarize("advance us", advances)
-        if verbose {
-            for item in masks.sorted(by: { $0.us > $1.us }).prefix(60) { print(item.us, item.name, "after", item.prefix.debugDescription) }
+        for item in slow.sorted(by: { $0.microseconds > $1.microseconds }).prefix(slowest) {
+            FileHandle.standardError.write(Data("\(item.microseconds) us: \(item.place)\n".utf8))
         }
     }
 
-    func summarize(_ name: String, _ values: [Double]) {
-        let sorted = values.sorted()
-        guard !sorted.isEmpty else { return }
-        func at(_ share: Double) -> Double { sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))] }
-        print(name, "n", sorted.count, "p50", at(0.5), "mean", sorted.reduce(0, +) / Double(sorted.count), "p90", at(0.9), "p99", at(0.99), "max", sorted.last ?? 0)
+    private func line(_ item: Case, _ microseconds: Double, error: String?, _ documents: [JSONValue]) {
+        report([
+            .init("library", .string("ours")), .init("name", .string(item.name)), .init("compile_ms", number(microseconds / 1000)),
+            .init("error", error.map { .string($0) } ?? .null), .init("documents", .array(documents)),
+            .init("rss_mb", number(Self.residentMegabytes)),
+        ])
+    }
+
+    private func report(_ members: [JSONValue.Member]) {
+        FileHandle.standardOutput.write(Data(JSONValue.object(members).bytes + [0x0A]))
+    }
+
+    private func number(_ value: Double) -> JSONValue { .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0)) }
+
+    /// Resident memory of this process.
+    private static var residentMegabytes: Double {
+        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8), let pages = Double(text.split(separator: " ")[1])
+        else { return 0 }
+        return pages * 4096 / 1_048_576
     }
 }
 

@@ -936,6 +936,7 @@ def main() -> int:
     parser.add_argument("--binary", required=True, help="the benchmark program with the probe command")
     parser.add_argument("--model", help="a GGUF file whose vocabulary is used; single bytes if there is none")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first schema, to begin again where a run stopped")
     parser.add_argument("--count", type=int, default=1000, help="schemas")
     parser.add_argument("--walks", type=int, default=5, help="walks through each")
     parser.add_argument("--length", type=int, default=40, help="tokens of a walk before it is led to its end")
@@ -953,7 +954,7 @@ def main() -> int:
     repeats: collections.Counter[str] = collections.Counter()
     start = time.monotonic()
     done = 0
-    for index in range(options.count):
+    for index in range(options.first, options.first + options.count):
         if options.seconds and time.monotonic() - start > options.seconds or len(found) >= options.most:
             break
         rng = random.Random(f"{options.seed}:{index}")
