@@ -69,6 +69,10 @@ package final class Grammar: @unchecked Sendable {
     /// Bytes of masks to keep.
     private static let greatestSize = 64 << 20
 
+    private static let secondsToCompile = 0.9
+    /// Seconds that one question of a matcher may take; what a pattern has not become by then is not allowed.
+    private static let secondsToAnswer = 2.0
+
     /// A source as an automaton's tables.
     private struct Compiled {
         var program = Program()
@@ -100,6 +104,7 @@ package final class Grammar: @unchecked Sendable {
         switch source {
         case .schema(let document):
             let arena = ConstraintArena()
+            arena.regexes.setDeadline(secondsToCompile)
             var parser = SchemaParser(document, arena: arena)
             let root = try parser.parse()
             let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
@@ -108,6 +113,7 @@ package final class Grammar: @unchecked Sendable {
                 notes: parser.notes)
         case .pattern(let pattern):
             let regexes = RegexArena()
+            regexes.setDeadline(secondsToCompile)
             return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: try language(pattern, regexes))])
         case .texts(let texts):
             if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no text to choose") }
@@ -117,6 +123,7 @@ package final class Grammar: @unchecked Sendable {
         case .tools(let tools):
             let arena = ConstraintArena()
             let regexes = arena.regexes
+            regexes.setDeadline(secondsToCompile)
             let root = try calls(tools.tools, arena)
             let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
             let parts = [
@@ -200,7 +207,12 @@ package final class Grammar: @unchecked Sendable {
         }
     }
 
-    func withLock<Result>(_ body: () -> Result) -> Result { lock.withLock { _ in body() } }
+    func withLock<Result>(_ table: MaskTable, _ body: () -> Result) -> Result {
+        lock.withLock { _ in
+            table.automaton.regexes.setDeadline(Self.secondsToAnswer)
+            return body()
+        }
+    }
 }
 
 /// Where in a document decoding is. A value: a copy is a way back.
@@ -216,11 +228,11 @@ package struct GrammarMatcher: @unchecked Sendable {
     }
 
     /// Whether what was read is a document.
-    package var isComplete: Bool { grammar.withLock { table.automaton.isComplete(config) } }
+    package var isComplete: Bool { grammar.withLock(table) { table.automaton.isComplete(config) } }
 
     /// Reads bytes; false, and nothing is read, if they cannot follow.
     package mutating func advance(_ bytes: some Sequence<UInt8>) -> Bool {
-        let next = grammar.withLock { () -> ConfigID in
+        let next = grammar.withLock(table) { () -> ConfigID in
             var next = config
             for byte in bytes where next != Automaton.dead { next = table.automaton.step(next, byte) }
             return next
@@ -238,23 +250,23 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// Writes a bit for each token that may come next: bit `i & 31` of word `i >> 5`, for ``TokenVocabulary/maskWords`` words.
     package func fillMask(_ words: UnsafeMutableBufferPointer<UInt32>) {
-        grammar.withLock { table.mask(config).fill(words) }
+        grammar.withLock(table) { table.mask(config).fill(words) }
     }
 
     // MARK: - Endings
 
     /// The shortest ending.
-    package var completion: [UInt8] { grammar.withLock { table.automaton.completion(config) } }
+    package var completion: [UInt8] { grammar.withLock(table) { table.automaton.completion(config) } }
 
     /// Bytes of the shortest ending.
-    package var completionLength: Int { grammar.withLock { table.automaton.completionLength(config) } }
+    package var completionLength: Int { grammar.withLock(table) { table.automaton.completionLength(config) } }
 
     /// The shortest ending in as few tokens as possible; empty if there is none to write, or no tokens to write it with.
     package var shortestTokens: [Int32] { grammar.vocabulary.fewestTokens(completion) }
 
     /// Whether nothing can follow.
     package var isAtEnd: Bool {
-        grammar.withLock { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
+        grammar.withLock(table) { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
     }
 
     /// Bytes by which one token can lengthen the shortest ending, at most.
@@ -264,7 +276,7 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// The tokens that may follow, if they are few.
     var fewTokens: [Int32]? {
-        grammar.withLock {
+        grammar.withLock(table) {
             let mask = table.mask(config)
             return mask.dense == nil && mask.list.count <= Self.few ? Array(Set(mask.list)).sorted() : nil
         }
@@ -275,7 +287,7 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// The bytes that must follow, and examples of all kinds of text that may come after them.
     var forcedBytes: (bytes: [UInt8], next: [[UInt8]]) {
-        grammar.withLock {
+        grammar.withLock(table) {
             let automaton = table.automaton
             var bytes: [UInt8] = []
             var current = config

@@ -734,14 +734,23 @@ final class Automaton {
         for text in writtenSets[Int(written)] {
             switch try? JSONParser.parse(text) {
             case .string(let content): contents.append(Array(content.utf8))
-            case .number(let number): others.append((try? regexes.number(.exactly(number), allowsZeroFraction: true)) ?? regexes.literal(text))
+            case .number(let number):
+                others.append((try? regexes.number(.exactly(number), allowsZeroFraction: true)) ?? regexes.literal(text))
+                if number.isZero {
+                    let zeros = regexes.repetition(regexes.bytes(ByteSet(UInt8(ascii: "0"))), 1, nil)
+                    let fraction = regexes.concat(regexes.literal([UInt8(ascii: ".")]), zeros)
+                    others.append(
+                        regexes.concat(regexes.literal(Array("-0".utf8)), regexes.alternation([RegexArena.epsilon, fraction])))
+                }
             default: others.append(regexes.literal(text))
             }
         }
         // Strings differ by their content, everything else by its text.
         let parts = regexes.parts(language).map { part -> RegexID in
             guard let (content, style) = regexes.stringContent(afterQuote: part) else {
-                return regexes.difference(part, regexes.alternation(others))
+                // The same number could be written with an exponent.
+                let plain = regexes.isNumber(part) ? regexes.withoutExponent(part) : part
+                return regexes.difference(plain, regexes.alternation(others))
             }
             return regexes.string(regexes.intersection([content, regexes.complement(regexes.words(contents))]), style)
         }

@@ -204,7 +204,9 @@ extension Automaton {
         var missing = max(shape.least - Int(progress.count), least) - wanted.count - others
         if missing > 0 {
             optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }
-            let chosen = optional.prefix(missing)
+            // Only what is no longer than another name would be: the same choice as that of the lengths, which ends.
+            let extra = program.otherLength(object, regexes)
+            let chosen = optional.prefix(missing).prefix { shape.names[$0].shortest <= extra }
             wanted += chosen
             missing -= chosen.count
         }

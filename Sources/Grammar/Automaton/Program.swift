@@ -61,6 +61,10 @@ struct Program {
     }
 
     static let endless = 1 << 40
+    /// Members or counted items that may be required.
+    static let greatestCount = 1_000
+    /// Bytes that the shortest document may have.
+    static let greatestDocument = 200_000
 
     var types: [ValueEntry] = []
     var objects: [Object] = []
@@ -168,6 +172,9 @@ struct ProgramBuilder {
         if builder.program.types[Int(builder.program.root)].shortest >= Program.endless {
             throw SchemaError(.unsatisfiable, at: try builder.culprit(root), "no document can satisfy it")
         }
+        if builder.program.types[Int(builder.program.root)].shortest > Program.greatestDocument {
+            throw SchemaError(.tooComplex, at: "", "even the shortest document is longer than \(Program.greatestDocument) bytes")
+        }
         builder.prune()
         return builder.program
     }
@@ -232,9 +239,13 @@ struct ProgramBuilder {
     private func numbers(_ specs: [NumberSpec], _ constraint: ConstraintID) throws(SchemaError) -> [RegexID] {
         var parts: [RegexID] = []
         var words: [[UInt8]] = []
+        var decimals: [[UInt8]] = []
         for spec in specs {
-            if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper, lower.value.isInteger {
-                words.append((lower.value.isNegative ? [UInt8(ascii: "-")] : []) + lower.value.wholeDigits.map { $0 + 0x30 })
+            if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper {
+                let whole = (lower.value.isNegative ? [UInt8(ascii: "-")] : []) + lower.value.wholeDigits.map { $0 + 0x30 }
+                if lower.value.isInteger { words.append(whole) } else {
+                    decimals.append(whole + [UInt8(ascii: ".")] + lower.value.fractionDigits.map { $0 + 0x30 })
+                }
                 continue
             }
             do {
@@ -246,6 +257,10 @@ struct ProgramBuilder {
             } catch {
                 throw tooManyStates(constraint)
             }
+        }
+        if !decimals.isEmpty {
+            let zeros = regexes.repetition(regexes.bytes(ByteSet(UInt8(ascii: "0"))), 0, nil)
+            parts.append(regexes.concat(regexes.words(decimals), zeros))
         }
         if !words.isEmpty {
             let zero = regexes.literal(Array(".0".utf8))
@@ -314,6 +329,9 @@ struct ProgramBuilder {
         var object = Program.Object()
         object.least = shape.least
         object.most = shape.most
+        if shape.least > Program.greatestCount {
+            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) members are required")
+        }
         var allowedNames = regexes.anyText
         for names in shape.names { allowedNames = regexes.intersection([allowedNames, try normalizer.type(names).strings]) }
         // Listed names: those of the sources in their orders, then the others.
@@ -333,10 +351,11 @@ struct ProgramBuilder {
         let listedNames = regexes.words(ids.map { arena.names[Int($0)] })
         let others = regexes.intersection([allowedNames, regexes.complement(listedNames)])
         var finite: [(NameID, ConstraintID)] = []
+        if regexes.isOutOfTime { throw tooManyStates(constraint) }
         if try isAlive(others, constraint) {
             for region in try regions(others, shape, witnesses, constraint) {
                 do {
-                    if region.wants == 0, let words = try regexes.finiteWords(region.names, limit: 64) {
+                    if witnesses.isEmpty, let words = try regexes.finiteWords(region.names, limit: 64) {
                         for word in words { finite.append((arena.name(word), region.value)) }
                         continue
                     }
@@ -465,9 +484,17 @@ struct ProgramBuilder {
         if length > 10_000 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many items are listed") }
         for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
         array.rest = itemTypes(shape.rest, length, array.contains)
+        for part in array.contains where part.least > Program.greatestCount {
+            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) items are counted")
+        }
         if array.isUnique {
-            if try !hasEnough(shape, constraint) { return nil }
             for types in array.prefix + [array.rest] { for type in types { if let type { try checkUnique(queue[Int(type)]) } } }
+            if shape.least > 64 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 items that must differ") }
+            if !array.contains.isEmpty || shape.least > 1 && !shape.prefix.isEmpty {
+                throw SchemaError(
+                    .unsupported, at: arena.pointers[Int(constraint)], "'uniqueItems' beside 'contains', or 'prefixItems' that are required")
+            }
+            if try !hasEnough(shape, constraint) { return nil }
         }
         program.arrays.append(array)
         return Int32(program.arrays.count - 1)
@@ -491,11 +518,19 @@ struct ProgramBuilder {
     private func hasEnough(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
         guard shape.least > 1, shape.prefix.isEmpty else { return true }
         let type = try normalizer.type(shape.rest)
-        guard type.numbers.isEmpty || type.numbers.allSatisfy({ $0.lower != nil && $0.lower == $0.upper }) else { return true }
+        var numbers = 0
+        for spec in type.numbers {
+            guard let lower = spec.lower, let upper = spec.upper, spec.isInteger == true || lower == upper else { return true }
+            guard let first = lower.value.integer ?? (lower == upper ? 0 : nil), let last = upper.value.integer ?? (lower == upper ? 0 : nil)
+            else { return true }
+            let (span, overflow) = last.subtractingReportingOverflow(first)
+            if overflow || span > 1_000 { return true }
+            numbers += span + 1 - (lower.isExclusive ? 1 : 0) - (upper.isExclusive && last != first ? 1 : 0)
+        }
         do {
             guard let words = try regexes.finiteWords(type.strings, limit: shape.least) else { return true }
             let others = (type.hasNull ? 1 : 0) + (type.hasTrue ? 1 : 0) + (type.hasFalse ? 1 : 0)
-            return words.count + others + type.numbers.count >= shape.least
+            return words.count + others + numbers >= shape.least
         } catch { throw tooManyStates(constraint) }
     }
 
@@ -583,12 +618,11 @@ extension Program {
         var members: [Int] = []
         var optional: [Int] = []
         for name in object.names { if name.isRequired { members.append(name.shortest) } else if name.shortest < Self.endless { optional.append(name.shortest) } }
-        var extra = Self.endless
+        let extra = otherLength(Int32(index), regexes)
         var wants = object.allWants
         for region in object.regions where types[Int(region.type)].shortest < Self.endless {
             let name = (try? regexes.shortestLength(region.names)) ?? 0
             let length = name + 3 + types[Int(region.type)].shortest
-            extra = min(extra, length)
             if region.wants & wants != 0 {
                 members.append(length)
                 wants &= ~region.wants
@@ -603,7 +637,7 @@ extension Program {
             if let next = optional.first, next <= extra {
                 members.append(next)
                 optional.removeFirst()
-            } else if extra < Self.endless {
+            } else if extra < Self.endless, object.least <= Self.greatestCount {
                 members += [Int](repeating: extra, count: object.least - members.count)
             } else {
                 objects[index] = object
@@ -614,51 +648,102 @@ extension Program {
         objects[index] = object
     }
 
+    /// The length of the shortest member with a name that is not listed.
+    func otherLength(_ object: Int32, _ regexes: RegexArena) -> Int {
+        var least = Self.endless
+        for region in objects[Int(object)].regions where types[Int(region.type)].shortest < Self.endless {
+            least = min(least, ((try? regexes.shortestLength(region.names)) ?? 0) + 3 + types[Int(region.type)].shortest)
+        }
+        return least
+    }
+
     fileprivate mutating func measureArray(_ index: Int) {
         var array = arrays[index]
         array.shortest = arrayCost(array, from: 0, counts: array.contains.map { _ in 0 })?.length ?? Self.endless
         arrays[index] = array
     }
 
-    /// The types of the items to add at least, and their length with commas and the closing bracket.
-    ///
-    /// Items that conditions still need are added first; a condition that no item can satisfy makes it nil.
+    /// The types of the items to add at least, and their length with commas and the closing bracket; nil if no items
+    /// can complete the array.
     func arrayCost(_ array: Array, from start: Int, counts: [Int]) -> (length: Int, items: [TypeID])? {
         var items: [TypeID] = []
         var length = start == 0 ? 1 : 0
-        var counts = counts
         var index = start
-        func isSatisfied() -> Bool {
-            index >= array.least && zip(counts, array.contains).allSatisfy { $0 >= $1.least }
-        }
-        while !isSatisfied() {
-            if let most = array.most, index >= most { return nil }
-            let types = index < array.prefix.count ? array.prefix[index] : array.rest
-            var best: (score: Int, length: Int, mask: Int)?
-            for (mask, type) in types.enumerated() {
-                guard let type, self.types[Int(type)].shortest < Self.endless else { continue }
-                var useful = 0
-                var isAllowed = true
-                for (number, part) in array.contains.enumerated() where mask >> number & 1 == 1 {
-                    if counts[number] < part.least { useful += 1 }
-                    if let most = part.most, counts[number] >= most { isAllowed = false }
-                }
-                guard isAllowed else { continue }
-                // Items left over may all be needed for conditions: the most useful one first, then the shortest.
-                let length = self.types[Int(type)].shortest
-                if let best, (best.score, -best.length) >= (useful, -length) { continue }
-                best = (useful, length, mask)
+        if array.contains.isEmpty {
+            while index < array.least {
+                let type = index < array.prefix.count ? array.prefix[index][0] : array.rest[0]
+                guard let type, types[Int(type)].shortest < Self.endless, array.most.map({ index < $0 }) ?? true else { return nil }
+                items.append(type)
+                length = min(length + types[Int(type)].shortest + 1, Self.endless - 1)
+                index += 1
             }
-            guard let best, let type = types[best.mask] else { return nil }
-            if best.score == 0, index >= array.least, index >= array.prefix.count { return nil }
-            items.append(type)
-            length += best.length + 1
-            for number in counts.indices where best.mask >> number & 1 == 1 { counts[number] += 1 }
-            index += 1
-            if items.count > 20_000 { return nil }
+        } else {
+            var search = ItemSearch(program: self, array: array)
+            var counts = counts
+            guard let rest = search.length(index, counts) else { return nil }
+            length += rest
+            while let mask = search.choice(index, counts) {
+                let kinds = index < array.prefix.count ? array.prefix[index] : array.rest
+                if let type = kinds[mask] { items.append(type) }
+                (index, counts) = search.after(index, counts, mask)
+            }
         }
         // Brackets and commas: one byte for each item, and one for the bracket, but no comma before the first.
         return (length + 1 - (start == 0 && !items.isEmpty ? 1 : 0), items)
+    }
+
+    /// Finds the shortest way to satisfy the conditions on items: dynamic programming over how many counted for each.
+    private struct ItemSearch {
+        let program: Program
+        let array: Array
+        private var known: [[Int]: (length: Int, mask: Int)?] = [:]
+
+        init(program: Program, array: Array) {
+            self.program = program
+            self.array = array
+        }
+
+        private func isSatisfied(_ index: Int, _ counts: [Int]) -> Bool {
+            index >= array.least && zip(counts, array.contains).allSatisfy { $0 >= $1.least }
+        }
+
+        func after(_ index: Int, _ counts: [Int], _ mask: Int) -> (Int, [Int]) {
+            let limit = max(array.prefix.count, array.least, array.most ?? 0)
+            let next = counts.enumerated().map { number, count in
+                let part = array.contains[number]
+                return min(count + (mask >> number & 1), max(part.least, (part.most ?? -1) + 1))
+            }
+            return (min(index + 1, limit), next)
+        }
+
+        mutating func choice(_ index: Int, _ counts: [Int]) -> Int? {
+            if isSatisfied(index, counts) { return nil }
+            _ = length(index, counts)
+            return known[[index] + counts]??.mask
+        }
+
+        /// Bytes of the items to come, each with a comma.
+        mutating func length(_ index: Int, _ counts: [Int]) -> Int? {
+            if isSatisfied(index, counts) { return 0 }
+            if let most = array.most, index >= most { return nil }
+            let key = [index] + counts
+            if let found = known[key] { return found?.length }
+            // What is being looked at is not looked at again: items that change nothing are of no use.
+            known[key] = .some(nil)
+            if known.count > 20_000 { return nil }
+            var best: (length: Int, mask: Int)?
+            for (mask, type) in (index < array.prefix.count ? array.prefix[index] : array.rest).enumerated() {
+                guard let type, program.types[Int(type)].shortest < Program.endless else { continue }
+                let (next, after) = after(index, counts, mask)
+                if zip(after, array.contains).contains(where: { count, part in part.most.map { count > $0 } ?? false }) { continue }
+                if next == index, after == counts { continue }
+                guard let rest = length(next, after) else { continue }
+                let total = program.types[Int(type)].shortest + 1 + rest
+                if best.map({ total < $0.length }) ?? true { best = (total, mask) }
+            }
+            known[key] = .some(best)
+            return best?.length
+        }
     }
 
     fileprivate mutating func pruneObject(_ index: Int, _ regexes: RegexArena) {
@@ -694,10 +779,10 @@ enum KeyText {
         var plain: [UInt8] = []
         JSONText.escape(name, into: &plain)
         plain.append(UInt8(ascii: "\""))
-        guard name.contains(where: { $0 >= 0x80 }) else { return [plain] }
+        guard name.contains(where: { $0 >= 0x7F }) else { return [plain] }
         var escaped: [UInt8] = []
         for scalar in String(decoding: name, as: UTF8.self).unicodeScalars {
-            if scalar.value < 0x80 {
+            if scalar.value < 0x7F {
                 JSONText.escape(CollectionOfOne(UInt8(scalar.value)), into: &escaped)
                 continue
             }

@@ -271,7 +271,11 @@ struct NumberMachine: Hashable {
         var first = value
         var last = value
         for count in digits...3 {
-            if count > 0, first <= min(range.upperBound, Self.greatestExponent), last >= range.lowerBound { return true }
+            if count > 0, first <= min(range.upperBound, Self.greatestExponent),
+                min(last, Self.greatestExponent) >= range.lowerBound
+            {
+                return true
+            }
             first *= 10
             last = last * 10 + 9
         }
@@ -335,7 +339,7 @@ struct NumberMachine: Hashable {
         default: break
         }
         if isSurelyDivisible(state) { return true }
-        guard !divisors.isEmpty, state.phase == .whole, let side = side(state) else { return false }
+        guard !divisors.isEmpty, state.phase == .whole, isInteger != false, let side = side(state) else { return false }
         var needed: Int64 = 1
         for divisor in divisors {
             guard divisor.divides, divisor.coefficient < 1 << 30 else { return false }
@@ -357,7 +361,7 @@ struct NumberMachine: Hashable {
     /// Nil if arithmetic alone does not tell.
     private func isDivisible(_ state: NumberState) -> Bool? {
         guard divisors.count == 1, let divisor = divisors.first, divisor.divides, divisor.scale > 0, divisor.scale < 10,
-            divisor.coefficient < 1 << 30, let side = side(state), let remainder = state.remainders.first
+            divisor.coefficient < 1 << 30, isInteger == nil, let side = side(state), let remainder = state.remainders.first
         else { return nil }
         if remainder < 0 { return false }
         var state = state

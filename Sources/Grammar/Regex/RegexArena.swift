@@ -114,7 +114,63 @@ final class RegexArena {
     static let searchLimit = 30_000
     static let sizeLimit = 400_000
 
-    init() {
+    /// An arena that holds what every schema needs: any text, JSON strings and numbers of any kind, with their rows.
+    convenience init() { self.init(copying: RegexArena.template) }
+
+    /// States that every arena has in common, by the same ids.
+    static var sharedCount: Int { template.nodes.count }
+    private let sharedCount: Int
+
+    // Never changed after it is made: all its rows are complete, and copies only add to them.
+    nonisolated(unsafe) private static let template: RegexArena = {
+        let arena = RegexArena(empty: ())
+        var starts = [
+            arena.string(arena.anyText, .any), arena.literal(Array("true".utf8)), arena.literal(Array("false".utf8)),
+            arena.literal(Array("null".utf8)),
+        ]
+        for allowsZeroFraction in [true, false] {
+            for spec in [NumberSpec.any, NumberSpec(isInteger: true)] {
+                // Numbers without a divisor are never refused.
+                if let number = try? arena.number(spec, allowsZeroFraction: allowsZeroFraction) { starts.append(number) }
+            }
+        }
+        starts.append(arena.alternation([starts[1], starts[2]]))
+        var seen = Set(starts)
+        while let state = starts.popLast() {
+            guard let row = try? arena.row(state) else { continue }
+            for byte in 0..<256 where row[byte] != RegexArena.empty && seen.count < 400 && seen.insert(row[byte]).inserted {
+                starts.append(row[byte])
+            }
+        }
+        for id in arena.nodes.indices where arena.rows[id] != nil { _ = try? arena.row(RegexID(id)) }
+        return arena
+    }()
+
+    private init(copying other: RegexArena) {
+        sharedCount = other.nodes.count
+        nodes = other.nodes
+        index = other.index
+        isNullable = other.isNullable
+        isPlain = other.isPlain
+        life = other.life
+        // Rows are made again where they were not complete.
+        rows = zip(other.rows, other.isPruned).map { $1 ? $0 : nil }
+        isPruned = other.isPruned
+        tries = other.tries
+        machines = other.machines
+        machineIDs = other.machineIDs
+        shortestLengths = other.shortestLengths
+        anyCharacter = other.anyCharacter
+        anyText = other.anyText
+        borrowed = other.isPruned
+    }
+
+    /// Rows that belong to the template.
+    private var borrowed: [Bool] = []
+    private var unfinished: [UnsafeMutablePointer<RegexID>] = []
+
+    private init(empty: Void) {
+        sharedCount = 0
         _ = add(.empty)
         _ = add(.epsilon)
         // The well-formed sequences of UTF-8 (Unicode, table 3-7).
@@ -133,10 +189,44 @@ final class RegexArena {
         anyText = repetition(anyCharacter, 0, nil)
     }
 
-    deinit { for row in rows { row?.deallocate() } }
+    deinit {
+        for row in unfinished { row.deallocate() }
+        for (id, row) in rows.enumerated() where id >= borrowed.count || !borrowed[id] { row?.deallocate() }
+    }
 
     /// Whether the arena has grown past what a grammar may use.
-    var isFull: Bool { nodes.count > Self.sizeLimit || isTooDeep }
+    var isFull: Bool { nodes.count > Self.sizeLimit || isTooDeep || isLate }
+
+    /// Gives what follows so many seconds: after that, languages cannot be extended any more.
+    func setDeadline(_ seconds: Double) {
+        allowance = seconds
+        start = nil
+        isLate = false
+    }
+    private var allowance = 3_600.0
+    /// When time was first looked at; only long work ever looks.
+    private var start: ContinuousClock.Instant?
+    private var isLate = false
+    private var work: UInt32 = 0
+
+    #if DEBUG
+        private static let patience = 10.0
+    #else
+        private static let patience = 1.0
+    #endif
+
+    /// Notices now and then that time is up.
+    private func checkTime() {
+        work &+= 1
+        guard work & 255 == 0 else { return }
+        let now = ContinuousClock.now
+        if let start { isLate = now - start > .seconds(allowance * Self.patience) } else { start = now }
+    }
+
+    var isOutOfTime: Bool {
+        checkTime()
+        return isLate
+    }
     private var depth = 0
     private var isTooDeep = false
     private static let greatestDepth = 1_000
@@ -264,6 +354,8 @@ final class RegexArena {
         }
         mergeLengths(&members)
         mergeExceptions(&members)
+        filterWords(&members)
+        if members.first == Self.empty { return Self.empty }
         // All languages here are of valid text, so any text is no restriction; but a complement needs it beside it.
         if members.count > 1, members.contains(anyText), members.contains(where: { $0 != anyText && !isComplement($0) }) {
             members.removeAll { $0 == anyText }
@@ -337,6 +429,17 @@ final class RegexArena {
         if id == anyText { return [] }
         guard case .textExcept(anyText, let trie, let node) = nodes[Int(id)] else { return nil }
         return tries[Int(trie)].words(below: node)
+    }
+
+    /// A list of words without some of them is a shorter list.
+    private func filterWords(_ members: inout [RegexID]) {
+        guard members.count == 2 else { return }
+        for (list, other) in [(members[0], members[1]), (members[1], members[0])] {
+            guard case .words(let trie, 0) = nodes[Int(list)], let excepted = exceptedWords(other) else { continue }
+            let set = Set(excepted)
+            members = [words(tries[Int(trie)].words(below: 0).filter { !set.contains($0) })]
+            return
+        }
     }
 
     /// Several languages that leave out words become one.
@@ -492,6 +595,8 @@ final class RegexArena {
         if let row = rows[Int(id)] { return row[Int(byte)] }
         depth += 1
         defer { depth -= 1 }
+        checkTime()
+        if isLate { return Self.empty }
         if depth > Self.greatestDepth {
             isTooDeep = true
             return Self.empty
@@ -568,7 +673,7 @@ final class RegexArena {
         if let row = rows[Int(id)] { return row }
         let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
         row.initialize(repeating: Self.empty, count: 256)
-        if fillFast(id, row) {
+        if fillFast(id, row), !isFull {
             rows[Int(id)] = row
             return row
         }
@@ -583,6 +688,11 @@ final class RegexArena {
             fillRest(id, outside: set, row)
         } else {
             fill(id, sets, row)
+        }
+        if isFull {
+            // Not complete, so not kept; callers ask whether there is still room.
+            unfinished.append(row)
+            return row
         }
         rows[Int(id)] = row
         return row

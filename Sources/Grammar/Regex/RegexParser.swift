@@ -336,11 +336,12 @@ struct RegexParser {
             return value
         }
         let high = try hex(4)
+        if JSONText.isLowSurrogate(high) {
+            throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
+        }
         guard JSONText.isHighSurrogate(high) else { return high }
-        let start = index
         if take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) { return JSONText.scalar(high: high, low: low) }
-        index = start
-        return high
+        throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
     }
 
     private mutating func property() throws(PatternError) -> ScalarSet {

@@ -8,10 +8,11 @@ struct SchemaParser {
     /// Whether a reference hides what stands beside it, as up to draft 7.
     private let referencesStandAlone: Bool
     private let isDraft3: Bool
-    private var slots: [String: Int32] = [:]
+    /// By pointer, as bytes: equality of `String` is that of canonical equivalence.
+    private var slots: [[UInt8]: Int32] = [:]
     private var pending: [(slot: Int32, place: Place)] = []
     /// Schemas with an identifier or an anchor, by URI.
-    private var identified: [String: Place] = [:]
+    private var identified: [[UInt8]: Place] = [:]
     /// What was read as a description only, as sentences.
     private(set) var notes: [String] = []
 
@@ -48,10 +49,11 @@ struct SchemaParser {
     }
 
     private mutating func slot(of place: Place) -> Int32 {
-        if let slot = slots[place.pointer] { return slot }
+        let key = Array(place.pointer.utf8)
+        if let slot = slots[key] { return slot }
         let slot = Int32(arena.targets.count)
         arena.targets.append(ConstraintArena.nothing)
-        slots[place.pointer] = slot
+        slots[key] = slot
         pending.append((slot, place))
         return slot
     }
@@ -65,7 +67,8 @@ struct SchemaParser {
             var place = place
             if case .string(let id) = place.value["$id"] ?? .null, !(id.hasPrefix("#")) {
                 place.base = Self.withoutFragment(Self.resolve(id, against: place.base))
-                if identified[place.base] == nil { identified[place.base] = place }
+                let key = Array(place.base.utf8)
+                if identified[key] == nil { identified[key] = place }
             }
             for keyword in ["$anchor", "$dynamicAnchor", "$id", "id"] {
                 guard case .string(var anchor) = place.value[keyword] ?? .null else { continue }
@@ -73,7 +76,8 @@ struct SchemaParser {
                     guard anchor.hasPrefix("#") else { continue }
                     anchor.removeFirst()
                 }
-                if identified[place.base + "#" + anchor] == nil { identified[place.base + "#" + anchor] = place }
+                let key = Array((place.base + "#" + anchor).utf8)
+                if identified[key] == nil { identified[key] = place }
             }
             for member in members where member.name != "enum" && member.name != "const" && member.name != "default" {
                 identify(child(place, member.name, member.value), depth: depth + 1)
@@ -128,7 +132,7 @@ struct SchemaParser {
         let base = Self.withoutFragment(absolute)
         let fragment = Self.decoded(String(absolute.dropFirst(base.count).drop { $0 == "#" }))
         var target: Place
-        if let known = identified[base] {
+        if let known = identified[Array(base.utf8)] {
             target = known
         } else if base == Self.withoutFragment(place.base) || base.isEmpty {
             target = Place(pointer: "", value: document, base: base)
@@ -137,14 +141,14 @@ struct SchemaParser {
                 .unsupported, at: place.pointer + "/$ref", "the reference '\(reference)' leads to another document; copy it into '$defs'")
         }
         if fragment.isEmpty { return target }
-        guard fragment.hasPrefix("/") else {
-            guard let known = identified[base + "#" + fragment] else {
+        guard fragment.utf8.first == UInt8(ascii: "/") else {
+            guard let known = identified[Array((base + "#" + fragment).utf8)] else {
                 throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' leads nowhere")
             }
             return known
         }
-        for token in fragment.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-            let name = String(token).replacing("~1", with: "/").replacing("~0", with: "~")
+        for token in Array(fragment.utf8).split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst() {
+            let name = Self.unescaped(token)
             var next: JSONValue?
             switch target.value {
             case .object: next = target.value[name]
@@ -158,6 +162,21 @@ struct SchemaParser {
             }
         }
         return target
+    }
+
+    /// A token of a JSON pointer as a name (RFC 6901, section 4).
+    private static func unescaped(_ token: ArraySlice<UInt8>) -> String {
+        var bytes: [UInt8] = []
+        var rest = token
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "~"), let digit = rest.first, digit == UInt8(ascii: "0") || digit == UInt8(ascii: "1") {
+                bytes.append(digit == UInt8(ascii: "0") ? UInt8(ascii: "~") : UInt8(ascii: "/"))
+                rest.removeFirst()
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static func decoded(_ text: String) -> String {
@@ -193,7 +212,7 @@ struct SchemaParser {
         var place = place
         if case .string(let id) = place.value["$id"] ?? .null, !id.hasPrefix("#") {
             place.base = Self.withoutFragment(Self.resolve(id, against: place.base))
-            if let known = identified[place.base], known.pointer == place.pointer { place.base = known.base }
+            if let known = identified[Array(place.base.utf8)], known.pointer == place.pointer { place.base = known.base }
         }
         var parts: [ConstraintID] = []
         if let reference = place.value["$ref"] {
@@ -291,8 +310,7 @@ struct SchemaParser {
             restrict(NumberSpec(multiples: [divisor]))
         }
         guard let spec else {
-            guard let kinds = place.value["type"] else { return arena.kinds(Kinds.all.subtracting(.number)) }
-            if case .string = kinds { throw SchemaError(.unsatisfiable, at: place.pointer, "the least number is greater than the greatest") }
+            // The least number is greater than the greatest: no number at all.
             return arena.kinds(Kinds.all.subtracting(.number))
         }
         return arena.number(spec)

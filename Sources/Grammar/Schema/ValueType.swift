@@ -178,7 +178,9 @@ final class TypeNormalizer {
             type.arrays = [ArrayShape(prefix: prefix, rest: ConstraintArena.nothing, least: items.count, most: items.count)]
         case .object(let members):
             var object = ObjectConstraint(additional: ConstraintArena.nothing)
-            for member in members {
+            // Of members with the same name the last one counts.
+            for (index, member) in members.enumerated()
+            where !members[(index + 1)...].contains(where: { $0.name.utf8.elementsEqual(member.name.utf8) }) {
                 object.properties.append(.init(name: arena.name(Array(member.name.utf8)), value: arena.value(member.value)))
             }
             object.required = object.properties.map(\.name)
@@ -229,7 +231,7 @@ final class TypeNormalizer {
 
     private func step(_ id: ConstraintID) throws(SchemaError) {
         steps += 1
-        if steps > Self.greatestSteps { throw error(.tooComplex, id, "its keywords combine in too many ways") }
+        if steps > Self.greatestSteps || regexes.isOutOfTime { throw error(.tooComplex, id, "its keywords combine in too many ways") }
     }
 
     // MARK: - Intersection

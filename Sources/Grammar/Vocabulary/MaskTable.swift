@@ -39,7 +39,7 @@ final class MaskTable {
     private static let longestList = 256
 
     /// What a language alone says of tokens.
-    private struct LanguageMask {
+    struct LanguageMask: Sendable {
         var dense: [UInt32]?
         var list: [Int32] = []
         /// Nodes of the trie where the language may end, with tokens below.
@@ -55,7 +55,7 @@ final class MaskTable {
         var removed: [Int32] = []
     }
 
-    private struct Need {
+    struct Need: Sendable {
         var id: Int32
         var bytes: Int32
     }
@@ -64,7 +64,7 @@ final class MaskTable {
     private static let listedNeed = 12
 
     /// The inside of a string of any text.
-    private struct Free {
+    struct Free: Sendable {
         var least: Int
         var most: Int?
         /// Tokens that close the string where it must not be closed, and tokens that go on after that.
@@ -262,8 +262,15 @@ final class MaskTable {
 
     private func languageMask(_ language: RegexID, wantsNeeds: Bool = false) -> LanguageMask {
         if let known = languageMasks[language], known.hasNeeds || !wantsNeeds { return known }
+        // Languages that all arenas have are computed once for a vocabulary.
+        let isShared = !wantsNeeds && Int(language) < RegexArena.sharedCount
+        if isShared, let known = vocabulary.sharedMask(language) {
+            languageMasks[language] = known
+            return known
+        }
         self.wantsNeeds = wantsNeeds
         var mask = computeLanguage(language)
+        if isShared { vocabulary.share(mask, language) }
         if wantsNeeds {
             mask.hasNeeds = true
             mask.needs.sort { $0.bytes > $1.bytes }
@@ -534,6 +541,15 @@ extension RegexArena {
     func stringContent(afterQuote id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
         guard case .concat(let quote, let rest) = nodes[Int(id)], quote == bytes(ByteSet(UInt8(ascii: "\""))) else { return nil }
         return stringContent(rest)
+    }
+
+    func isNumber(_ id: RegexID) -> Bool { if case .number = nodes[Int(id)] { true } else { false } }
+
+    /// The numbers of a language that are written without an exponent.
+    func withoutExponent(_ id: RegexID) -> RegexID {
+        var plain = ByteSet()
+        for byte in "0123456789.-".utf8 { plain.insert(byte) }
+        return intersection([id, repetition(bytes(plain), 0, nil)])
     }
 
     /// The alternatives of a language.

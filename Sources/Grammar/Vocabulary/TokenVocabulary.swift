@@ -21,6 +21,12 @@ package final class TokenVocabulary: Sendable {
         classes = TokenClasses(self.texts)
     }
 
+    private let sharedMasks = Mutex<[RegexID: MaskTable.LanguageMask]>([:])
+
+    /// The mask of a language that all arenas have by the same id.
+    func sharedMask(_ language: RegexID) -> MaskTable.LanguageMask? { sharedMasks.withLock { $0[language] } }
+    func share(_ mask: MaskTable.LanguageMask, _ language: RegexID) { sharedMasks.withLock { $0[language] = mask } }
+
     package var count: Int { texts.count }
     /// 32-bit words of a mask.
     package var maskWords: Int { (texts.count + 31) / 32 }
