@@ -195,7 +195,9 @@ final class RegexArena {
     }
 
     /// Whether the arena has grown past what a grammar may use.
-    var isFull: Bool { nodes.count > Self.sizeLimit || isTooDeep || isLate }
+    var isFull: Bool { nodes.count > Self.sizeLimit || rowCount > Self.rowLimit || isTooDeep || isLate }
+    private var rowCount = 0
+    private static let rowLimit = 60_000
 
     /// Gives what follows so many seconds: after that, languages cannot be extended any more.
     func setDeadline(_ seconds: Double) {
@@ -591,140 +593,147 @@ final class RegexArena {
     // MARK: - Derivatives
 
     /// What remains of a language after `byte`, dead or alive.
-    private func derivative(_ id: RegexID, _ byte: UInt8) -> RegexID {
-        if let row = rows[Int(id)] { return row[Int(byte)] }
-        depth += 1
-        defer { depth -= 1 }
-        checkTime()
-        if isLate { return Self.empty }
-        if depth > Self.greatestDepth {
-            isTooDeep = true
-            return Self.empty
-        }
-        switch nodes[Int(id)] {
-        case .empty, .epsilon: return Self.empty
-        case .bytes(let set): return set.contains(byte) ? Self.epsilon : Self.empty
-        case .concat(let a, let b):
-            let first = concat(derivative(a, byte), b)
-            return isNullable[Int(a)] ? alternation([first, derivative(b, byte)]) : first
-        case .alternation(let parts): return alternation(parts.map { derivative($0, byte) })
-        case .intersection(let parts):
-            var results: [RegexID] = []
-            for part in parts {
-                let result = derivative(part, byte)
-                if result == Self.empty { return Self.empty }
-                results.append(result)
-            }
-            return intersection(results)
-        case .complement(let a): return raw(complement: derivative(a, byte))
-        case .repetition(let a, let least, let most):
-            let rest = repetition(a, least: max(0, least - 1), most: most < 0 ? -1 : most - 1)
-            return concat(derivative(a, byte), rest)
-        case .words(let trie, let node):
-            guard let child = tries[Int(trie)].child(of: node, byte) else { return Self.empty }
-            return wordsNode(trie, child)
-        case .textExcept(let text, let trie, let node):
-            let rest = derivative(text, byte)
-            guard rest != Self.empty, let child = tries[Int(trie)].child(of: node, byte) else { return rest }
-            return add(.textExcept(text: rest, trie: trie, node: child))
-        case .number(let machine, let state):
-            guard let next = machines[Int(machine)].next(state, byte) else { return Self.empty }
-            return add(.number(machine: machine, next))
-        case .escaped(let content, let style, let state): return escapedDerivative(content, style, state, byte)
-        }
-    }
+    private func derivative(_ id: RegexID, _ byte: UInt8) -> RegexID { rawRow(id)[Int(byte)] }
 
-    /// Sets of bytes such that bytes in the same ones have the same derivative.
-    private func collectClasses(_ id: RegexID, into sets: inout ByteSets) {
-        depth += 1
-        defer { depth -= 1 }
-        if depth > Self.greatestDepth {
-            isTooDeep = true
-            return
-        }
-        switch nodes[Int(id)] {
-        case .empty, .epsilon: break
-        case .bytes(let set): sets.insert(set)
-        case .concat(let a, let b):
-            collectClasses(a, into: &sets)
-            if isNullable[Int(a)] { collectClasses(b, into: &sets) }
-        case .alternation(let parts), .intersection(let parts): for part in parts { collectClasses(part, into: &sets) }
-        case .complement(let a), .repetition(let a, _, _): collectClasses(a, into: &sets)
-        case .words(let trie, let node): tries[Int(trie)].forEachChild(of: node) { byte, _ in sets.insert(ByteSet(byte)) }
-        case .number: for byte in "0123456789+-.eE".utf8 { sets.insert(ByteSet(byte)) }
-        case .textExcept(let text, let trie, let node):
-            collectClasses(text, into: &sets)
-            tries[Int(trie)].forEachChild(of: node) { byte, _ in sets.insert(ByteSet(byte)) }
-        case .escaped(let content, _, let state):
-            switch state {
-            case .none:
-                collectClasses(content, into: &sets)
-                sets.insert(ByteSet(0x00...0x1F))
-                sets.insert(ByteSet(UInt8(ascii: "\"")))
-                sets.insert(ByteSet(UInt8(ascii: "\\")))
-            case .backslash: for byte in "\"\\/bfnrtu".utf8 { sets.insert(ByteSet(byte)) }
-            case .hex: for byte in "0123456789abcdefABCDEF".utf8 { sets.insert(ByteSet(byte)) }
-            case .low: for byte in "\\u".utf8 { sets.insert(ByteSet(byte)) }
-            }
-        }
-    }
-
+    /// What remains after each byte, dead or alive: made of the rows of the parts.
     private func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
         if let row = rows[Int(id)] { return row }
         let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
         row.initialize(repeating: Self.empty, count: 256)
-        if fillFast(id, row), !isFull {
-            rows[Int(id)] = row
-            return row
-        }
-        var sets = ByteSets()
-        collectClasses(id, into: &sets)
-        if sets.all.count == 1, let set = sets.all.first {
-            var target: RegexID = -1
-            set.forEach { byte in
-                if target < 0 { target = derivative(id, byte) }
-                row[Int(byte)] = target
-            }
-            fillRest(id, outside: set, row)
-        } else {
-            fill(id, sets, row)
-        }
+        depth += 1
+        checkTime()
+        if depth > Self.greatestDepth { isTooDeep = true }
+        if !isFull { fill(id, row) }
+        depth -= 1
         if isFull {
             // Not complete, so not kept; callers ask whether there is still room.
             unfinished.append(row)
             return row
         }
+        if let other = rows[Int(id)] {
+            // Made meanwhile, for a part that leads back here.
+            row.deallocate()
+            return other
+        }
         rows[Int(id)] = row
+        rowCount += 1
         return row
     }
 
-    /// Rows of the most common languages, from the rows of their parts.
-    private func fillFast(_ id: RegexID, _ row: UnsafeMutablePointer<RegexID>) -> Bool {
+    private func fill(_ id: RegexID, _ row: UnsafeMutablePointer<RegexID>) {
         switch nodes[Int(id)] {
+        case .empty, .epsilon: break
+        case .bytes(let set): set.forEach { row[Int($0)] = Self.epsilon }
+        case .concat(let a, let b):
+            if case .escaped(let content, let style, .none) = nodes[Int(a)], b == quoteByte {
+                fillString(content, style, row)
+                return
+            }
+            let first = rawRow(a)
+            if isNullable[Int(a)] {
+                let second = rawRow(b)
+                combine(row, [first, second]) { targets in
+                    var parts: [RegexID] = []
+                    if targets[0] != Self.empty { parts.append(self.concat(targets[0], b)) }
+                    if targets[1] != Self.empty { parts.append(targets[1]) }
+                    return self.alternation(parts)
+                }
+            } else {
+                map(row, first) { self.concat($0, b) }
+            }
+        case .alternation(let parts):
+            combine(row, parts.map { rawRow($0) }) { targets in
+                let alive = targets.filter { $0 != Self.empty }
+                return alive.count == 1 ? alive[0] : self.alternation(alive)
+            }
+        case .intersection(let parts):
+            combine(row, parts.map { rawRow($0) }) { $0.contains(Self.empty) ? Self.empty : self.intersection($0) }
+        case .complement(let a):
+            let inner = rawRow(a)
+            let others = raw(complement: Self.empty)
+            for byte in 0..<256 { row[byte] = inner[byte] == Self.empty ? others : raw(complement: inner[byte]) }
+        case .repetition(let a, let least, let most):
+            let rest = repetition(a, least: max(0, least - 1), most: most < 0 ? -1 : most - 1)
+            map(row, rawRow(a)) { self.concat($0, rest) }
+        case .words(let trie, let node):
+            tries[Int(trie)].forEachChild(of: node) { byte, child in row[Int(byte)] = wordsNode(trie, child) }
+        case .number(let machine, let state):
+            for byte in "0123456789.-+eE".utf8 {
+                if let next = machines[Int(machine)].next(state, byte) { row[Int(byte)] = add(.number(machine: machine, next)) }
+            }
         case .textExcept(let text, let trie, let node):
             row.update(from: rawRow(text), count: 256)
             tries[Int(trie)].forEachChild(of: node) { byte, child in
                 let rest = row[Int(byte)]
                 if rest != Self.empty { row[Int(byte)] = add(.textExcept(text: rest, trie: trie, node: child)) }
             }
-            return true
-        case .concat(let body, let quote):
-            guard case .escaped(let content, let style, .none) = nodes[Int(body)], quote == quoteByte else { return false }
-            let source = rawRow(content)
-            var last: RegexID = -1
-            var lastTarget: RegexID = Self.empty
-            for byte in 0x20..<256 where source[byte] != Self.empty {
-                if source[byte] != last {
-                    last = source[byte]
-                    lastTarget = concat(escaped(last, style, .none), quote)
-                }
-                row[byte] = lastTarget
-            }
-            row[0x22] = isNullable[Int(content)] ? Self.epsilon : Self.empty
-            row[0x5C] = concat(escaped(content, style, .backslash), quote)
-            return true
-        default: return false
+        case .escaped(let content, let style, let state):
+            for byte in UInt8.min...UInt8.max { row[Int(byte)] = escapedDerivative(content, style, state, byte) }
         }
+    }
+
+    /// The rest of a string, with its closing quote.
+    private func fillString(_ content: RegexID, _ style: EscapeStyle, _ row: UnsafeMutablePointer<RegexID>) {
+        let source = rawRow(content)
+        let quote = quoteByte
+        map(row, source) { self.concat(self.escaped($0, style, .none), quote) }
+        for byte in 0..<0x20 { row[byte] = Self.empty }
+        row[0x22] = isNullable[Int(content)] ? Self.epsilon : Self.empty
+        row[0x5C] =
+            style == .any || needsEscapes(source, style) ? concat(escaped(content, style, .backslash), quote) : Self.empty
+    }
+
+    /// Fills a row from another one; bytes with the same target there have the same one here.
+    private func map(
+        _ row: UnsafeMutablePointer<RegexID>, _ source: UnsafeMutablePointer<RegexID>, _ transform: (RegexID) -> RegexID
+    ) {
+        var known: [(source: RegexID, target: RegexID)] = []
+        var last: RegexID = Self.empty
+        var lastTarget: RegexID = Self.empty
+        for byte in 0..<256 where source[byte] != Self.empty {
+            if source[byte] != last {
+                last = source[byte]
+                if let found = known.first(where: { $0.source == last }) { lastTarget = found.target } else {
+                    lastTarget = transform(last)
+                    known.append((last, lastTarget))
+                }
+            }
+            row[byte] = lastTarget
+        }
+    }
+
+    /// Fills a row from several; bytes with the same targets there have the same one here.
+    private func combine(
+        _ row: UnsafeMutablePointer<RegexID>, _ sources: [UnsafeMutablePointer<RegexID>], _ transform: ([RegexID]) -> RegexID
+    ) {
+        var known: [(targets: [RegexID], target: RegexID)] = []
+        var targets = [RegexID](repeating: Self.empty, count: sources.count)
+        var last: [RegexID] = []
+        var lastTarget: RegexID = Self.empty
+        for byte in 0..<256 {
+            var isDead = true
+            for index in sources.indices {
+                targets[index] = sources[index][byte]
+                if targets[index] != Self.empty { isDead = false }
+            }
+            if isDead { continue }
+            if targets != last {
+                last = targets
+                if let found = known.first(where: { $0.targets == last }) { lastTarget = found.target } else {
+                    lastTarget = transform(last)
+                    known.append((last, lastTarget))
+                }
+            }
+            row[byte] = lastTarget
+        }
+    }
+
+    /// Whether any character that may be written as an escape comes next.
+    private func needsEscapes(_ row: UnsafeMutablePointer<RegexID>, _ style: EscapeStyle) -> Bool {
+        if row[0x22] != Self.empty || row[0x5C] != Self.empty || style == .usual && row[0x2F] != Self.empty { return true }
+        for byte in 0..<0x20 where row[byte] != Self.empty { return true }
+        for byte in 0x7F..<256 where row[byte] != Self.empty { return true }
+        return false
     }
 
     private var quoteByte: RegexID {
@@ -732,42 +741,6 @@ final class RegexArena {
         return storedQuote
     }
     private var storedQuote: RegexID = -1
-
-    /// Bytes in no set: all alike; only complements lead anywhere.
-    private func fillRest(_ id: RegexID, outside set: ByteSet, _ row: UnsafeMutablePointer<RegexID>) {
-        var target: RegexID = -1
-        for byte in UInt8.min...UInt8.max where !set.contains(byte) {
-            if target < 0 { target = derivative(id, byte) }
-            row[Int(byte)] = target
-        }
-    }
-
-    private func fill(_ id: RegexID, _ sets: ByteSets, _ row: UnsafeMutablePointer<RegexID>) {
-        // Each byte's signature: the sets it is in, folded into a class number.
-        withUnsafeTemporaryAllocation(of: Int32.self, capacity: 256) { classes in
-            classes.initialize(repeating: 0)
-            var count: Int32 = 1
-            for set in sets.all {
-                var renamed: [(from: Int32, to: Int32)] = []
-                set.forEach { byte in
-                    let old = classes[Int(byte)]
-                    if let pair = renamed.first(where: { $0.from == old }) {
-                        classes[Int(byte)] = pair.to
-                    } else {
-                        renamed.append((old, count))
-                        classes[Int(byte)] = count
-                        count += 1
-                    }
-                }
-            }
-            var targets = [RegexID](repeating: -1, count: Int(count))
-            for byte in 0..<256 {
-                let index = Int(classes[byte])
-                if targets[index] < 0 { targets[index] = derivative(id, UInt8(byte)) }
-                row[byte] = targets[index]
-            }
-        }
-    }
 
     /// The live language after each of the 256 bytes, `empty` where there is none.
     func row(_ id: RegexID) throws(RegexLimit) -> UnsafePointer<RegexID> {
@@ -1025,12 +998,6 @@ final class RegexArena {
         }
         return false
     }
-}
-
-/// Different sets of bytes: few, so that looking through them is faster than hashing.
-private struct ByteSets {
-    private(set) var all: [ByteSet] = []
-    mutating func insert(_ set: ByteSet) { if !all.contains(set) { all.append(set) } }
 }
 
 /// Words sharing their beginnings.
