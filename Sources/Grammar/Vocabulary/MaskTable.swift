@@ -68,7 +68,7 @@ final class MaskTable {
         var least: Int
         var most: Int?
         /// Tokens that close the string where it must not be closed, and tokens that go on after that.
-        var removed: [Int32] = []
+        var removed: Set<Int32> = []
     }
 
     init(_ automaton: Automaton, _ vocabulary: TokenVocabulary) {
@@ -204,7 +204,7 @@ final class MaskTable {
                 && !free.removed.contains(entry.token)
         }
         if hasNoLimits {
-            if mask.dense == nil { mask.removed = free.removed }
+            if mask.dense == nil { mask.removed = Array(free.removed) }
             if mask.dense == nil || free.removed.isEmpty {
                 merge(table.all, into: &mask)
             } else {
@@ -225,11 +225,17 @@ final class MaskTable {
             visitRemainders(0, table.nodes.count, after, table, { allowsAll || allows($0) }, &mask.list)
             return
         }
-        // The string cannot be closed at once, but by tokens that add to it first.
-        guard local.kind != .scalar else { return }
-        for entry in table.entries where allows(entry) {
-            if advances(automaton.config(thread.state, thread.parent), entry.token) { mask.list.append(entry.token) }
+        // The string cannot be closed here: it would be a word that is left out. Tokens that add to it first can.
+        let start = automaton.config(thread.state, thread.parent)
+        for byte in "~^`|".utf8 {
+            let next = automaton.step(start, byte)
+            guard next != Automaton.dead else { continue }
+            after = automaton.step(next, UInt8(ascii: "\""))
+            guard after != Automaton.dead else { continue }
+            visitRemainders(0, table.nodes.count, after, table, { $0.characters > 0 && allows($0) }, &mask.list)
+            return
         }
+        for entry in table.entries where allows(entry) && advances(start, entry.token) { mask.list.append(entry.token) }
     }
 
     private func advances(_ config: ConfigID, _ token: Int32) -> Bool {
@@ -297,10 +303,10 @@ final class MaskTable {
         if let (content, style) = regexes.stringContent(language), style == .any,
             let (words, least, most) = regexes.openText(content), words.allSatisfy({ $0.count < most ?? .max })
         {
-            return LanguageMask(free: Free(least: least, most: most, removed: closing(at: Set(words))))
+            return LanguageMask(free: Free(least: least, most: most, removed: Set(closing(at: Set(words)))))
         }
         var mask = LanguageMask()
-        if !wantsNeeds, repeats(language, into: &mask) { return mask }
+        if repeats(language, into: &mask) { return mask }
         walk(language, into: &mask)
         return mask
     }
@@ -318,6 +324,9 @@ final class MaskTable {
         }
         let closed = Set(mask.exitNeeds.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
         if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
+        result.exitTokens.removeAll { exit in
+            Int(exit.length) > most && !reaches(language, Array((vocabulary.texts[Int(exit.token)] ?? []).prefix(Int(exit.length))))
+        }
         return result
     }
 
@@ -389,6 +398,14 @@ final class MaskTable {
         for number in 0..<TokenClasses.count where other >> UInt64(number) & 1 == 1 { count += classes.tokens[number].count }
         guard count < classes.sets.count / 4 else { return false }
         mask.dense = classes.mask(staying)
+        if wantsNeeds {
+            let rest = (try? regexes.shortestLength(language)) ?? 1 << 20
+            for token in classes.longest {
+                let need = (vocabulary.texts[Int(token)]?.count ?? 0) + rest
+                if need <= Self.listedNeed { break }
+                if classes.sets[Int(token)] & ~staying == 0 { mask.needs.append(Need(id: token, bytes: Int32(clamping: need))) }
+            }
+        }
         let alive = staying | other
         for number in 0..<TokenClasses.count where other >> UInt64(number) & 1 == 1 {
             let lower = other & ((1 << UInt64(number)) - 1)
@@ -413,6 +430,10 @@ final class MaskTable {
             if index + 1 < text.count, regexes.isNullable[Int(state)] { mask.exitTokens.append((token, Int32(index + 1))) }
         }
         mask.list.append(token)
+        if wantsNeeds {
+            let need = text.count + ((try? regexes.shortestLength(state)) ?? 1 << 20)
+            if need > Self.listedNeed { mask.needs.append(Need(id: token, bytes: Int32(clamping: need))) }
+        }
     }
 
     /// One state on the way down the trie: its row, and whether a word may end there.

@@ -58,6 +58,8 @@ final class TokenClasses: Sendable {
     let first: [UInt8]
     /// Tokens with a byte of each class.
     let tokens: [[Int32]]
+    /// All tokens, those with most bytes first.
+    let longest: [Int32]
     private let masks = Mutex<[UInt64: [UInt32]]>([:])
 
     init(_ texts: [[UInt8]?]) {
@@ -74,6 +76,7 @@ final class TokenClasses: Sendable {
         self.sets = sets
         self.first = first
         self.tokens = tokens
+        longest = (0..<Int32(texts.count)).sorted { (texts[Int($0)]?.count ?? 0) > (texts[Int($1)]?.count ?? 0) }
     }
 
     /// The tokens made of bytes of certain classes only. Shared by all grammars; patterns repeat few different sets.
