@@ -45,8 +45,6 @@ final class MaskTable {
         /// Nodes of the trie where the language may end, with tokens below.
         var exits: [Int32] = []
         var free: Free?
-        /// Tokens that go on after the language's end, and the length of the part before.
-        var exitTokens: [(token: Int32, length: Int32)] = []
         /// Of tokens and exits that need many bytes to come to an end: how many, from before the token to the end.
         var needs: [Need] = []
         var exitNeeds: [Need] = []
@@ -162,14 +160,6 @@ final class MaskTable {
             }
         }
         mask.list += language.list
-        for exit in language.exitTokens {
-            var config = local.kind == .scalar ? thread.parent : automaton.config(thread.state, thread.parent)
-            let text = vocabulary.texts[Int(exit.token)] ?? []
-            for byte in local.kind == .scalar ? text[Int(exit.length)...] : text[...] where config != Automaton.dead {
-                config = automaton.alive(config).contains(byte) ? automaton.step(config, byte) : Automaton.dead
-            }
-            if config != Automaton.dead { mask.list.append(exit.token) }
-        }
         guard !language.exits.isEmpty else { return }
         if local.kind == .scalar {
             let alive = automaton.alive(thread.parent)
@@ -306,7 +296,6 @@ final class MaskTable {
             return LanguageMask(free: Free(least: least, most: most, removed: Set(closing(at: Set(words)))))
         }
         var mask = LanguageMask()
-        if repeats(language, into: &mask) { return mask }
         walk(language, into: &mask)
         return mask
     }
@@ -324,9 +313,6 @@ final class MaskTable {
         }
         let closed = Set(mask.exitNeeds.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
         if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
-        result.exitTokens.removeAll { exit in
-            Int(exit.length) > most && !reaches(language, Array((vocabulary.texts[Int(exit.token)] ?? []).prefix(Int(exit.length))))
-        }
         return result
     }
 
@@ -372,68 +358,17 @@ final class MaskTable {
         return removed
     }
 
-    /// Decides the tokens of a state that repeats a set of bytes: those made of the set stay, those without a byte that
-    /// leads elsewhere but with others die, and only the rest is looked at one by one.
-    private func repeats(_ language: RegexID, into mask: inout LanguageMask) -> Bool {
-        let regexes = automaton.regexes
-        // Where words may end at once, tokens with any byte may go on after that.
-        guard !regexes.isNullable[Int(language)], let row = try? regexes.row(language) else { return false }
+    /// The classes of bytes after which a language is where it was; none for languages that may end at once, where
+    /// tokens with any byte may go on.
+    private func stayingClasses(_ language: RegexID) -> UInt64 {
+        guard !automaton.regexes.isNullable[Int(language)], let row = try? automaton.regexes.row(language) else { return 0 }
         var staying: UInt64 = 0
-        var other: UInt64 = 0
+        var leaving: UInt64 = 0
         for byte in 0..<256 {
-            let bit = UInt64(1) << UInt64(TokenClasses.ofByte[byte])
-            if row[byte] == language { staying |= bit } else if row[byte] != RegexArena.empty { other |= bit }
+            let bit = UInt64(1) << UInt64(ByteClasses.ofByte[byte])
+            if row[byte] == language { staying |= bit } else { leaving |= bit }
         }
-        // A class that is cut through is looked at byte by byte.
-        for byte in 0..<256 where row[byte] != language {
-            let bit = UInt64(1) << UInt64(TokenClasses.ofByte[byte])
-            if staying & bit != 0 {
-                staying &= ~bit
-                other |= bit
-            }
-        }
-        guard staying != 0 else { return false }
-        let classes = vocabulary.classes
-        var count = 0
-        for number in 0..<TokenClasses.count where other >> UInt64(number) & 1 == 1 { count += classes.tokens[number].count }
-        guard count < classes.sets.count / 4 else { return false }
-        mask.dense = classes.mask(staying)
-        if wantsNeeds {
-            let rest = (try? regexes.shortestLength(language)) ?? 1 << 20
-            for token in classes.longest {
-                let need = (vocabulary.texts[Int(token)]?.count ?? 0) + rest
-                if need <= Self.listedNeed { break }
-                if classes.sets[Int(token)] & ~staying == 0 { mask.needs.append(Need(id: token, bytes: Int32(clamping: need))) }
-            }
-        }
-        let alive = staying | other
-        for number in 0..<TokenClasses.count where other >> UInt64(number) & 1 == 1 {
-            let lower = other & ((1 << UInt64(number)) - 1)
-            for token in classes.tokens[number] {
-                // Each token once: under the first of its classes.
-                guard alive >> UInt64(classes.first[Int(token)]) & 1 == 1, classes.sets[Int(token)] & lower == 0 else { continue }
-                follow(token, from: language, into: &mask)
-            }
-        }
-        return true
-    }
-
-    /// Looks at one token: whether it stays in a language, and where the language may end in it.
-    private func follow(_ token: Int32, from language: RegexID, into mask: inout LanguageMask) {
-        let regexes = automaton.regexes
-        guard let text = vocabulary.texts[Int(token)] else { return }
-        var state = language
-        for (index, byte) in text.enumerated() {
-            guard let row = try? regexes.row(state) else { return }
-            state = row[Int(byte)]
-            if state == RegexArena.empty { return }
-            if index + 1 < text.count, regexes.isNullable[Int(state)] { mask.exitTokens.append((token, Int32(index + 1))) }
-        }
-        mask.list.append(token)
-        if wantsNeeds {
-            let need = text.count + ((try? regexes.shortestLength(state)) ?? 1 << 20)
-            if need > Self.listedNeed { mask.needs.append(Need(id: token, bytes: Int32(clamping: need))) }
-        }
+        return staying & ~leaving
     }
 
     /// One state on the way down the trie: its row, and whether a word may end there.
@@ -449,6 +384,7 @@ final class MaskTable {
     private func walk(_ language: RegexID, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
         guard let start = walkState(language, regexes) else { return }
+        let staying = stayingClasses(language)
         var count = 0
         let wantsNeeds = self.wantsNeeds
         // Unchecked on purpose, here and nowhere else in this file: this loop visits most of the vocabulary for each
@@ -471,13 +407,21 @@ final class MaskTable {
                                 continue
                             }
                             let first = Int(nodes.firstToken[node])
-                            let last = Int(nodes.firstToken[node + 1])
+                            // Below, nothing leads away from here: all tokens are alike.
+                            let isUniform = next == language && nodes.below[node] & ~staying == 0
+                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
                             for index in first..<last {
                                 let token = nodes.tokens[index]
                                 bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
                             }
                             count += last - first
-                            if after == node + 1, !wantsNeeds {
+                            if isUniform, wantsNeeds {
+                                for index in first..<last {
+                                    let need = nodes.length[Int(nodes.tokens[index])] + Int32(clamping: start.shortest)
+                                    if need > Self.listedNeed { mask.needs.append(Need(id: nodes.tokens[index], bytes: need)) }
+                                }
+                            }
+                            if isUniform || after == node + 1 && !wantsNeeds {
                                 node = after
                                 continue
                             }

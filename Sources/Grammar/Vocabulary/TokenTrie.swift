@@ -6,6 +6,10 @@ struct TokenTrie: Sendable {
     private(set) var end: [Int32] = [0]
     /// Where each node's tokens begin in ``tokens``; one more than there are nodes.
     private(set) var firstToken: [Int32] = []
+    /// The classes of the bytes below each node, as bits; see ``ByteClasses``.
+    private(set) var below: [UInt64] = []
+    /// Bytes of each token.
+    private var length: [Int32] = []
     /// Token ids in the order of their bytes.
     private(set) var tokens: [Int32] = []
     /// The node below the root for each byte, or -1.
@@ -43,6 +47,16 @@ struct TokenTrie: Sendable {
         for (node, _) in path { end[Int(node)] = Int32(byte.count) }
         end[0] = Int32(byte.count)
         firstToken.append(Int32(tokens.count))
+        length = texts.map { Int32($0.count) }
+        below = [UInt64](repeating: 0, count: count)
+        var around: [Int] = []
+        for node in 1..<max(1, count) {
+            let level = Int(depth[node])
+            around.removeLast(max(0, around.count - (level - 1)))
+            let bit = UInt64(1) << UInt64(ByteClasses.ofByte[Int(byte[node])])
+            for outer in around { below[outer] |= bit }
+            around.append(node)
+        }
     }
 
     var count: Int { byte.count }
@@ -56,6 +70,8 @@ struct TokenTrie: Sendable {
         /// One more than there are nodes.
         var firstToken: UnsafePointer<Int32>
         var tokens: UnsafePointer<Int32>
+        var below: UnsafePointer<UInt64>
+        var length: UnsafePointer<Int32>
     }
 
     func withUnsafeNodes(_ body: (UnsafeNodes) -> Void) {
@@ -64,12 +80,18 @@ struct TokenTrie: Sendable {
                 end.withUnsafeBufferPointer { end in
                     firstToken.withUnsafeBufferPointer { firstToken in
                         tokens.withUnsafeBufferPointer { tokens in
-                            guard let byte = byte.baseAddress, let depth = depth.baseAddress, let end = end.baseAddress,
-                                let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress
-                            else { return }
-                            body(
-                                UnsafeNodes(
-                                    count: count, byte: byte, depth: depth, end: end, firstToken: firstToken, tokens: tokens))
+                            below.withUnsafeBufferPointer { below in
+                                length.withUnsafeBufferPointer { length in
+                                    guard let byte = byte.baseAddress, let depth = depth.baseAddress, let end = end.baseAddress,
+                                        let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress,
+                                        let below = below.baseAddress, let length = length.baseAddress
+                                    else { return }
+                                    body(
+                                        UnsafeNodes(
+                                            count: count, byte: byte, depth: depth, end: end, firstToken: firstToken,
+                                            tokens: tokens, below: below, length: length))
+                                }
+                            }
                         }
                     }
                 }
@@ -81,4 +103,24 @@ struct TokenTrie: Sendable {
 
     /// Tokens that end at `node`.
     func tokens(at node: Int) -> Range<Int> { Int(firstToken[node])..<Int(firstToken[node + 1]) }
+}
+
+/// Bytes by class: letters and digits fall where patterns cut them, marks are classes of their own.
+enum ByteClasses {
+    /// The class of each byte, below 64.
+    static let ofByte: [UInt8] = (0..<256).map { byte in
+        switch UInt8(byte) {
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): 0
+        case UInt8(ascii: "g")...UInt8(ascii: "z"): 1
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): 2
+        case UInt8(ascii: "G")...UInt8(ascii: "Z"): 3
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): 4
+        case 0x80...: 5
+        case ..<0x20, 0x7F: 6
+        case 0x20...0x2F: 7 + UInt8(byte) - 0x20
+        case 0x3A...0x40: 23 + UInt8(byte) - 0x3A
+        case 0x5B...0x60: 30 + UInt8(byte) - 0x5B
+        default: 36 + UInt8(byte) - 0x7B
+        }
+    }
 }

@@ -8,7 +8,6 @@ package final class TokenVocabulary: Sendable {
     package let endTokens: [Int32]
     let trie: TokenTrie
     let freeText: FreeTextTable
-    let classes: TokenClasses
 
     /// - Parameters:
     ///   - texts: The bytes of each token; nil for special tokens, which are never part of a document.
@@ -18,7 +17,6 @@ package final class TokenVocabulary: Sendable {
         self.endTokens = endTokens.filter { texts.indices.contains(Int($0)) }
         trie = TokenTrie(texts)
         freeText = FreeTextTable(trie, count: texts.count)
-        classes = TokenClasses(self.texts)
     }
 
     private let sharedMasks = Mutex<[RegexID: MaskTable.LanguageMask]>([:])
@@ -30,63 +28,6 @@ package final class TokenVocabulary: Sendable {
     package var count: Int { texts.count }
     /// 32-bit words of a mask.
     package var maskWords: Int { (texts.count + 31) / 32 }
-}
-
-/// Which kinds of bytes tokens are made of: whole classes of tokens are decided at once where a pattern repeats a set.
-final class TokenClasses: Sendable {
-    /// The class of each byte, below 64. Letters and digits fall where patterns cut them; marks are classes of their own.
-    static let ofByte: [UInt8] = (0..<256).map { byte in
-        switch UInt8(byte) {
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): 0
-        case UInt8(ascii: "g")...UInt8(ascii: "z"): 1
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): 2
-        case UInt8(ascii: "G")...UInt8(ascii: "Z"): 3
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): 4
-        case 0x80...: 5
-        case ..<0x20, 0x7F: 6
-        case 0x20...0x2F: 7 + UInt8(byte) - 0x20
-        case 0x3A...0x40: 23 + UInt8(byte) - 0x3A
-        case 0x5B...0x60: 30 + UInt8(byte) - 0x5B
-        default: 36 + UInt8(byte) - 0x7B
-        }
-    }
-    static let count = 40
-
-    /// The classes of each token's bytes, as bits; 0 for those that are not text.
-    let sets: [UInt64]
-    /// The class of each token's first byte.
-    let first: [UInt8]
-    /// Tokens with a byte of each class.
-    let tokens: [[Int32]]
-    /// All tokens, those with most bytes first.
-    let longest: [Int32]
-    private let masks = Mutex<[UInt64: [UInt32]]>([:])
-
-    init(_ texts: [[UInt8]?]) {
-        var sets: [UInt64] = []
-        var first: [UInt8] = []
-        var tokens = [[Int32]](repeating: [], count: Self.count)
-        for (index, text) in texts.enumerated() {
-            var set: UInt64 = 0
-            for byte in text ?? [] { set |= 1 << UInt64(Self.ofByte[Int(byte)]) }
-            sets.append(set)
-            first.append(text?.first.map { Self.ofByte[Int($0)] } ?? 63)
-            for number in 0..<Self.count where set >> UInt64(number) & 1 == 1 { tokens[number].append(Int32(index)) }
-        }
-        self.sets = sets
-        self.first = first
-        self.tokens = tokens
-        longest = (0..<Int32(texts.count)).sorted { (texts[Int($0)]?.count ?? 0) > (texts[Int($1)]?.count ?? 0) }
-    }
-
-    /// The tokens made of bytes of certain classes only. Shared by all grammars; patterns repeat few different sets.
-    func mask(_ classes: UInt64) -> [UInt32] {
-        if let known = masks.withLock({ $0[classes] }) { return known }
-        var mask = [UInt32](repeating: 0, count: (sets.count + 31) / 32)
-        for (index, set) in sets.enumerated() where set != 0 && set & ~classes == 0 { mask[index >> 5] |= 1 << UInt32(index & 31) }
-        masks.withLock { if $0.count < 500 { $0[classes] = mask } }
-        return mask
-    }
 }
 
 /// Where tokens stand to the inside of a JSON string of any text: the mask that constrained decoding needs most.
