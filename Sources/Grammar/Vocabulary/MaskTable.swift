@@ -360,13 +360,15 @@ final class MaskTable {
 
     /// The classes of bytes after which a language is where it was; none for languages that may end at once, where
     /// tokens with any byte may go on.
-    private func stayingClasses(_ language: RegexID) -> UInt64 {
-        guard !automaton.regexes.isNullable[Int(language)], let row = try? automaton.regexes.row(language) else { return 0 }
+    private func stayingClasses(_ language: RegexID, _ row: UnsafePointer<RegexID>) -> UInt64 {
+        if automaton.regexes.isNullable[Int(language)] { return 0 }
         var staying: UInt64 = 0
         var leaving: UInt64 = 0
-        for byte in 0..<256 {
-            let bit = UInt64(1) << UInt64(ByteClasses.ofByte[byte])
-            if row[byte] == language { staying |= bit } else { leaving |= bit }
+        ByteClasses.ofByte.withUnsafeBufferPointer { classes in
+            for byte in 0..<256 {
+                let bit = UInt64(1) << UInt64(classes[byte])
+                if row[byte] == language { staying |= bit } else { leaving |= bit }
+            }
         }
         return staying & ~leaving
     }
@@ -376,6 +378,8 @@ final class MaskTable {
         var language: RegexID
         var row: UnsafePointer<RegexID>
         var isNullable: Bool
+        /// The classes of bytes after which the language is where it was.
+        var staying: UInt64
         /// Bytes of the shortest word from here, if that is asked for.
         var shortest = 0
     }
@@ -384,7 +388,6 @@ final class MaskTable {
     private func walk(_ language: RegexID, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
         guard let start = walkState(language, regexes) else { return }
-        let staying = stayingClasses(language)
         var count = 0
         let wantsNeeds = self.wantsNeeds
         // Unchecked on purpose, here and nowhere else in this file: this loop visits most of the vocabulary for each
@@ -406,26 +409,10 @@ final class MaskTable {
                                 node = after
                                 continue
                             }
-                            let first = Int(nodes.firstToken[node])
-                            // Below, nothing leads away from here: all tokens are alike.
-                            let isUniform = next == language && nodes.below[node] & ~staying == 0
-                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
-                            for index in first..<last {
-                                let token = nodes.tokens[index]
-                                bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
-                            }
-                            count += last - first
-                            if isUniform, wantsNeeds {
-                                for index in first..<last {
-                                    let need = nodes.length[Int(nodes.tokens[index])] + Int32(clamping: start.shortest)
-                                    if need > Self.listedNeed { mask.needs.append(Need(id: nodes.tokens[index], bytes: need)) }
-                                }
-                            }
-                            if isUniform || after == node + 1 && !wantsNeeds {
-                                node = after
-                                continue
-                            }
-                            if next == above.language {
+                            let isLeaf = after == node + 1
+                            if isLeaf, !wantsNeeds {
+                                // The state after it is of no interest.
+                            } else if next == above.language {
                                 path[depth] = above
                             } else if path[depth].language != next {
                                 let slot = Int(next) & 63
@@ -437,6 +424,29 @@ final class MaskTable {
                                     seen[slot] = state
                                 }
                                 path[depth] = seen[slot]
+                            }
+                            // Where nothing below leads away from the state, all tokens there are alike.
+                            let isUniform = !isLeaf && nodes.below[node] & ~path[depth].staying == 0
+                            let first = Int(nodes.firstToken[node])
+                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
+                            for index in first..<last {
+                                let token = nodes.tokens[index]
+                                bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                            }
+                            count += last - first
+                            if isLeaf, !wantsNeeds {
+                                node = after
+                                continue
+                            }
+                            if isUniform {
+                                if wantsNeeds {
+                                    for index in first..<last {
+                                        let need = nodes.length[Int(nodes.tokens[index])] + Int32(clamping: path[depth].shortest)
+                                        if need > Self.listedNeed { mask.needs.append(Need(id: nodes.tokens[index], bytes: need)) }
+                                    }
+                                }
+                                node = after
+                                continue
                             }
                             if wantsNeeds {
                                 let need = Int32(clamping: depth + path[depth].shortest)
@@ -468,7 +478,9 @@ final class MaskTable {
     private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
         guard let row = try? regexes.row(language) else { return nil }
         let shortest = wantsNeeds ? (try? regexes.shortestLength(language)) ?? 1 << 20 : 0
-        return WalkState(language: language, row: row, isNullable: regexes.isNullable[Int(language)], shortest: shortest)
+        return WalkState(
+            language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row),
+            shortest: shortest)
     }
 }
 
