@@ -31,7 +31,9 @@ struct CaseOptions: ParsableArguments {
         for file in files where file.hasSuffix(".json") {
             guard case .array(let groups) = try JSONParser.parse(Data(contentsOf: URL(fileURLWithPath: file))) else { continue }
             for group in groups {
-                guard let schema = group["schema"], case .array(let tests)? = group["tests"], case .string(let name)? = group["description"] else { continue }
+                guard let schema = group["schema"], case .array(let tests)? = group["tests"],
+                    case .string(let name)? = group["description"]
+                else { continue }
                 var documents: [[Int32]] = []
                 for test in tests {
                     guard let data = test["data"], case .bool(true)? = test["valid"] else { continue }
@@ -108,7 +110,8 @@ struct Masks: ParsableCommand {
                     let time = (clock.now - before).microseconds
                     times.append(number(time))
                     if slowest > 0 {
-                        slow.append((time, "\(item.name) after \(String(decoding: text.suffix(40), as: UTF8.self).debugDescription)"))
+                        slow.append(
+                            (time, "\(item.name) after \(String(decoding: text.suffix(40), as: UTF8.self).debugDescription)"))
                     }
                     let token = index < document.count ? document[index] : tokenizer.endOfTurn
                     isAccepted = words[Int(token) >> 5] >> UInt32(token & 31) & 1 == 1
@@ -130,7 +133,8 @@ struct Masks: ParsableCommand {
 
     private func line(_ item: Case, _ microseconds: Double, error: String?, _ documents: [JSONValue]) {
         report([
-            .init("library", .string("ours")), .init("name", .string(item.name)), .init("compile_ms", number(microseconds / 1000)),
+            .init("library", .string("ours")), .init("name", .string(item.name)),
+            .init("compile_ms", number(microseconds / 1000)),
             .init("error", error.map { .string($0) } ?? .null), .init("documents", .array(documents)),
             .init("rss_mb", number(Self.residentMegabytes)),
         ])
@@ -140,11 +144,14 @@ struct Masks: ParsableCommand {
         FileHandle.standardOutput.write(Data(JSONValue.object(members).bytes + [0x0A]))
     }
 
-    private func number(_ value: Double) -> JSONValue { .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0)) }
+    private func number(_ value: Double) -> JSONValue {
+        .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0))
+    }
 
     /// Resident memory of this process.
     private static var residentMegabytes: Double {
-        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8), let pages = Double(text.split(separator: " ")[1])
+        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
+            let pages = Double(text.split(separator: " ")[1])
         else { return 0 }
         return pages * 4096 / 1_048_576
     }

@@ -61,7 +61,9 @@ struct Probe: ParsableCommand {
     }
 
     private func integer(_ value: JSONValue?) -> Int? { if case .number(let number)? = value { number.integer } else { nil } }
-    private func number(_ value: Double) -> JSONValue { .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0)) }
+    private func number(_ value: Double) -> JSONValue {
+        .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0))
+    }
 }
 
 /// Walks through masks at random, and compares some bits of each with the automaton.

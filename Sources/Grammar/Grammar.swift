@@ -244,7 +244,9 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// Reads a token; false if it cannot follow or is not text.
     package mutating func advance(token: Int32) -> Bool {
-        guard grammar.vocabulary.texts.indices.contains(Int(token)), let text = grammar.vocabulary.texts[Int(token)] else { return false }
+        guard grammar.vocabulary.texts.indices.contains(Int(token)), let text = grammar.vocabulary.texts[Int(token)] else {
+            return false
+        }
         return advance(text)
     }
 

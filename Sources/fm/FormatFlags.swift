@@ -8,7 +8,9 @@ struct FormatFlags: ParsableArguments {
     @Option(help: ArgumentHelp("Answer with a JSON document that this JSON Schema accepts.", valueName: "file"))
     var schema: String?
 
-    @Option(help: ArgumentHelp("Answer with a text in which this regular expression is found; ^ and $ anchor it.", valueName: "regex"))
+    @Option(
+        help: ArgumentHelp("Answer with a text in which this regular expression is found; ^ and $ anchor it.", valueName: "regex")
+    )
     var pattern: String?
 
     @Option(help: ArgumentHelp("Answer with this text, or another one given so.", valueName: "text"))
@@ -49,11 +51,15 @@ enum SchemaFile {
     /// The JSON in a file, or in standard input if it is called “-”.
     static func read(_ path: String) throws -> JSONValue {
         do {
-            let data =
-                path == "-" ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(fileURLWithPath: path))
-            return try JSONParser.parse(data)
+            // A handle also reads pipes.
+            guard let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path) else {
+                throw fail("Cannot read \(path): there is no such file, or it may not be read.")
+            }
+            return try JSONParser.parse(try file.readToEnd() ?? Data())
         } catch let error as JSONSyntaxError {
             throw fail("\(path): \(error)")
+        } catch let code as ExitCode {
+            throw code
         } catch {
             throw fail("Cannot read \(path): \(error.localizedDescription)")
         }

@@ -35,7 +35,8 @@ struct RunReport {
     /// Tokens that the grammar left no choice about.
     private func forced(_ output: Int) -> String {
         let count = Int(number("forcedTokens"))
-        return count > 0 ? String(format: ", %d (%.0f %%) without asking the model", count, 100 * Double(count) / Double(max(1, output))) : ""
+        return count > 0
+            ? String(format: ", %d (%.0f %%) without asking the model", count, 100 * Double(count) / Double(max(1, output))) : ""
     }
 
     var table: String {

@@ -44,7 +44,9 @@ import Testing
     }
 
     /// The worst model there is: it chooses at random, and never wants to end.
-    private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom) -> Int32 {
+    private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom)
+        -> Int32
+    {
         for _ in 0..<24 { if let token = decoder.settle(random.pick(allowed), remaining: remaining) { return token } }
         return decoder.closingToken ?? allowed[0]
     }
@@ -112,7 +114,9 @@ private func greedy(_ bytes: [UInt8], _ vocabulary: TokenVocabulary) -> [Int32] 
     while start < bytes.count {
         var best = Int32(bytes[start])
         for (index, text) in vocabulary.texts.enumerated() {
-            guard let text, text.count > vocabulary.texts[Int(best)]?.count ?? 0, bytes[start...].starts(with: text) else { continue }
+            guard let text, text.count > vocabulary.texts[Int(best)]?.count ?? 0, bytes[start...].starts(with: text) else {
+                continue
+            }
             best = Int32(index)
         }
         tokens.append(best)

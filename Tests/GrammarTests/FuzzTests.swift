@@ -60,13 +60,19 @@ enum SchemaMaker {
             if random.chance(20) { add("multipleOf", number(random.next(1...7))) }
         case 1:
             add("type", .string("number"))
-            if random.chance(50) { add("exclusiveMinimum", .number(DecimalNumber("\(random.next(-9...9)).\(random.next(1...9))") ?? DecimalNumber(0))) }
+            if random.chance(50) {
+                add(
+                    "exclusiveMinimum", .number(DecimalNumber("\(random.next(-9...9)).\(random.next(1...9))") ?? DecimalNumber(0))
+                )
+            }
         case 2:
             add("type", .string("string"))
             let low = random.next(0...4)
             if random.chance(50) { add("minLength", number(low)) }
             if random.chance(50) { add("maxLength", number(low + random.next(0...5))) }
-            if random.chance(30) { add("pattern", .string(random.pick(["^[a-c]+$", "b", "^a?b*c{1,2}$", "^[^x]*$", "^(ab|cd)+$"]))) }
+            if random.chance(30) {
+                add("pattern", .string(random.pick(["^[a-c]+$", "b", "^a?b*c{1,2}$", "^[^x]*$", "^(ab|cd)+$"])))
+            }
         case 3: add("enum", .array([.string("ab"), .string("abc"), number(random.next(0...9)), .null, .bool(random.chance(50))]))
         case 4: add("type", .array([.string("null"), .string(random.pick(["boolean", "integer", "string"]))]))
         case 5: add("const", random.chance(50) ? .string("é\"") : number(random.next(-99...99)))
@@ -96,7 +102,11 @@ enum SchemaMaker {
         switch value {
         case .object(var members) where !members.isEmpty:
             let index = random.next(0...members.count - 1)
-            if random.chance(50) { members.remove(at: index) } else { members[index].value = smaller(members[index].value, &random) }
+            if random.chance(50) {
+                members.remove(at: index)
+            } else {
+                members[index].value = smaller(members[index].value, &random)
+            }
             return .object(members)
         case .array(var items) where !items.isEmpty:
             let index = random.next(0...items.count - 1)

@@ -11,10 +11,14 @@ enum Vocabularies {
     static let small: TokenVocabulary = {
         var texts: [[UInt8]?] = (UInt8.min...UInt8.max).map { [$0] }
         let pieces = [
-            "{\"", "\":", "\":\"", "\",\"", "\"}", "\"]", "\"},", "}]", "]}", "},{\"", ",\"", "[\"", "[{\"", "{}", "[]", "[]}", "true",
-            "false", "null", "tru", "al", "se", "nul", "10", "12", "00", "-1", "1.", ".5", "0.", "1e", "e+", "E-", "\\n", "\\\"", "\\u",
-            "\\u00", "00e9", "\\ud83d", "\\ude00", "é", "日本", "a", "ab", "abc", "name", "na", "me\"", "me\":", "id", " the", " a", "  ",
-            "\n", "\n  ", ": ", "\": ", ",\n", "aa\",\"", "b\":1", "b\":1}", "x", "xy", "yz\"", "zz", "-", "--", "@", ".com", "://",
+            "{\"", "\":", "\":\"", "\",\"", "\"}", "\"]", "\"},", "}]", "]}", "},{\"", ",\"", "[\"", "[{\"", "{}", "[]", "[]}",
+            "true",
+            "false", "null", "tru", "al", "se", "nul", "10", "12", "00", "-1", "1.", ".5", "0.", "1e", "e+", "E-", "\\n", "\\\"",
+            "\\u",
+            "\\u00", "00e9", "\\ud83d", "\\ude00", "é", "日本", "a", "ab", "abc", "name", "na", "me\"", "me\":", "id", " the", " a",
+            "  ",
+            "\n", "\n  ", ": ", "\": ", ",\n", "aa\",\"", "b\":1", "b\":1}", "x", "xy", "yz\"", "zz", "-", "--", "@", ".com",
+            "://",
         ]
         texts += pieces.map { Array($0.utf8) }
         // Halves of characters.
@@ -32,7 +36,9 @@ enum Vocabularies {
         var texts = small.texts
         var random = TestRandom(seed: 11)
         let letters = Array("abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789\",:{}[].-_/\\éü".utf8)
-        while texts.count < count { texts.append((0..<random.next(2...9)).map { _ in letters[random.next(0...letters.count - 1)] }) }
+        while texts.count < count {
+            texts.append((0..<random.next(2...9)).map { _ in letters[random.next(0...letters.count - 1)] })
+        }
         return TokenVocabulary(texts: texts, endTokens: small.endTokens)
     }
 }
@@ -55,7 +61,8 @@ struct TestRandom {
 }
 
 extension Grammar {
-    convenience init(_ schema: String, vocabulary: TokenVocabulary = Vocabularies.bytes, options: GrammarOptions = .init()) throws {
+    convenience init(_ schema: String, vocabulary: TokenVocabulary = Vocabularies.bytes, options: GrammarOptions = .init()) throws
+    {
         try self.init(.schema(try JSONParser.parse(schema)), vocabulary: vocabulary, options: options)
     }
 
@@ -111,10 +118,14 @@ struct SchemaFile {
         groups = []
         guard case .array(let list) = try JSONParser.parse(Data(contentsOf: url)) else { return }
         for item in list {
-            guard let schema = item["schema"], case .string(let name)? = item["description"], case .array(let tests)? = item["tests"] else { continue }
+            guard let schema = item["schema"], case .string(let name)? = item["description"],
+                case .array(let tests)? = item["tests"]
+            else { continue }
             var group = Group(name: name, schema: schema, tests: [])
             for test in tests {
-                guard case .string(let name)? = test["description"], let data = test["data"], case .bool(let valid)? = test["valid"] else { continue }
+                guard case .string(let name)? = test["description"], let data = test["data"],
+                    case .bool(let valid)? = test["valid"]
+                else { continue }
                 group.tests.append((name, data, valid))
             }
             groups.append(group)

@@ -46,114 +46,210 @@ struct Verdicts: CustomTestStringConvertible {
     ]
 
     static let numbers = [
-        Verdicts("{\"type\":\"integer\"}", ["0", "-0", "12", "-7", "1.0", "123456789012345678901234567890"], not: ["1.5", "01", "+1", "1.", "--1"]),
-        Verdicts("{\"type\":\"number\"}", ["0", "1.5", "-2e10", "1E-5", "0.10"], not: ["1.", ".5", "1e", "0x1", "NaN", "01.5"]),
-        Verdicts("{\"type\":\"integer\",\"minimum\":-5,\"maximum\":120}", ["-5", "0", "120", "119", "99"], not: ["-6", "121", "1000", "-10", "0120"]),
         Verdicts(
-            "{\"type\":\"number\",\"exclusiveMinimum\":0.5,\"maximum\":2.25}", ["0.51", "0.500001", "2.25", "2", "1.9999", "6e-1"],
+            "{\"type\":\"integer\"}", ["0", "-0", "12", "-7", "1.0", "123456789012345678901234567890"],
+            not: ["1.5", "01", "+1", "1.", "--1"]),
+        Verdicts("{\"type\":\"number\"}", ["0", "1.5", "-2e10", "1E-5", "0.10"], not: ["1.", ".5", "1e", "0x1", "NaN", "01.5"]),
+        Verdicts(
+            "{\"type\":\"integer\",\"minimum\":-5,\"maximum\":120}", ["-5", "0", "120", "119", "99"],
+            not: ["-6", "121", "1000", "-10", "0120"]),
+        Verdicts(
+            "{\"type\":\"number\",\"exclusiveMinimum\":0.5,\"maximum\":2.25}",
+            ["0.51", "0.500001", "2.25", "2", "1.9999", "6e-1"],
             not: ["0.5", "0.50", "2.251", "3", "-1", "1e1", "0.49"]),
-        Verdicts("{\"type\":\"number\",\"minimum\":-0.5,\"exclusiveMaximum\":0}", ["-0.5", "-0.25", "-1e-3"], not: ["0", "-0.51", "0.1", "-1"]),
-        Verdicts("{\"type\":\"number\",\"maximum\":1e-6,\"exclusiveMinimum\":0}", ["5e-07", "0.000001", "1e-6"], not: ["1.1e-6", "0", "2e-06", "1"]),
+        Verdicts(
+            "{\"type\":\"number\",\"minimum\":-0.5,\"exclusiveMaximum\":0}", ["-0.5", "-0.25", "-1e-3"],
+            not: ["0", "-0.51", "0.1", "-1"]),
+        Verdicts(
+            "{\"type\":\"number\",\"maximum\":1e-6,\"exclusiveMinimum\":0}", ["5e-07", "0.000001", "1e-6"],
+            not: ["1.1e-6", "0", "2e-06", "1"]),
         Verdicts("{\"type\":\"integer\",\"multipleOf\":7}", ["0", "7", "-14", "700"], not: ["8", "1", "-6", "3.5"]),
-        Verdicts("{\"type\":\"integer\",\"multipleOf\":6,\"minimum\":10,\"maximum\":30}", ["12", "18", "30"], not: ["6", "36", "13", "0"]),
+        Verdicts(
+            "{\"type\":\"integer\",\"multipleOf\":6,\"minimum\":10,\"maximum\":30}", ["12", "18", "30"],
+            not: ["6", "36", "13", "0"]),
         Verdicts("{\"type\":\"number\",\"multipleOf\":0.25}", ["0.25", "1.5", "-3.75", "2"], not: ["0.3", "0.125", "1.1"]),
         Verdicts("{\"minimum\":9007199254740993}", ["9007199254740993", "\"any\""], not: ["9007199254740992", "-1"]),
-        Verdicts("{\"minimum\":3,\"exclusiveMinimum\":true,\"$schema\":\"http://json-schema.org/draft-04/schema#\"}", ["4", "3.1"], not: ["3", "2"]),
+        Verdicts(
+            "{\"minimum\":3,\"exclusiveMinimum\":true,\"$schema\":\"http://json-schema.org/draft-04/schema#\"}", ["4", "3.1"],
+            not: ["3", "2"]),
     ]
 
     static let strings = [
         Verdicts(
             "{\"type\":\"string\"}", ["\"\"", "\"é😀\"", "\"\\u00e9\\ud83d\\ude00\"", "\"\\\\\\\"\\/\\b\\f\\n\\r\\t\""],
             not: ["\"\n\"", "\"\\x\"", "\"\\ud83d\"", "\"\\ude00\"", "\"a", "\"\\u12\"", "\"\u{1}\""]),
-        Verdicts("{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}", ["\"ab\"", "\"日本語\"", "\"\\n\\u00e9\"", "\"😀\\ud83d\\ude00\""], not: ["\"a\"", "\"abcd\"", "\"😀\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"minLength\":2,\"maxLength\":3}",
+            ["\"ab\"", "\"日本語\"", "\"\\n\\u00e9\"", "\"😀\\ud83d\\ude00\""], not: ["\"a\"", "\"abcd\"", "\"😀\""]),
         Verdicts("{\"maxLength\":0}", ["\"\"", "1"], not: ["\"a\""]),
-        Verdicts("{\"type\":\"string\",\"minLength\":3000}", ["\"" + String(repeating: "a", count: 3_000) + "\""], not: ["\"aaa\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"minLength\":3000}", ["\"" + String(repeating: "a", count: 3_000) + "\""], not: ["\"aaa\""]),
     ]
 
     static let objects = [
         Verdicts(
             "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"string\"}},\"required\":[\"b\"],\"additionalProperties\":false}",
             ["{\"a\":1,\"b\":\"x\"}", "{\"b\":\"x\"}"],
-            not: ["{}", "{\"a\":1}", "{\"b\":\"x\",\"a\":1}", "{\"b\":1}", "{\"b\":\"x\",\"c\":1}", "{\"b\":\"x\",}", "{\"b\":\"x\",\"b\":\"y\"}"]),
-        Verdicts("{\"properties\":{\"b\":{},\"a\":{}},\"x-order\":[\"a\",\"b\"],\"type\":\"object\"}", ["{\"a\":1,\"b\":2}", "{\"b\":1}"], not: ["{\"b\":1,\"a\":2}"]),
+            not: [
+                "{}", "{\"a\":1}", "{\"b\":\"x\",\"a\":1}", "{\"b\":1}", "{\"b\":\"x\",\"c\":1}", "{\"b\":\"x\",}",
+                "{\"b\":\"x\",\"b\":\"y\"}",
+            ]),
+        Verdicts(
+            "{\"properties\":{\"b\":{},\"a\":{}},\"x-order\":[\"a\",\"b\"],\"type\":\"object\"}",
+            ["{\"a\":1,\"b\":2}", "{\"b\":1}"], not: ["{\"b\":1,\"a\":2}"]),
         Verdicts(
             "{\"properties\":{\"a\":{\"type\":\"null\"}},\"additionalProperties\":{\"type\":\"integer\"},\"type\":\"object\"}",
-            ["{\"a\":null,\"x\":1,\"y\":2}", "{\"x\":1}", "{\"\":0}"], not: ["{\"a\":1}", "{\"x\":\"1\"}", "{\"x\":1,\"x\":2}", "{\"x\":1,\"\\u0078\":2}"]),
-        Verdicts("{\"required\":[\"z\"],\"type\":\"object\",\"properties\":{\"a\":{}}}", ["{\"z\":1}", "{\"a\":1,\"z\":1}", "{\"z\":1,\"a\":1}"], not: ["{\"a\":1}", "{}"]),
+            ["{\"a\":null,\"x\":1,\"y\":2}", "{\"x\":1}", "{\"\":0}"],
+            not: ["{\"a\":1}", "{\"x\":\"1\"}", "{\"x\":1,\"x\":2}", "{\"x\":1,\"\\u0078\":2}"]),
+        Verdicts(
+            "{\"required\":[\"z\"],\"type\":\"object\",\"properties\":{\"a\":{}}}",
+            ["{\"z\":1}", "{\"a\":1,\"z\":1}", "{\"z\":1,\"a\":1}"], not: ["{\"a\":1}", "{}"]),
         Verdicts(
             "{\"patternProperties\":{\"^x-\":{\"type\":\"integer\"},\"-y$\":{\"minimum\":5}},\"additionalProperties\":false,\"type\":\"object\"}",
             ["{}", "{\"x-a\":1}", "{\"x-y\":7}", "{\"a-y\":\"s\"}"], not: ["{\"x-y\":1}", "{\"a\":1}", "{\"x-a\":\"s\"}"]),
         Verdicts("{\"propertyNames\":{\"maxLength\":2},\"type\":\"object\"}", ["{\"ab\":1}", "{}"], not: ["{\"abc\":1}"]),
-        Verdicts("{\"propertyNames\":{\"enum\":[\"a\",\"b\"]},\"type\":\"object\",\"minProperties\":2}", ["{\"b\":1,\"a\":2}", "{\"a\":1,\"b\":2}"], not: ["{\"a\":1}", "{\"a\":1,\"c\":2}"]),
-        Verdicts("{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":2}", ["{\"a\":1}", "{\"a\":1,\"b\":2}"], not: ["{}", "{\"a\":1,\"b\":2,\"c\":3}"]),
+        Verdicts(
+            "{\"propertyNames\":{\"enum\":[\"a\",\"b\"]},\"type\":\"object\",\"minProperties\":2}",
+            ["{\"b\":1,\"a\":2}", "{\"a\":1,\"b\":2}"], not: ["{\"a\":1}", "{\"a\":1,\"c\":2}"]),
+        Verdicts(
+            "{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":2}", ["{\"a\":1}", "{\"a\":1,\"b\":2}"],
+            not: ["{}", "{\"a\":1,\"b\":2,\"c\":3}"]),
         Verdicts(
             "{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{},\"c\":{}},\"required\":[\"c\"],\"maxProperties\":2,\"additionalProperties\":false}",
             ["{\"c\":1}", "{\"a\":1,\"c\":1}"], not: ["{\"a\":1,\"b\":1}", "{\"a\":1,\"b\":1,\"c\":1}"]),
-        Verdicts("{\"dependentRequired\":{\"card\":[\"address\"]},\"type\":\"object\",\"properties\":{\"card\":{},\"address\":{}}}", ["{}", "{\"address\":1}", "{\"card\":1,\"address\":2}"], not: ["{\"card\":1}"]),
-        Verdicts("{\"type\":\"object\",\"properties\":{\"q\\\"uote\\n\":{},\"é\":{}},\"additionalProperties\":false}", ["{\"q\\\"uote\\n\":1,\"é\":2}", "{\"\\u00e9\":2}"], not: ["{\"e\":1}"]),
+        Verdicts(
+            "{\"dependentRequired\":{\"card\":[\"address\"]},\"type\":\"object\",\"properties\":{\"card\":{},\"address\":{}}}",
+            ["{}", "{\"address\":1}", "{\"card\":1,\"address\":2}"], not: ["{\"card\":1}"]),
+        Verdicts(
+            "{\"type\":\"object\",\"properties\":{\"q\\\"uote\\n\":{},\"é\":{}},\"additionalProperties\":false}",
+            ["{\"q\\\"uote\\n\":1,\"é\":2}", "{\"\\u00e9\":2}"], not: ["{\"e\":1}"]),
     ]
 
     static let arrays = [
-        Verdicts("{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}", ["[]", "[1]", "[1,2,3]"], not: ["[\"a\"]", "[1,]", "[,1]", "[1", "[1 ,2]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}", ["[]", "[1]", "[1,2,3]"],
+            not: ["[\"a\"]", "[1,]", "[,1]", "[1", "[1 ,2]"]),
         Verdicts("{\"type\":\"array\",\"minItems\":1,\"maxItems\":2}", ["[1]", "[1,\"a\"]"], not: ["[]", "[1,2,3]"]),
-        Verdicts("{\"type\":\"array\",\"prefixItems\":[{\"type\":\"integer\"},{\"type\":\"string\"}],\"items\":false}", ["[]", "[1]", "[1,\"a\"]"], not: ["[\"a\"]", "[1,2]", "[1,\"a\",1]"]),
-        Verdicts("{\"type\":\"array\",\"items\":[{\"type\":\"integer\"}],\"additionalItems\":{\"type\":\"null\"}}", ["[1,null]", "[]"], not: ["[1,1]"]),
-        Verdicts("{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"string\"}}", ["[\"a\",\"b\"]", "[\"a\",\"ab\"]"], not: ["[\"a\",\"a\"]", "[\"a\",\"b\",\"a\"]", "[\"a\",\"\\u0061\"]"]),
-        Verdicts("{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[1,2,true]}}", ["[1,2,true]", "[2]"], not: ["[1,1]", "[1,1.0]", "[1,2,true,1]"]),
-        Verdicts("{\"type\":\"array\",\"contains\":{\"const\":5},\"items\":{\"type\":\"integer\"}}", ["[5]", "[1,5,2]", "[5,5]"], not: ["[]", "[1,2]"]),
-        Verdicts("{\"type\":\"array\",\"contains\":{\"minimum\":5},\"minContains\":2,\"maxContains\":3,\"items\":{\"type\":\"integer\"}}", ["[5,6]", "[1,9,8,7,2]"], not: ["[5]", "[5,6,7,8]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"prefixItems\":[{\"type\":\"integer\"},{\"type\":\"string\"}],\"items\":false}",
+            ["[]", "[1]", "[1,\"a\"]"], not: ["[\"a\"]", "[1,2]", "[1,\"a\",1]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"items\":[{\"type\":\"integer\"}],\"additionalItems\":{\"type\":\"null\"}}",
+            ["[1,null]", "[]"], not: ["[1,1]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"string\"}}", ["[\"a\",\"b\"]", "[\"a\",\"ab\"]"],
+            not: ["[\"a\",\"a\"]", "[\"a\",\"b\",\"a\"]", "[\"a\",\"\\u0061\"]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[1,2,true]}}", ["[1,2,true]", "[2]"],
+            not: ["[1,1]", "[1,1.0]", "[1,2,true,1]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"contains\":{\"const\":5},\"items\":{\"type\":\"integer\"}}", ["[5]", "[1,5,2]", "[5,5]"],
+            not: ["[]", "[1,2]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"contains\":{\"minimum\":5},\"minContains\":2,\"maxContains\":3,\"items\":{\"type\":\"integer\"}}",
+            ["[5,6]", "[1,9,8,7,2]"], not: ["[5]", "[5,6,7,8]"]),
     ]
 
     static let combinations = [
-        Verdicts("{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\",\"maxLength\":1}]}", ["1", "\"a\""], not: ["\"ab\"", "1.5"]),
-        Verdicts("{\"oneOf\":[{\"type\":\"integer\",\"multipleOf\":3},{\"type\":\"integer\",\"multipleOf\":5}]}", ["3", "5", "9"], not: ["15", "1", "0"]),
+        Verdicts(
+            "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"string\",\"maxLength\":1}]}", ["1", "\"a\""], not: ["\"ab\"", "1.5"]),
+        Verdicts(
+            "{\"oneOf\":[{\"type\":\"integer\",\"multipleOf\":3},{\"type\":\"integer\",\"multipleOf\":5}]}", ["3", "5", "9"],
+            not: ["15", "1", "0"]),
         Verdicts(
             "{\"oneOf\":[{\"properties\":{\"k\":{\"const\":\"a\"},\"x\":{\"type\":\"integer\"}},\"required\":[\"k\",\"x\"]},{\"properties\":{\"k\":{\"const\":\"b\"},\"y\":{\"type\":\"string\"}},\"required\":[\"k\"]}],\"type\":\"object\"}",
-            ["{\"k\":\"a\",\"x\":1}", "{\"k\":\"b\"}", "{\"k\":\"b\",\"y\":\"s\"}"], not: ["{\"k\":\"a\"}", "{\"k\":\"c\",\"x\":1}", "{\"k\":\"b\",\"y\":1}"]),
-        Verdicts("{\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}],\"type\":\"object\"}", ["{\"a\":1}", "{\"b\":1,\"c\":2}"], not: ["{}", "{\"a\":1,\"b\":1}"]),
-        Verdicts("{\"allOf\":[{\"properties\":{\"a\":{\"type\":\"integer\"}}},{\"properties\":{\"a\":{\"minimum\":3}},\"required\":[\"a\"]}],\"type\":\"object\"}", ["{\"a\":3}"], not: ["{\"a\":2}", "{\"a\":\"x\"}", "{}"]),
+            ["{\"k\":\"a\",\"x\":1}", "{\"k\":\"b\"}", "{\"k\":\"b\",\"y\":\"s\"}"],
+            not: ["{\"k\":\"a\"}", "{\"k\":\"c\",\"x\":1}", "{\"k\":\"b\",\"y\":1}"]),
+        Verdicts(
+            "{\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}],\"type\":\"object\"}",
+            ["{\"a\":1}", "{\"b\":1,\"c\":2}"], not: ["{}", "{\"a\":1,\"b\":1}"]),
+        Verdicts(
+            "{\"allOf\":[{\"properties\":{\"a\":{\"type\":\"integer\"}}},{\"properties\":{\"a\":{\"minimum\":3}},\"required\":[\"a\"]}],\"type\":\"object\"}",
+            ["{\"a\":3}"], not: ["{\"a\":2}", "{\"a\":\"x\"}", "{}"]),
         Verdicts("{\"not\":{\"type\":\"string\"}}", ["1", "null", "{}"], not: ["\"a\""]),
-        Verdicts("{\"type\":\"string\",\"not\":{\"enum\":[\"a\",\"b\"]}}", ["\"c\"", "\"ab\"", "\"\""], not: ["\"a\"", "\"b\""]),
-        Verdicts("{\"type\":\"object\",\"not\":{\"required\":[\"a\",\"b\"]}}", ["{\"a\":1}", "{\"b\":1}", "{}"], not: ["{\"a\":1,\"b\":2}"]),
+        Verdicts(
+            "{\"type\":\"string\",\"not\":{\"enum\":[\"a\",\"b\"]}}", ["\"c\"", "\"ab\"", "\"\""], not: ["\"a\"", "\"b\""]),
+        Verdicts(
+            "{\"type\":\"object\",\"not\":{\"required\":[\"a\",\"b\"]}}", ["{\"a\":1}", "{\"b\":1}", "{}"],
+            not: ["{\"a\":1,\"b\":2}"]),
         Verdicts("{\"type\":\"integer\",\"not\":{\"multipleOf\":2}}", ["1", "3"], not: ["2", "0"]),
         Verdicts(
             "{\"type\":\"object\",\"properties\":{\"c\":{\"enum\":[\"US\",\"NL\"]},\"zip\":{\"type\":\"string\"}},\"required\":[\"c\"],\"if\":{\"properties\":{\"c\":{\"const\":\"US\"}}},\"then\":{\"properties\":{\"zip\":{\"pattern\":\"^[0-9]{5}$\"}},\"required\":[\"zip\"]},\"else\":{\"properties\":{\"zip\":false}}}",
-            ["{\"c\":\"US\",\"zip\":\"12345\"}", "{\"c\":\"NL\"}"], not: ["{\"c\":\"US\"}", "{\"c\":\"US\",\"zip\":\"x\"}", "{\"c\":\"NL\",\"zip\":\"1\"}"]),
-        Verdicts("{\"type\":\"object\",\"dependentSchemas\":{\"a\":{\"required\":[\"b\"]}},\"properties\":{\"a\":{},\"b\":{}}}", ["{\"b\":1}", "{\"a\":1,\"b\":1}"], not: ["{\"a\":1}"]),
-        Verdicts("{\"type\":\"array\",\"not\":{\"items\":{\"type\":\"integer\"}}}", ["[\"a\"]", "[1,\"a\"]"], not: ["[]", "[1,2]"]),
+            ["{\"c\":\"US\",\"zip\":\"12345\"}", "{\"c\":\"NL\"}"],
+            not: ["{\"c\":\"US\"}", "{\"c\":\"US\",\"zip\":\"x\"}", "{\"c\":\"NL\",\"zip\":\"1\"}"]),
+        Verdicts(
+            "{\"type\":\"object\",\"dependentSchemas\":{\"a\":{\"required\":[\"b\"]}},\"properties\":{\"a\":{},\"b\":{}}}",
+            ["{\"b\":1}", "{\"a\":1,\"b\":1}"], not: ["{\"a\":1}"]),
+        Verdicts(
+            "{\"type\":\"array\",\"not\":{\"items\":{\"type\":\"integer\"}}}", ["[\"a\"]", "[1,\"a\"]"], not: ["[]", "[1,2]"]),
     ]
 
     static let references = [
         Verdicts(
             "{\"$ref\":\"#/$defs/node\",\"$defs\":{\"node\":{\"type\":\"object\",\"properties\":{\"v\":{\"type\":\"integer\"},\"next\":{\"$ref\":\"#/$defs/node\"}},\"required\":[\"v\"],\"additionalProperties\":false}}}",
-            ["{\"v\":1}", "{\"v\":1,\"next\":{\"v\":2,\"next\":{\"v\":3}}}"], not: ["{\"next\":{\"v\":1}}", "{\"v\":1,\"next\":{}}"]),
+            ["{\"v\":1}", "{\"v\":1,\"next\":{\"v\":2,\"next\":{\"v\":3}}}"],
+            not: ["{\"next\":{\"v\":1}}", "{\"v\":1,\"next\":{}}"]),
         Verdicts("{\"$defs\":{\"a/b~c\":{\"type\":\"null\"}},\"$ref\":\"#/$defs/a~1b~0c\"}", ["null"], not: ["1"]),
-        Verdicts("{\"$ref\":\"#x\",\"definitions\":{\"q\":{\"$anchor\":\"x\",\"type\":\"integer\"}},\"minimum\":3}", ["3"], not: ["2", "\"a\""]),
-        Verdicts("{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"definitions\":{\"a\":{\"type\":\"integer\"}},\"$ref\":\"#/definitions/a\",\"minimum\":3}", ["2"], not: ["\"a\""]),
-        Verdicts("{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}]}", ["1", "[]", "[[1],[[]]]"], not: ["[\"a\"]", "{}"]),
+        Verdicts(
+            "{\"$ref\":\"#x\",\"definitions\":{\"q\":{\"$anchor\":\"x\",\"type\":\"integer\"}},\"minimum\":3}", ["3"],
+            not: ["2", "\"a\""]),
+        Verdicts(
+            "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"definitions\":{\"a\":{\"type\":\"integer\"}},\"$ref\":\"#/definitions/a\",\"minimum\":3}",
+            ["2"], not: ["\"a\""]),
+        Verdicts(
+            "{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}]}", ["1", "[]", "[[1],[[]]]"],
+            not: ["[\"a\"]", "{}"]),
     ]
 
     static let patterns = [
-        Verdicts("{\"type\":\"string\",\"pattern\":\"^[a-z]+(-[0-9]{2,3})?$\"}", ["\"abc\"", "\"a-12\"", "\"a-123\""], not: ["\"\"", "\"a-1\"", "\"a-1234\"", "\"A\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^[a-z]+(-[0-9]{2,3})?$\"}", ["\"abc\"", "\"a-12\"", "\"a-123\""],
+            not: ["\"\"", "\"a-1\"", "\"a-1234\"", "\"A\""]),
         Verdicts("{\"type\":\"string\",\"pattern\":\"b\"}", ["\"b\"", "\"abc\""], not: ["\"a\"", "\"\""]),
         Verdicts("{\"type\":\"string\",\"pattern\":\"^a|b$\"}", ["\"ax\"", "\"xb\""], not: ["\"xa\"", "\"bx\""]),
-        Verdicts("{\"type\":\"string\",\"pattern\":\"^\\\\d\\\\w\\\\s\\\\D$\"}", ["\"1a x\"", "\"9_\\tx\""], not: ["\"aa x\"", "\"1a 1\""]),
-        Verdicts("{\"type\":\"string\",\"pattern\":\"^(?=.*[0-9])(?!.*x)[a-z0-9]{3}$\"}", ["\"a1b\"", "\"123\""], not: ["\"abc\"", "\"x12\"", "\"a1\""]),
-        Verdicts("{\"type\":\"string\",\"pattern\":\"^[^\\\\u00e9]\\\\u{1F600}\\\\x41$\"}", ["\"a😀A\""], not: ["\"é😀A\"", "\"a😀B\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^\\\\d\\\\w\\\\s\\\\D$\"}", ["\"1a x\"", "\"9_\\tx\""],
+            not: ["\"aa x\"", "\"1a 1\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^(?=.*[0-9])(?!.*x)[a-z0-9]{3}$\"}", ["\"a1b\"", "\"123\""],
+            not: ["\"abc\"", "\"x12\"", "\"a1\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^[^\\\\u00e9]\\\\u{1F600}\\\\x41$\"}", ["\"a😀A\""], not: ["\"é😀A\"", "\"a😀B\""]),
         Verdicts("{\"type\":\"string\",\"pattern\":\"^\\\\p{Lu}\\\\p{L}*$\"}", ["\"Éa\"", "\"Ж\""], not: ["\"éa\"", "\"1\""]),
-        Verdicts("{\"type\":\"string\",\"pattern\":\"^(a{2}){1,2}$\"}", ["\"aa\"", "\"aaaa\""], not: ["\"a\"", "\"aaa\"", "\"aaaaaa\""]),
-        Verdicts("{\"type\":\"string\",\"pattern\":\"^a+$\",\"maxLength\":3,\"minLength\":2}", ["\"aa\"", "\"aaa\""], not: ["\"a\"", "\"aaaa\"", "\"ab\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^(a{2}){1,2}$\"}", ["\"aa\"", "\"aaaa\""],
+            not: ["\"a\"", "\"aaa\"", "\"aaaaaa\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^a+$\",\"maxLength\":3,\"minLength\":2}", ["\"aa\"", "\"aaa\""],
+            not: ["\"a\"", "\"aaaa\"", "\"ab\""]),
     ]
 
     static let formats = [
-        Verdicts("{\"type\":\"string\",\"format\":\"date\"}", ["\"2024-02-29\"", "\"1999-12-31\""], not: ["\"2023-02-29\"", "\"2024-04-31\"", "\"24-01-01\"", "\"1900-02-29\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"time\"}", ["\"23:59:59Z\"", "\"00:00:00.123+02:00\""], not: ["\"24:00:00Z\"", "\"12:00\"", "\"12:00:00\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"date-time\"}", ["\"2024-01-31T10:00:00Z\""], not: ["\"2024-01-31 10:00:00Z\"", "\"2024-01-32T10:00:00Z\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"uuid\"}", ["\"123e4567-e89b-12d3-a456-426614174000\""], not: ["\"123e4567e89b12d3a456426614174000\"", "\"123e4567-e89b-12d3-a456-42661417400g\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"email\"}", ["\"a.b+c@example.co.uk\""], not: ["\"a@\"", "\"@b\"", "\"a b@c\"", "\"a..b@c\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"ipv4\"}", ["\"127.0.0.1\"", "\"255.255.255.255\""], not: ["\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"ipv6\"}", ["\"::1\"", "\"2001:db8::ff00:42:8329\"", "\"::ffff:192.0.2.1\"", "\"1:2:3:4:5:6:7:8\""], not: ["\"1:2:3\"", "\"::g\"", "\"1::2::3\""]),
-        Verdicts("{\"type\":\"string\",\"format\":\"uri\"}", ["\"https://a.b/c?d=e#f\"", "\"urn:isbn:1\"", "\"http://[::1]:8080/\""], not: ["\"/a/b\"", "\"http://a b\"", "\"://x\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"date\"}", ["\"2024-02-29\"", "\"1999-12-31\""],
+            not: ["\"2023-02-29\"", "\"2024-04-31\"", "\"24-01-01\"", "\"1900-02-29\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"time\"}", ["\"23:59:59Z\"", "\"00:00:00.123+02:00\""],
+            not: ["\"24:00:00Z\"", "\"12:00\"", "\"12:00:00\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"date-time\"}", ["\"2024-01-31T10:00:00Z\""],
+            not: ["\"2024-01-31 10:00:00Z\"", "\"2024-01-32T10:00:00Z\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"uuid\"}", ["\"123e4567-e89b-12d3-a456-426614174000\""],
+            not: ["\"123e4567e89b12d3a456426614174000\"", "\"123e4567-e89b-12d3-a456-42661417400g\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"email\"}", ["\"a.b+c@example.co.uk\""],
+            not: ["\"a@\"", "\"@b\"", "\"a b@c\"", "\"a..b@c\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"ipv4\"}", ["\"127.0.0.1\"", "\"255.255.255.255\""],
+            not: ["\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"ipv6\"}",
+            ["\"::1\"", "\"2001:db8::ff00:42:8329\"", "\"::ffff:192.0.2.1\"", "\"1:2:3:4:5:6:7:8\""],
+            not: ["\"1:2:3\"", "\"::g\"", "\"1::2::3\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"format\":\"uri\"}", ["\"https://a.b/c?d=e#f\"", "\"urn:isbn:1\"", "\"http://[::1]:8080/\""],
+            not: ["\"/a/b\"", "\"http://a b\"", "\"://x\""]),
         Verdicts("{\"type\":\"string\",\"format\":\"no such format\"}", ["\"anything\""], not: ["1"]),
     ]
 }

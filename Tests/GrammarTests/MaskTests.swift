@@ -5,7 +5,8 @@ import Testing
 
 /// Masks against the automaton itself, token by token, and what comes out of walking through them.
 @Suite struct MaskTests {
-    static let schemas = KeywordTests.values + KeywordTests.numbers + KeywordTests.strings + KeywordTests.objects
+    static let schemas =
+        KeywordTests.values + KeywordTests.numbers + KeywordTests.strings + KeywordTests.objects
         + KeywordTests.arrays + KeywordTests.combinations + KeywordTests.references + KeywordTests.patterns + KeywordTests.formats
 
     /// At every step of random walks each bit says exactly whether the token can follow.
@@ -18,7 +19,10 @@ import Testing
                 let set = Set(allowed)
                 for token in 0..<Int32(grammar.vocabulary.count) {
                     let follows = grammar.vocabulary.endTokens.contains(token) ? matcher.isComplete : matcher.canFollow(token)
-                    #expect(set.contains(token) == follows, "\(table.schema): token \(token) \(String(decoding: grammar.vocabulary.texts[Int(token)] ?? [], as: UTF8.self).debugDescription)")
+                    #expect(
+                        set.contains(token) == follows,
+                        "\(table.schema): token \(token) \(String(decoding: grammar.vocabulary.texts[Int(token)] ?? [], as: UTF8.self).debugDescription)"
+                    )
                 }
             }
         }
@@ -29,14 +33,17 @@ import Testing
             let schema = try JSONParser.parse(table.schema)
             let checker = SchemaChecker(schema)
             for isPretty in [false, true] {
-                let grammar = try Grammar(.schema(schema), vocabulary: Vocabularies.small, options: GrammarOptions(isPretty: isPretty))
+                let grammar = try Grammar(
+                    .schema(schema), vocabulary: Vocabularies.small, options: GrammarOptions(isPretty: isPretty))
                 var random = TestRandom(seed: index + 100)
                 for _ in 0..<3 {
                     let text = try walk(grammar, steps: 40, &random) { _, _ in }
                     let document = try JSONParser.parse(text)
                     #expect(checker.problem(document) == nil, "\(table.schema): \(document.text)")
                     // Escapes may be written in several ways; white space in one.
-                    if isPretty, !text.contains(UInt8(ascii: "\\")) { #expect(String(decoding: text, as: UTF8.self) == document.prettyText) }
+                    if isPretty, !text.contains(UInt8(ascii: "\\")) {
+                        #expect(String(decoding: text, as: UTF8.self) == document.prettyText)
+                    }
                 }
             }
         }
@@ -73,7 +80,9 @@ import Testing
         let grammar = try Grammar(
             "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":9},\"b\":{\"pattern\":\"^[a-c]+$\",\"type\":\"string\"}},\"required\":[\"a\",\"b\"]}",
             vocabulary: vocabulary)
-        for prefix in ["{\"a\":\"", "{\"a\":\"123456", "{\"a\":\"x\",\"b\":\"", "{\"a\":\"x\",\"b\":\"ab", "{\"a\":\"x\",\"b\":\"ab\",\""] {
+        for prefix in [
+            "{\"a\":\"", "{\"a\":\"123456", "{\"a\":\"x\",\"b\":\"", "{\"a\":\"x\",\"b\":\"ab", "{\"a\":\"x\",\"b\":\"ab\",\"",
+        ] {
             var matcher = grammar.matcher()
             try matcher.read(prefix.utf8)
             let set = Set(matcher.allowed)
@@ -108,7 +117,8 @@ import Testing
     }
 
     @Test func threadsShareAGrammar() async throws {
-        let grammar = try Grammar("{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}", vocabulary: Vocabularies.small)
+        let grammar = try Grammar(
+            "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}", vocabulary: Vocabularies.small)
         let expected = grammar.matcher().allowed
         await withTaskGroup(of: Void.self) { group in
             for seed in 0..<4 {
@@ -135,8 +145,11 @@ import Testing
     }
 
     @Test func toolCalls() throws {
-        let weather = try JSONParser.parse("{\"properties\":{\"city\":{\"type\":\"string\"}},\"required\":[\"city\"],\"additionalProperties\":false}")
-        let time = try JSONParser.parse("{\"properties\":{\"zone\":{\"$ref\":\"#/$defs/z\"}},\"$defs\":{\"z\":{\"enum\":[\"UTC\"]}},\"additionalProperties\":false}")
+        let weather = try JSONParser.parse(
+            "{\"properties\":{\"city\":{\"type\":\"string\"}},\"required\":[\"city\"],\"additionalProperties\":false}")
+        let time = try JSONParser.parse(
+            "{\"properties\":{\"zone\":{\"$ref\":\"#/$defs/z\"}},\"$defs\":{\"z\":{\"enum\":[\"UTC\"]}},\"additionalProperties\":false}"
+        )
         let tools = [ToolGrammar.Tool(name: "weather", parameters: weather), .init(name: "time", parameters: time)]
         let plain = try Grammar(.tools(ToolGrammar(tools: tools)), vocabulary: Vocabularies.small)
         #expect(plain.accepts("{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}"))

@@ -17,12 +17,15 @@ import Testing
     }
 
     @Test(arguments: [
-        ("false", ""), ("{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", ""), ("{\"properties\":{\"a\":{\"enum\":[]}}}", "/properties/a/enum"),
+        ("false", ""), ("{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", ""),
+        ("{\"properties\":{\"a\":{\"enum\":[]}}}", "/properties/a/enum"),
         ("{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":false}}", ""),
         ("{\"type\":\"object\",\"required\":[\"a\"],\"additionalProperties\":false}", ""),
         ("{\"type\":\"string\",\"minLength\":3,\"maxLength\":2}", ""), ("{\"type\":\"array\",\"minItems\":2,\"maxItems\":1}", ""),
-        ("{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}", ""), ("{\"allOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}", ""),
-        ("{\"const\":1,\"enum\":[2]}", ""), ("{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#\"}},\"required\":[\"n\"]}", ""),
+        ("{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}", ""),
+        ("{\"allOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}", ""),
+        ("{\"const\":1,\"enum\":[2]}", ""),
+        ("{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#\"}},\"required\":[\"n\"]}", ""),
         ("{\"type\":\"integer\",\"exclusiveMinimum\":1,\"exclusiveMaximum\":2}", ""), ("{\"$ref\":\"#\"}", ""),
         ("{\"type\":\"array\",\"uniqueItems\":true,\"minItems\":3,\"items\":{\"enum\":[1,2]}}", ""),
     ])
@@ -33,7 +36,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{\"properties\":{\"a\":{\"pattern\":\"(a)\\\\1\"}}}", "/properties/a/pattern"), ("{\"pattern\":\"(?<=a)b\"}", "/pattern"),
+        ("{\"properties\":{\"a\":{\"pattern\":\"(a)\\\\1\"}}}", "/properties/a/pattern"),
+        ("{\"pattern\":\"(?<=a)b\"}", "/pattern"),
         ("{\"items\":{\"$ref\":\"http://example.com/x\"}}", "/items/$ref"), ("{\"$dynamicRef\":\"#a\"}", "/$dynamicRef"),
         ("{\"anyOf\":[{}],\"unevaluatedProperties\":false}", "/unevaluatedProperties"),
         ("{\"$schema\":\"http://json-schema.org/draft-03/schema#\"}", "/$schema"),
@@ -57,7 +61,8 @@ import Testing
 
     /// Ends quickly, one way or the other, whatever a stranger sends.
     @Test(arguments: [
-        "{\"type\":\"string\",\"pattern\":\"^(a{0,100000}){0,100000}$\"}", "{\"type\":\"string\",\"pattern\":\"^(a*)*(a|aa)+b{1000}$\"}",
+        "{\"type\":\"string\",\"pattern\":\"^(a{0,100000}){0,100000}$\"}",
+        "{\"type\":\"string\",\"pattern\":\"^(a*)*(a|aa)+b{1000}$\"}",
         "{\"type\":\"string\",\"pattern\":\"(x+x+)+y\"}", "{\"type\":\"array\",\"minItems\":1000000000}",
         "{\"type\":\"string\",\"minLength\":1000000000}", "{\"multipleOf\":1e-300}", "{\"minimum\":1e308,\"type\":\"number\"}",
         "{\"type\":\"string\",\"pattern\":\"^.{0,1000}a.{1000}$\"}",

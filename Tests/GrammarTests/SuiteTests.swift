@@ -8,14 +8,17 @@ import Testing
 @Suite struct SuiteTests {
     /// Where the official suite is: fetched by ./test, or beside the checkout.
     private static let officialFolder: URL? = {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let named = ProcessInfo.processInfo.environment["FM_SCHEMA_SUITE"].map { URL(fileURLWithPath: $0) }
         let places = [named, root.appending(path: ".build/json-schema-test-suite/draft2020-12")]
         return places.compactMap { $0 }.first { FileManager.default.fileExists(atPath: $0.path) }
     }()
 
     /// Everything in the official suite that differs is listed by name, and nothing is listed that does not.
-    @Test(.enabled(if: officialFolder != nil, "the official suite could not be fetched; set FM_SCHEMA_SUITE to its draft2020-12 folder"))
+    @Test(
+        .enabled(
+            if: officialFolder != nil, "the official suite could not be fetched; set FM_SCHEMA_SUITE to its draft2020-12 folder"))
     func officialSuite() throws {
         let folder = try #require(Self.officialFolder)
         var tests = 0
@@ -75,7 +78,9 @@ struct MemberOrder {
             var rank: [[UInt8]: Int] = [:]
             for part in parts {
                 guard case .object(let properties)? = part["properties"] else { continue }
-                for property in properties where rank[Array(property.name.utf8)] == nil { rank[Array(property.name.utf8)] = rank.count }
+                for property in properties where rank[Array(property.name.utf8)] == nil {
+                    rank[Array(property.name.utf8)] = rank.count
+                }
             }
             let sorted = members.enumerated().sorted { a, b in
                 (rank[Array(a.element.name.utf8)] ?? .max, a.offset) < (rank[Array(b.element.name.utf8)] ?? .max, b.offset)

@@ -81,7 +81,8 @@ struct CommandTests {
     }
 
     @Test func schemaCheck() throws {
-        let good = try fm(["schema", "check", "-"], input: "{\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":[\"a\"]}")
+        let good = try fm(
+            ["schema", "check", "-"], input: "{\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":[\"a\"]}")
         #expect(good.status == 0)
         #expect(good.output == "{\n  \"a\": 1\n}\n")
         #expect(good.error.contains("can be used"))

@@ -318,7 +318,9 @@ final class Automaton {
         if let known = languageSets[language] { return known }
         var set = ByteSet()
         // A pattern that outgrows its limits ends here: fewer documents, never a wrong one.
-        if let row = try? regexes.row(language) { for byte in 0..<256 where row[byte] != RegexArena.empty { set.insert(UInt8(byte)) } }
+        if let row = try? regexes.row(language) {
+            for byte in 0..<256 where row[byte] != RegexArena.empty { set.insert(UInt8(byte)) }
+        }
         languageSets[language] = set
         return set
     }
@@ -385,9 +387,14 @@ final class Automaton {
                 switch local.kind {
                 case .value:
                     let type = program.types[Int(local.a)]
-                    if type.scalar != RegexArena.empty { queue.append(Thread(state: scalarState(type.scalar), parent: thread.parent)) }
+                    if type.scalar != RegexArena.empty {
+                        queue.append(Thread(state: scalarState(type.scalar), parent: thread.parent))
+                    }
                     if !type.objects.isEmpty || !type.arrays.isEmpty {
-                        result.append(Thread(state: state(LocalState(kind: .structure, depth: local.depth, a: local.a)), parent: thread.parent))
+                        result.append(
+                            Thread(
+                                state: state(LocalState(kind: .structure, depth: local.depth, a: local.a)), parent: thread.parent)
+                        )
                     }
                 case .scalar:
                     if local.a != RegexArena.epsilon { result.append(thread) }
@@ -433,7 +440,11 @@ final class Automaton {
         _ child: StateID, _ next: StateID?, _ parent: ConfigID, _ queue: inout [Thread],
         _ pushes: inout [(child: StateID, next: Thread)]
     ) {
-        if let next { pushes.append((child, Thread(state: next, parent: parent))) } else { queue.append(Thread(state: child, parent: parent)) }
+        if let next {
+            pushes.append((child, Thread(state: next, parent: parent)))
+        } else {
+            queue.append(Thread(state: child, parent: parent))
+        }
     }
 
     // MARK: - Edges
@@ -468,7 +479,10 @@ final class Automaton {
         var edges: [Edge] = []
         if !type.objects.isEmpty {
             let actions = type.objects.map { object -> Action in
-                .go(state(LocalState(kind: .object, phase: LocalState.Phase.open, depth: depth, a: object, b: startProgress(object))))
+                .go(
+                    state(
+                        LocalState(kind: .object, phase: LocalState.Phase.open, depth: depth, a: object, b: startProgress(object))
+                    ))
             }
             edges.append(Edge(bytes: ByteSet(UInt8(ascii: "{")), actions: actions))
         }
@@ -602,7 +616,9 @@ final class Automaton {
             if choices.canClose { close() }
             if isPretty {
                 inner.phase = LocalState.Phase.next
-                if choices.hasMembers { edges.append(Edge(bytes: ByteSet(0x0A), actions: [.go(indented(local.depth, state(inner)))])) }
+                if choices.hasMembers {
+                    edges.append(Edge(bytes: ByteSet(0x0A), actions: [.go(indented(local.depth, state(inner)))]))
+                }
             } else {
                 edges += nameEdges(local, choices)
             }
@@ -629,7 +645,9 @@ final class Automaton {
 
     private func nameEdges(_ local: LocalState, _ choices: ObjectChoices) -> [Edge] {
         var actions: [Action] = []
-        if (choices.ranks.last ?? 0) > 0 { actions.append(.go(state(LocalState(kind: .key, depth: local.depth, a: local.a, b: local.b)))) }
+        if (choices.ranks.last ?? 0) > 0 {
+            actions.append(.go(state(LocalState(kind: .key, depth: local.depth, a: local.a, b: local.b))))
+        }
         for (index, isAllowed) in choices.regions.enumerated() where isAllowed {
             let language = otherNames(local.a, index, objectProgress[Int(local.b)].written)
             if language == RegexArena.empty { continue }
@@ -660,7 +678,9 @@ final class Automaton {
     private func afterOtherKey(_ local: LocalState, _ text: Int32) -> StateID {
         // The text is valid JSON: the automaton let nothing else through.
         var name: [UInt8] = []
-        if case .string(let decoded) = try? JSONParser.parse([UInt8(ascii: "\"")] + typedText(text)) { name = Array(decoded.utf8) }
+        if case .string(let decoded) = try? JSONParser.parse([UInt8(ascii: "\"")] + typedText(text)) {
+            name = Array(decoded.utf8)
+        }
         let next = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
         let type = program.objects[Int(local.a)].regions[Int(local.phase)].type
         return state(LocalState(kind: .colon, depth: local.depth, a: local.a, b: next, c: type))
@@ -701,7 +721,9 @@ final class Automaton {
         return result
     }
 
-    func itemTypes(_ array: Program.Array, _ index: Int) -> [TypeID?] { index < array.prefix.count ? array.prefix[index] : array.rest }
+    func itemTypes(_ array: Program.Array, _ index: Int) -> [TypeID?] {
+        index < array.prefix.count ? array.prefix[index] : array.rest
+    }
 
     /// The progress after an item that counts for the conditions of `mask`, nil if the array could not be completed.
     private func progress(_ progress: ArrayProgress, of array: Program.Array, _ mask: Int) -> Int32? {
@@ -779,7 +801,9 @@ final class Automaton {
         case LocalState.Phase.open:
             if canClose { close() }
             inner.phase = LocalState.Phase.next
-            if isPretty, hasItems { edges.append(Edge(bytes: ByteSet(0x0A), actions: [.go(indented(local.depth, state(inner)))])) }
+            if isPretty, hasItems {
+                edges.append(Edge(bytes: ByteSet(0x0A), actions: [.go(indented(local.depth, state(inner)))]))
+            }
         case LocalState.Phase.after:
             if hasItems {
                 inner.phase = LocalState.Phase.next
@@ -810,7 +834,9 @@ extension BitSet {
 
     func isDisjoint(with other: BitSet) -> Bool { words.indices.allSatisfy { words[$0] & other.words[$0] == 0 } }
     var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
-    func intersectionCount(_ other: BitSet) -> Int { words.indices.reduce(0) { $0 + (words[$1] & other.words[$1]).nonzeroBitCount } }
+    func intersectionCount(_ other: BitSet) -> Int {
+        words.indices.reduce(0) { $0 + (words[$1] & other.words[$1]).nonzeroBitCount }
+    }
 
     func count(where predicate: (Int) -> Bool) -> Int {
         var count = 0

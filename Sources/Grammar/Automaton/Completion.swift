@@ -63,7 +63,10 @@ extension Automaton {
             let word = shortestWord(local.c)
             var colon = local
             var name = typedText(local.d) + word
-            name = (try? JSONParser.parse([UInt8(ascii: "\"")] + name)).flatMap { if case .string(let text) = $0 { Array(text.utf8) } else { nil } } ?? name
+            name =
+                (try? JSONParser.parse([UInt8(ascii: "\"")] + name)).flatMap {
+                    if case .string(let text) = $0 { Array(text.utf8) } else { nil }
+                } ?? name
             colon.b = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
             let type = program.objects[Int(local.a)].regions[Int(local.phase)].type
             return word + afterKey(type, local.depth, local.a, colon.b)
@@ -77,7 +80,9 @@ extension Automaton {
             case LocalState.Phase.open: return rest(ofArray: array, progress, local.depth, isFirst: true)
             case LocalState.Phase.after: return rest(ofArray: array, progress, local.depth, isFirst: false)
             case LocalState.Phase.next:
-                return items(local).map { completion(of: $0.child) + ($0.next.map { completion(of: $0) } ?? []) }.min { $0.count < $1.count } ?? []
+                return items(local).map { completion(of: $0.child) + ($0.next.map { completion(of: $0) } ?? []) }.min {
+                    $0.count < $1.count
+                } ?? []
             default: return [UInt8(ascii: "]")]
             }
         case .text: return fixedText(local.a)[Int(local.b)...] + completion(of: local.c)
@@ -187,7 +192,9 @@ extension Automaton {
         (isFirst ? [] : [UInt8(ascii: ",")]) + (isPretty ? [0x0A] + indentation(depth) : [])
     }
 
-    private func ending(_ depth: UInt16, isEmpty: Bool) -> [UInt8] { isPretty && !isEmpty ? [0x0A] + indentation(max(1, depth) - 1) : [] }
+    private func ending(_ depth: UInt16, isEmpty: Bool) -> [UInt8] {
+        isPretty && !isEmpty ? [0x0A] + indentation(max(1, depth) - 1) : []
+    }
     private func indentation(_ depth: UInt16) -> [UInt8] { [UInt8](repeating: UInt8(ascii: " "), count: Int(depth) * 2) }
 
     /// The members to write before an object can be closed, in an order that is allowed.
@@ -230,7 +237,9 @@ extension Automaton {
         while !choices(object, current).canClose || result.count < least {
             let choices = choices(object, current)
             let open = shape.allWants & ~objectProgress[Int(current)].wants
-            let candidates = shape.regions.indices.filter { choices.regions[$0] && (open == 0 || shape.regions[$0].wants & open != 0) }
+            let candidates = shape.regions.indices.filter {
+                choices.regions[$0] && (open == 0 || shape.regions[$0].wants & open != 0)
+            }
             var best: (length: Int, region: Int, word: [UInt8])?
             for region in candidates {
                 let language = otherNames(object, region, objectProgress[Int(current)].written)

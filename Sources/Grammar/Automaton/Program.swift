@@ -243,7 +243,9 @@ struct ProgramBuilder {
         for spec in specs {
             if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper {
                 let whole = (lower.value.isNegative ? [UInt8(ascii: "-")] : []) + lower.value.wholeDigits.map { $0 + 0x30 }
-                if lower.value.isInteger { words.append(whole) } else {
+                if lower.value.isInteger {
+                    words.append(whole)
+                } else {
                     decimals.append(whole + [UInt8(ascii: ".")] + lower.value.fractionDigits.map { $0 + 0x30 })
                 }
                 continue
@@ -295,7 +297,8 @@ struct ProgramBuilder {
             var next: [(ObjectShape, [ObjectShape.Witness])] = []
             for (shape, wants) in results {
                 next.append((shape, wants + [witness]))
-                for name in names where !shape.forbidden.contains(name) && regexes.matches(witness.names, arena.names[Int(name)]) {
+                for name in names where !shape.forbidden.contains(name) && regexes.matches(witness.names, arena.names[Int(name)])
+                {
                     var given = shape
                     given.required.insert(name)
                     given.values[name] = arena.all([witness.value, given.values[name] ?? ConstraintArena.anything])
@@ -330,7 +333,8 @@ struct ProgramBuilder {
         object.least = shape.least
         object.most = shape.most
         if shape.least > Program.greatestCount {
-            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) members are required")
+            throw SchemaError(
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) members are required")
         }
         var allowedNames = regexes.anyText
         for names in shape.names { allowedNames = regexes.intersection([allowedNames, try normalizer.type(names).strings]) }
@@ -365,7 +369,8 @@ struct ProgramBuilder {
         }
         for (name, _) in finite { _ = add(name) }
         if ids.count > Self.greatestNames {
-            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "an object of more than \(Self.greatestNames) names")
+            throw SchemaError(
+                .tooComplex, at: arena.pointers[Int(constraint)], "an object of more than \(Self.greatestNames) names")
         }
         let count = ids.count
         object.required = BitSet(count: count)
@@ -485,14 +490,18 @@ struct ProgramBuilder {
         for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
         array.rest = itemTypes(shape.rest, length, array.contains)
         for part in array.contains where part.least > Program.greatestCount {
-            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) items are counted")
+            throw SchemaError(
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) items are counted")
         }
         if array.isUnique {
             for types in array.prefix + [array.rest] { for type in types { if let type { try checkUnique(queue[Int(type)]) } } }
-            if shape.least > 64 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 items that must differ") }
+            if shape.least > 64 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 items that must differ")
+            }
             if !array.contains.isEmpty || shape.least > 1 && !shape.prefix.isEmpty {
                 throw SchemaError(
-                    .unsupported, at: arena.pointers[Int(constraint)], "'uniqueItems' beside 'contains', or 'prefixItems' that are required")
+                    .unsupported, at: arena.pointers[Int(constraint)],
+                    "'uniqueItems' beside 'contains', or 'prefixItems' that are required")
             }
             if try !hasEnough(shape, constraint) { return nil }
         }
@@ -507,7 +516,11 @@ struct ProgramBuilder {
             for (number, part) in contains.enumerated() {
                 let counts = mask >> number & 1 == 1
                 if counts, index < part.start { return nil }
-                if counts { parts.append(part.value) } else if part.most != nil, index >= part.start { parts.append(arena.not(part.value)) }
+                if counts {
+                    parts.append(part.value)
+                } else if part.most != nil, index >= part.start {
+                    parts.append(arena.not(part.value))
+                }
             }
             let all = arena.all(parts)
             return all == ConstraintArena.nothing ? nil : type(all)
@@ -521,7 +534,8 @@ struct ProgramBuilder {
         var numbers = 0
         for spec in type.numbers {
             guard let lower = spec.lower, let upper = spec.upper, spec.isInteger == true || lower == upper else { return true }
-            guard let first = lower.value.integer ?? (lower == upper ? 0 : nil), let last = upper.value.integer ?? (lower == upper ? 0 : nil)
+            guard let first = lower.value.integer ?? (lower == upper ? 0 : nil),
+                let last = upper.value.integer ?? (lower == upper ? 0 : nil)
             else { return true }
             let (span, overflow) = last.subtractingReportingOverflow(first)
             if overflow || span > 1_000 { return true }
@@ -617,7 +631,13 @@ extension Program {
         }
         var members: [Int] = []
         var optional: [Int] = []
-        for name in object.names { if name.isRequired { members.append(name.shortest) } else if name.shortest < Self.endless { optional.append(name.shortest) } }
+        for name in object.names {
+            if name.isRequired {
+                members.append(name.shortest)
+            } else if name.shortest < Self.endless {
+                optional.append(name.shortest)
+            }
+        }
         let extra = otherLength(Int32(index), regexes)
         var wants = object.allWants
         for region in object.regions where types[Int(region.type)].shortest < Self.endless {
@@ -672,7 +692,9 @@ extension Program {
         if array.contains.isEmpty {
             while index < array.least {
                 let type = index < array.prefix.count ? array.prefix[index][0] : array.rest[0]
-                guard let type, types[Int(type)].shortest < Self.endless, array.most.map({ index < $0 }) ?? true else { return nil }
+                guard let type, types[Int(type)].shortest < Self.endless, array.most.map({ index < $0 }) ?? true else {
+                    return nil
+                }
                 items.append(type)
                 length = min(length + types[Int(type)].shortest + 1, Self.endless - 1)
                 index += 1
@@ -735,7 +757,9 @@ extension Program {
             for (mask, type) in (index < array.prefix.count ? array.prefix[index] : array.rest).enumerated() {
                 guard let type, program.types[Int(type)].shortest < Program.endless else { continue }
                 let (next, after) = after(index, counts, mask)
-                if zip(after, array.contains).contains(where: { count, part in part.most.map { count > $0 } ?? false }) { continue }
+                if zip(after, array.contains).contains(where: { count, part in part.most.map { count > $0 } ?? false }) {
+                    continue
+                }
                 if next == index, after == counts { continue }
                 guard let rest = length(next, after) else { continue }
                 let total = program.types[Int(type)].shortest + 1 + rest

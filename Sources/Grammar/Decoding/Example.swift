@@ -24,7 +24,9 @@ private struct ExampleWriter {
         let entry = automaton.program.types[Int(type)]
         if depth > 6 || budget < 0 { return automaton.shortest(type, 0) }
         let text: [UInt8]
-        if let object = entry.objects.first { text = self.object(object, depth: depth) } else if let array = entry.arrays.first {
+        if let object = entry.objects.first {
+            text = self.object(object, depth: depth)
+        } else if let array = entry.arrays.first {
             text = self.array(array, depth: depth)
         } else {
             text = scalar(entry.scalar)
@@ -58,7 +60,9 @@ private struct ExampleWriter {
 
     private mutating func array(_ array: Int32, depth: Int) -> [UInt8] {
         let shape = automaton.program.arrays[Int(array)]
-        guard shape.contains.isEmpty, !shape.isUnique, shape.most != 0, shape.least <= 20 else { return automaton.shortestArray(array) }
+        guard shape.contains.isEmpty, !shape.isUnique, shape.most != 0, shape.least <= 20 else {
+            return automaton.shortestArray(array)
+        }
         var text: [UInt8] = [UInt8(ascii: "[")]
         for index in 0..<max(shape.least, 1) {
             guard let type = automaton.itemTypes(shape, index)[0] else { break }

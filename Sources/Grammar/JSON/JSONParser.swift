@@ -164,7 +164,9 @@ package struct JSONParser {
     private mutating func hexDigits() throws(JSONSyntaxError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let byte = next, let digit = JSONText.hexDigit(byte) else { throw error("four hexadecimal digits are expected") }
+            guard let byte = next, let digit = JSONText.hexDigit(byte) else {
+                throw error("four hexadecimal digits are expected")
+            }
             value = value << 4 | digit
             index += 1
         }

@@ -102,7 +102,8 @@ struct NumberMachine: Hashable {
         /// Any exponent after any digits, or exponents after one digit that is not zero.
         var anyExponent = false, scientific = false
         /// Significant digits and exponents of the bounds for the latter: 0.d₁d₂… × 10^exponent.
-        var lowerDigits: [UInt8] = [], upperDigits: [UInt8] = [], lowerExponent = -greatestExponent, upperExponent = greatestExponent
+        var lowerDigits: [UInt8] = [], upperDigits: [UInt8] = [], lowerExponent = -greatestExponent,
+            upperExponent = greatestExponent
     }
 
     private struct Divisor: Hashable {
@@ -262,9 +263,13 @@ struct NumberMachine: Hashable {
     /// Whether the digits of an exponent so far can become one that is allowed.
     private func canReachExponent(_ state: NumberState) -> Bool {
         guard let allowed = exponents(state) else { return false }
-        if state.phase == .exponent { return canReach(allowed, 0, digits: 0) || canReach(-allowed.upperBound...(-allowed.lowerBound), 0, digits: 0) }
+        if state.phase == .exponent {
+            return canReach(allowed, 0, digits: 0) || canReach(-allowed.upperBound...(-allowed.lowerBound), 0, digits: 0)
+        }
         let range = state.exponentIsNegative ? -allowed.upperBound...(-allowed.lowerBound) : allowed
-        return canReach(range, state.phase == .exponentDigits ? Int(state.exponent) : 0, digits: state.phase == .exponentDigits ? Int(state.count) : 0)
+        return canReach(
+            range, state.phase == .exponentDigits ? Int(state.exponent) : 0,
+            digits: state.phase == .exponentDigits ? Int(state.count) : 0)
     }
 
     private func canReach(_ range: ClosedRange<Int>, _ value: Int, digits: Int) -> Bool {
@@ -447,7 +452,9 @@ struct NumberMachine: Hashable {
             if state.digitsToLower == 0 { state.digitsToLower = order(digit, lower) }
             if state.digitsToUpper == 0 { state.digitsToUpper = order(digit, upper) }
         }
-        let finest = max(side.lowerDigits.count, side.upperDigits.count, side.lowerFraction.count, side.upperFraction.count, divisors.map { Int($0.scale) }.max() ?? 0)
+        let finest = max(
+            side.lowerDigits.count, side.upperDigits.count, side.lowerFraction.count, side.upperFraction.count,
+            divisors.map { Int($0.scale) }.max() ?? 0)
         state.count = Int16(min(place + 1, finest))
         state.phase = .fraction
         return state

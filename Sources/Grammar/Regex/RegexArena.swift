@@ -43,7 +43,8 @@ extension RegexNode {
             var hasher = Hasher()
             hasher.combine(state)
             return pair(10 &+ UInt64(bitPattern: Int64(hasher.finalize())), machine, 0)
-        case .textExcept(let text, let trie, let node): return HashIndex.mix(pair(11, text, trie), UInt64(UInt32(bitPattern: node)))
+        case .textExcept(let text, let trie, let node):
+            return HashIndex.mix(pair(11, text, trie), UInt64(UInt32(bitPattern: node)))
         case .escaped(let content, let style, let state):
             let hash = pair(12, content, RegexID(style.rawValue))
             switch state {
@@ -572,7 +573,8 @@ final class RegexArena {
     private func hasEscapable(_ content: RegexID, _ style: EscapeStyle, _ scalars: ClosedRange<UInt32>) -> Bool {
         if style == .any { return (try? hasScalar(content, in: scalars)) ?? false }
         // Control characters without a letter of their own, and all beyond ASCII.
-        for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, 0x7F...0xFFFF] where allowed.overlaps(scalars) {
+        for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, 0x7F...0xFFFF] where allowed.overlaps(scalars)
+        {
             if (try? hasScalar(content, in: allowed.clamped(to: scalars))) ?? false { return true }
         }
         return false
@@ -693,7 +695,9 @@ final class RegexArena {
         for byte in 0..<256 where source[byte] != Self.empty {
             if source[byte] != last {
                 last = source[byte]
-                if let found = known.first(where: { $0.source == last }) { lastTarget = found.target } else {
+                if let found = known.first(where: { $0.source == last }) {
+                    lastTarget = found.target
+                } else {
                     lastTarget = transform(last)
                     known.append((last, lastTarget))
                 }
@@ -719,7 +723,9 @@ final class RegexArena {
             if isDead { continue }
             if targets != last {
                 last = targets
-                if let found = known.first(where: { $0.targets == last }) { lastTarget = found.target } else {
+                if let found = known.first(where: { $0.targets == last }) {
+                    lastTarget = found.target
+                } else {
                     lastTarget = transform(last)
                     known.append((last, lastTarget))
                 }
@@ -1037,7 +1043,9 @@ struct WordTrie {
         return result
     }
 
-    func forEachChild(of node: Int32, _ body: (UInt8, Int32) -> Void) { for child in children[Int(node)] { body(child.byte, child.node) } }
+    func forEachChild(of node: Int32, _ body: (UInt8, Int32) -> Void) {
+        for child in children[Int(node)] { body(child.byte, child.node) }
+    }
 }
 
 extension Array where Element: Equatable {

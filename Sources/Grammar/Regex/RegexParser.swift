@@ -91,7 +91,8 @@ struct RegexParser {
             var ahead = try build(inner, Rest(inside: arena.anyText, atStart: arena.anyText), arena)
             if isNegative { ahead = Rest(inside: arena.complement(ahead.inside), atStart: arena.complement(ahead.atStart)) }
             return Rest(
-                inside: arena.intersection([ahead.inside, rest.inside]), atStart: arena.intersection([ahead.atStart, rest.atStart]))
+                inside: arena.intersection([ahead.inside, rest.inside]),
+                atStart: arena.intersection([ahead.atStart, rest.atStart]))
         case .repetition(let inner, let least, let most):
             if inner.hasAssertion { return try unrolled(inner, least, most, rest, arena) }
             let nothing = Rest(inside: RegexArena.epsilon, atStart: RegexArena.epsilon)

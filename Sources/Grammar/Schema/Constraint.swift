@@ -121,7 +121,9 @@ final class ConstraintArena {
         return id
     }
 
-    func kinds(_ kinds: Kinds) -> ConstraintID { kinds == .all ? Self.anything : kinds.isEmpty ? Self.nothing : add(.kinds(kinds)) }
+    func kinds(_ kinds: Kinds) -> ConstraintID {
+        kinds == .all ? Self.anything : kinds.isEmpty ? Self.nothing : add(.kinds(kinds))
+    }
     func number(_ spec: NumberSpec) -> ConstraintID { spec == .any ? Self.anything : add(.number(spec)) }
     func string(_ language: RegexID) -> ConstraintID { language == regexes.anyText ? Self.anything : add(.string(language)) }
 

@@ -100,7 +100,9 @@ struct SchemaParser {
         return Place(pointer: place.pointer + "/" + token, value: value, base: place.base)
     }
 
-    private static func withoutFragment(_ uri: String) -> String { uri.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? "" }
+    private static func withoutFragment(_ uri: String) -> String {
+        uri.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
+    }
 
     /// RFC 3986, section 5, as far as schemas need it.
     private static func resolve(_ reference: String, against base: String) -> String {
@@ -122,7 +124,11 @@ struct SchemaParser {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? (root.isEmpty ? "" : "/")
         var segments: [Substring] = []
         for segment in (folder + reference).split(separator: "/", omittingEmptySubsequences: false) {
-            if segment == ".." { if segments.count > 1 { segments.removeLast() } } else if segment != "." { segments.append(segment) }
+            if segment == ".." {
+                if segments.count > 1 { segments.removeLast() }
+            } else if segment != "." {
+                segments.append(segment)
+            }
         }
         return root + segments.joined(separator: "/")
     }
@@ -138,7 +144,8 @@ struct SchemaParser {
             target = Place(pointer: "", value: document, base: base)
         } else {
             throw SchemaError(
-                .unsupported, at: place.pointer + "/$ref", "the reference '\(reference)' leads to another document; copy it into '$defs'")
+                .unsupported, at: place.pointer + "/$ref",
+                "the reference '\(reference)' leads to another document; copy it into '$defs'")
         }
         if fragment.isEmpty { return target }
         guard fragment.utf8.first == UInt8(ascii: "/") else {
@@ -334,7 +341,8 @@ struct SchemaParser {
             if let pattern = Formats.pattern(format) {
                 parts.append(try language(pattern, at: place.pointer + "/format"))
             } else {
-                notes.append("'format': \"\(format)\" at \(place.pointer.isEmpty ? "the top" : place.pointer) is a description only")
+                notes.append(
+                    "'format': \"\(format)\" at \(place.pointer.isEmpty ? "the top" : place.pointer) is a description only")
             }
         }
         guard !parts.isEmpty else { return ConstraintArena.anything }
@@ -383,7 +391,9 @@ struct SchemaParser {
             }
             isUsed = true
         }
-        let additional = place.value["additionalProperties"] != nil || !mayUseUnevaluated(place) ? "additionalProperties" : "unevaluatedProperties"
+        let additional =
+            place.value["additionalProperties"] != nil || !mayUseUnevaluated(place)
+            ? "additionalProperties" : "unevaluatedProperties"
         if let value = place.value[additional] {
             object.additional = try schema(child(place, additional, value), depth: depth + 1)
             isUsed = true
@@ -530,7 +540,8 @@ struct SchemaParser {
             if place.value[plain] != nil, plain == "additionalProperties" { continue }
             if case .some(let items) = place.value[plain] { if case .array = items {} else { continue } }
             if mayUseUnevaluated(place), keyword == "unevaluatedProperties" || place.value["contains"] == nil { continue }
-            throw SchemaError(.unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' beside keywords that combine schemas")
+            throw SchemaError(
+                .unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' beside keywords that combine schemas")
         }
     }
 }

@@ -42,12 +42,16 @@ struct ObjectShape: Hashable {
     }
 
     /// Whether it can be seen at once that no object has this shape.
-    var isContradictory: Bool { (most.map { $0 < least || $0 < required.count } ?? false) || !required.isDisjoint(with: forbidden) }
+    var isContradictory: Bool {
+        (most.map { $0 < least || $0 < required.count } ?? false) || !required.isDisjoint(with: forbidden)
+    }
 
     func intersection(_ other: ObjectShape, _ arena: ConstraintArena) -> ObjectShape? {
         var result = self
         for source in other.sources where !result.sources.contains(source) { result.sources.append(source) }
-        for (name, value) in other.values { result.values[name] = arena.all([value, result.values[name] ?? ConstraintArena.anything]) }
+        for (name, value) in other.values {
+            result.values[name] = arena.all([value, result.values[name] ?? ConstraintArena.anything])
+        }
         result.required.formUnion(other.required)
         result.forbidden.formUnion(other.forbidden)
         for name in other.names where !result.names.contains(name) { result.names.append(name) }
@@ -71,7 +75,9 @@ struct ArrayShape: Hashable {
 
     func intersection(_ other: ArrayShape, _ arena: ConstraintArena) -> ArrayShape? {
         var result = ArrayShape()
-        for index in 0..<max(prefix.count, other.prefix.count) { result.prefix.append(arena.all([item(index), other.item(index)])) }
+        for index in 0..<max(prefix.count, other.prefix.count) {
+            result.prefix.append(arena.all([item(index), other.item(index)]))
+        }
         result.rest = arena.all([rest, other.rest])
         result.least = max(least, other.least)
         result.most = most
@@ -206,12 +212,16 @@ final class TypeNormalizer {
             result.hasNull = result.hasNull || type.hasNull
             result.hasTrue = result.hasTrue || type.hasTrue
             result.hasFalse = result.hasFalse || type.hasFalse
-            for spec in type.numbers where result.numbers.count > 100 || !result.numbers.contains(spec) { result.numbers.append(spec) }
+            for spec in type.numbers where result.numbers.count > 100 || !result.numbers.contains(spec) {
+                result.numbers.append(spec)
+            }
             if type.strings != RegexArena.empty { languages.append(type.strings) }
             for shape in type.objects where result.objects.count > 100 || !result.objects.contains(shape) {
                 result.objects.append(shape)
             }
-            for shape in type.arrays where result.arrays.count > 100 || !result.arrays.contains(shape) { result.arrays.append(shape) }
+            for shape in type.arrays where result.arrays.count > 100 || !result.arrays.contains(shape) {
+                result.arrays.append(shape)
+            }
         }
         if result.numbers.contains(.any) { result.numbers = [.any] }
         if result.objects.contains(ObjectShape()) { result.objects = [ObjectShape()] }
@@ -231,7 +241,9 @@ final class TypeNormalizer {
 
     private func step(_ id: ConstraintID) throws(SchemaError) {
         steps += 1
-        if steps > Self.greatestSteps || regexes.isOutOfTime { throw error(.tooComplex, id, "its keywords combine in too many ways") }
+        if steps > Self.greatestSteps || regexes.isOutOfTime {
+            throw error(.tooComplex, id, "its keywords combine in too many ways")
+        }
     }
 
     // MARK: - Intersection
@@ -268,7 +280,9 @@ final class TypeNormalizer {
     }
 
     private func isAlive(_ language: RegexID, _ id: ConstraintID) throws(SchemaError) -> Bool {
-        do { return try regexes.isAlive(language) } catch { throw self.error(.tooComplex, id, "its patterns need too many states") }
+        do { return try regexes.isAlive(language) } catch {
+            throw self.error(.tooComplex, id, "its patterns need too many states")
+        }
     }
 
     /// Whether a member that both need can be seen to have no value: the discriminating property of alternatives.
@@ -372,7 +386,9 @@ final class TypeNormalizer {
         result.hasFalse = !type.hasFalse
         for spec in type.numbers {
             var rest: [NumberSpec] = []
-            for part in result.numbers { for other in spec.complement { if let both = part.intersection(other) { rest.append(both) } } }
+            for part in result.numbers {
+                for other in spec.complement { if let both = part.intersection(other) { rest.append(both) } }
+            }
             result.numbers = rest
             if rest.count > Self.greatestUnion { throw error(.tooComplex, id, "too many numbers are excluded") }
         }
@@ -431,7 +447,9 @@ final class TypeNormalizer {
         for name in shape.forbidden { add(ObjectShape(required: [name])) }
         for constraint in shape.names {
             let others = regexes.complement(try self.type(constraint).strings)
-            if try isAlive(others, id) { add(ObjectShape(least: 1, witnesses: [.init(names: others, value: ConstraintArena.anything)])) }
+            if try isAlive(others, id) {
+                add(ObjectShape(least: 1, witnesses: [.init(names: others, value: ConstraintArena.anything)]))
+            }
         }
         if shape.least > 0 { add(ObjectShape(most: shape.least - 1)) }
         if let most = shape.most { add(ObjectShape(least: most + 1)) }
@@ -470,7 +488,8 @@ final class TypeNormalizer {
         if let most = shape.most { parts.append(ArrayShape(least: most + 1)) }
         for part in shape.contains {
             if part.least > 0 {
-                parts.append(ArrayShape(contains: [Contains(value: part.value, least: 0, most: part.least - 1, start: part.start)]))
+                parts.append(
+                    ArrayShape(contains: [Contains(value: part.value, least: 0, most: part.least - 1, start: part.start)]))
             }
             if let most = part.most {
                 parts.append(ArrayShape(contains: [Contains(value: part.value, least: most + 1, most: nil, start: part.start)]))

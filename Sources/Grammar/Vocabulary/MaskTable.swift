@@ -248,7 +248,9 @@ final class MaskTable {
             if alive.contains(node.byte) {
                 let next = automaton.step(config, node.byte)
                 if next != Automaton.dead {
-                    for entry in Int(node.first)..<Int(node.last) where allows(table.entries[entry]) { list.append(table.entries[entry].token) }
+                    for entry in Int(node.first)..<Int(node.last) where allows(table.entries[entry]) {
+                        list.append(table.entries[entry].token)
+                    }
                     if Int(node.end) > index + 1 { visitRemainders(index + 1, Int(node.end), next, table, allows, &list) }
                 }
             }
@@ -306,12 +308,14 @@ final class MaskTable {
         result.needs = []
         result.exitNeeds = []
         result.hasNeeds = false
-        let removed = Set(mask.needs.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, vocabulary.texts[Int($0)] ?? []) })
+        let removed = Set(
+            mask.needs.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, vocabulary.texts[Int($0)] ?? []) })
         if !removed.isEmpty {
             result.removed = mask.dense == nil ? [] : Array(removed)
             result.list.removeAll { removed.contains($0) }
         }
-        let closed = Set(mask.exitNeeds.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
+        let closed = Set(
+            mask.exitNeeds.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
         if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
         return result
     }
@@ -442,7 +446,9 @@ final class MaskTable {
                                 if wantsNeeds {
                                     for index in first..<last {
                                         let need = nodes.length[Int(nodes.tokens[index])] + Int32(clamping: path[depth].shortest)
-                                        if need > Self.listedNeed { mask.needs.append(Need(id: nodes.tokens[index], bytes: need)) }
+                                        if need > Self.listedNeed {
+                                            mask.needs.append(Need(id: nodes.tokens[index], bytes: need))
+                                        }
                                     }
                                 }
                                 node = after
@@ -504,7 +510,9 @@ extension RegexArena {
         var least = 0
         var most: Int?
         for part in parts {
-            if let more = exceptedWords(part) { words += more } else if let window = lengthWindow(part) {
+            if let more = exceptedWords(part) {
+                words += more
+            } else if let window = lengthWindow(part) {
                 least = max(least, window.least)
                 if let bound = window.most { most = min(most ?? bound, bound) }
             } else {

@@ -84,15 +84,21 @@ struct FreeTextTable: Sendable {
             let next = row[Int(trie.byte[node])]
             if next == RegexArena.epsilon {
                 exits.append((node, counts[depth - 1]))
-                for index in trie.tokens(at: node) { closing.append(Entry(token: trie.tokens[index], characters: counts[depth - 1])) }
-                if escapes[depth - 1] { closingWithEscape += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)] }
+                for index in trie.tokens(at: node) {
+                    closing.append(Entry(token: trie.tokens[index], characters: counts[depth - 1]))
+                }
+                if escapes[depth - 1] {
+                    closingWithEscape += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)]
+                }
                 node = Int(trie.end[node])
                 continue
             }
             states[depth] = next
             escapes[depth] = escapes[depth - 1] || trie.byte[node] == UInt8(ascii: "\\")
             counts[depth] = counts[depth - 1] + (state == body ? 1 : 0)
-            for index in trie.tokens(at: node) { insideEntries.append(Entry(token: trie.tokens[index], characters: counts[depth])) }
+            for index in trie.tokens(at: node) {
+                insideEntries.append(Entry(token: trie.tokens[index], characters: counts[depth]))
+            }
             node += 1
         }
         for entry in insideEntries + closing { all[Int(entry.token) >> 5] |= 1 << UInt32(entry.token & 31) }
@@ -138,7 +144,9 @@ struct FreeTextTable: Sendable {
                 let parent = path[depth - 1]
                 let child = parent.children[trie.byte[node]] ?? Builder()
                 parent.children[trie.byte[node]] = child
-                for index in trie.tokens(at: node) { child.entries.append(Entry(token: trie.tokens[index], characters: exit.characters)) }
+                for index in trie.tokens(at: node) {
+                    child.entries.append(Entry(token: trie.tokens[index], characters: exit.characters))
+                }
                 path.append(child)
                 node += 1
             }
@@ -146,7 +154,8 @@ struct FreeTextTable: Sendable {
         func add(_ builder: Builder) {
             for (byte, child) in builder.children.sorted(by: { $0.key < $1.key }) {
                 let index = nodes.count
-                nodes.append(Node(byte: byte, end: 0, first: Int32(entries.count), last: Int32(entries.count + child.entries.count)))
+                nodes.append(
+                    Node(byte: byte, end: 0, first: Int32(entries.count), last: Int32(entries.count + child.entries.count)))
                 entries += child.entries
                 add(child)
                 nodes[index].end = Int32(nodes.count)

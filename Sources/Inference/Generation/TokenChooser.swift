@@ -29,11 +29,15 @@ final class TokenChooser {
             case .few(let few):
                 let left = few.filter { !banned.contains($0) }
                 if left.isEmpty { return decoder.closingToken }
-                drawn = scratch.withUnsafeMutableBufferPointer { sampler.next(logits, among: left, scratch: $0, kernels: kernels) }
+                drawn = scratch.withUnsafeMutableBufferPointer {
+                    sampler.next(logits, among: left, scratch: $0, kernels: kernels)
+                }
             default:
                 // Drawing overwrites logits, so each attempt works on a copy, unless the first one will do.
                 drawn = scratch.withUnsafeMutableBufferPointer { copy in
-                    if let source = logits.baseAddress { copy.baseAddress?.update(from: source, count: min(copy.count, logits.count)) }
+                    if let source = logits.baseAddress {
+                        copy.baseAddress?.update(from: source, count: min(copy.count, logits.count))
+                    }
                     return mask.withUnsafeBufferPointer { sampler.next(copy, mask: $0, kernels: kernels) }
                 }
             }
