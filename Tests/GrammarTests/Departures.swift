@@ -178,10 +178,6 @@ enum Departures {
             "an unevaluated keyword beside keywords that combine schemas",
         "unevaluatedProperties: unevaluatedProperties with oneOf":
             "an unevaluated keyword beside keywords that combine schemas",
-        "uniqueItems: uniqueItems validation":
-            "items that must differ and can be objects or arrays",
-        "uniqueItems: uniqueItems with an array of items":
-            "items that must differ and can be objects or arrays",
     ]
 
     /// Documents that are judged otherwise.

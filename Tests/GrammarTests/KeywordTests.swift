@@ -18,7 +18,7 @@ struct Verdicts: CustomTestStringConvertible {
     @Test(arguments: Self.values + Self.numbers + Self.strings)
     func checkScalars(_ table: Verdicts) throws { try check(table) }
 
-    @Test(arguments: Self.objects + Self.arrays)
+    @Test(arguments: Self.objects + Self.arrays + Self.differing)
     func checkStructures(_ table: Verdicts) throws { try check(table) }
 
     @Test(arguments: Self.combinations + Self.references)
@@ -148,6 +148,16 @@ struct Verdicts: CustomTestStringConvertible {
         Verdicts(
             "{\"type\":\"array\",\"contains\":{\"minimum\":5},\"minContains\":2,\"maxContains\":3,\"items\":{\"type\":\"integer\"}}",
             ["[5,6]", "[1,9,8,7,2]"], not: ["[5]", "[5,6,7,8]"]),
+    ]
+
+    static let differing = [
+        Verdicts(
+            "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"boolean\"}},\"required\":[\"a\"],\"additionalProperties\":false}}",
+            ["[]", "[{\"a\":true},{\"a\":false}]"],
+            not: ["[{\"a\":true},{\"a\":true}]", "[{\"a\":true},{\"a\":false},"]),
+        Verdicts(
+            "{\"type\":\"array\",\"uniqueItems\":true}", ["[[1],[1,2],[],{},{\"a\":[1]},1,\"1\"]"],
+            not: ["[[1],[1]]", "[{\"a\":1,\"b\":2},{\"b\":2,\"a\":1}]", "[{},{}]"]),
     ]
 
     static let combinations = [

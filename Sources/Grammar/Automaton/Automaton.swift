@@ -28,6 +28,9 @@ struct LocalState: Hashable {
         case array
         /// In an item of array `a` with progress `b`, which must differ from others: language `c`, text `d`.
         case uniqueItem
+        /// In an object or array that is an item of array `a` with progress `b` and must differ from others: inside it is
+        /// at configuration `c`, which ends in a hole, after the text `d`.
+        case uniqueStructure
         /// In a fixed text `a` at offset `b`, before the state `c`.
         case text
         /// Before part `b` of sequence `a`.
@@ -147,6 +150,9 @@ final class Automaton {
     private var writtenSets: [[[UInt8]]] = [[]]
     private var writtenIDs: [[[UInt8]]: Int32] = [[]: 0]
     private var exclusions: [UInt64: RegexID] = [:]
+    private struct DifferKey: Hashable { var key: UInt64, written: Int32 }
+    private var differs: [DifferKey: Bool] = [:]
+    private var grafts = IntegerTable()
 
     var completions: [ConfigID: Int] = [:]
     var completionTexts: [StateID: [UInt8]] = [:]
@@ -309,6 +315,7 @@ final class Automaton {
     private func alive(state id: StateID) -> ByteSet {
         let local = states[Int(id)]
         if let language = local.language { return alive(language: language) }
+        if local.kind == .uniqueStructure { return aliveInStructure(local) }
         var set = ByteSet()
         for edge in edges(id) { set = set.union(edge.bytes) }
         return set
@@ -339,6 +346,10 @@ final class Automaton {
         var pushes: [(child: StateID, next: Thread)] = []
         for thread in configs[Int(config)] {
             let local = states[Int(thread.state)]
+            if local.kind == .uniqueStructure {
+                if let next = next(local, byte) { threads.append(Thread(state: next, parent: thread.parent)) }
+                continue
+            }
             if let language = local.language {
                 guard let row = try? regexes.row(language), row[Int(byte)] != RegexArena.empty else { continue }
                 threads.append(Thread(state: next(local, byte, row[Int(byte)]), parent: thread.parent))
@@ -407,6 +418,9 @@ final class Automaton {
                 case .uniqueItem:
                     if local.c != RegexArena.epsilon { result.append(thread) }
                     if regexes.isNullable[Int(local.c)] { queue.append(Thread(state: afterUnique(local), parent: thread.parent)) }
+                case .uniqueStructure:
+                    if !alive(local.c).isEmpty { result.append(thread) }
+                    if hasHole(local.c), isNew(local) { queue.append(Thread(state: afterUnique(local), parent: thread.parent)) }
                 case .sequence:
                     let parts = sequences[Int(local.a)]
                     guard Int(local.b) < parts.count else {
@@ -458,7 +472,7 @@ final class Automaton {
 
     private func makeEdges(_ local: LocalState) -> [Edge] {
         switch local.kind {
-        case .end, .hole, .value, .sequence, .scalar, .otherKey, .uniqueItem: return []
+        case .end, .hole, .value, .sequence, .scalar, .otherKey, .uniqueItem, .uniqueStructure: return []
         case .structure: return structureEdges(local)
         case .object: return objectEdges(local)
         case .key: return keyEdges(local)
@@ -710,9 +724,16 @@ final class Automaton {
             guard let type, let after = self.progress(progress, of: array, mask) else { continue }
             if array.isUnique {
                 let language = uniqueItem(program.types[Int(type)].scalar, progress.written)
-                if language == RegexArena.empty { continue }
-                result.append(
-                    (state(LocalState(kind: .uniqueItem, depth: local.depth, a: local.a, b: after, c: language)), nil))
+                if language != RegexArena.empty {
+                    result.append(
+                        (state(LocalState(kind: .uniqueItem, depth: local.depth, a: local.a, b: after, c: language)), nil))
+                }
+                let entry = program.types[Int(type)]
+                if !entry.objects.isEmpty || !entry.arrays.isEmpty {
+                    let inner = config(state(LocalState(kind: .structure, depth: local.depth, a: type)), Self.hole)
+                    let item = LocalState(kind: .uniqueStructure, depth: local.depth, a: local.a, b: after, c: inner)
+                    if canDiffer(inner, 0, progress.written) { result.append((state(item), nil)) }
+                }
             } else {
                 let next = LocalState(kind: .array, phase: LocalState.Phase.after, depth: local.depth, a: local.a, b: after)
                 result.append((state(LocalState(kind: .value, depth: local.depth, a: type)), state(next)))
@@ -787,6 +808,97 @@ final class Automaton {
         value.written = written(value.written, adding: typedText(local.d))
         let next = LocalState(kind: .array, phase: LocalState.Phase.after, depth: local.depth, a: local.a, b: progress(value))
         return state(next)
+    }
+
+    // MARK: - Structures that must differ
+
+    private func written(_ local: LocalState) -> Int32 { arrayProgress[Int(local.b)].written }
+
+    /// The items that begin with a text.
+    private func rivals(_ typed: Int32, _ written: Int32) -> [[UInt8]] {
+        let text = typedText(typed)
+        return writtenSets[Int(written)].filter { $0.starts(with: text) }
+    }
+
+    /// Whether the value read is none of the items before, whatever they look like.
+    private func isNew(_ local: LocalState) -> Bool { isNew(typedText(local.d), local) }
+
+    func isNew(_ text: [UInt8], _ local: LocalState) -> Bool {
+        guard let value = try? JSONParser.parse(text) else { return false }
+        return !writtenSets[Int(written(local))].contains { text in (try? JSONParser.parse(text))?.isEqual(to: value) ?? false }
+    }
+
+    /// Whether what goes on like this can become different from all items before: wherever the automaton has a choice
+    /// that they do not take, or ends where they do not.
+    private func canDiffer(_ inner: ConfigID, _ typed: Int32, _ written: Int32) -> Bool {
+        let key = UInt64(UInt32(bitPattern: inner)) << 32 | UInt64(UInt32(bitPattern: typed))
+        let text = typedText(typed)
+        let rivals = rivals(typed, written)
+        if rivals.isEmpty { return true }
+        let memo = DifferKey(key: key, written: written)
+        if let known = differs[memo] { return known }
+        var result = hasHole(inner) && !rivals.contains(text)
+        if !result {
+            var taken = ByteSet()
+            for rival in rivals where rival.count > text.count { taken.insert(rival[text.count]) }
+            alive(inner).forEach { byte in
+                if result { return }
+                let next = step(inner, byte)
+                if next == Self.dead { return }
+                result = !taken.contains(byte) || canDiffer(next, self.typed(typed, byte), written)
+            }
+        }
+        differs[memo] = result
+        return result
+    }
+
+    private func next(_ local: LocalState, _ byte: UInt8) -> StateID? {
+        let inner = step(local.c, byte)
+        guard inner != Self.dead else { return nil }
+        var next = local
+        next.c = inner
+        next.d = typed(local.d, byte)
+        return canDiffer(inner, next.d, written(local)) ? state(next) : nil
+    }
+
+    private func aliveInStructure(_ local: LocalState) -> ByteSet {
+        let all = alive(local.c)
+        if rivals(local.d, written(local)).isEmpty { return all }
+        var set = ByteSet()
+        all.forEach { byte in if next(local, byte) != nil { set.insert(byte) } }
+        return set
+    }
+
+    /// A configuration that ends in a hole, with what follows put in its place: what masks are computed of.
+    func graft(_ inner: ConfigID, onto config: ConfigID) -> ConfigID {
+        if inner == Self.hole { return config }
+        if inner <= Self.hole { return inner }
+        let key = UInt64(UInt32(bitPattern: inner)) << 32 | UInt64(UInt32(bitPattern: config))
+        if let known = grafts[key] { return known }
+        var threads: [Thread] = []
+        for thread in configs[Int(inner)] {
+            if states[Int(thread.state)].kind == .hole {
+                threads += configs[Int(config)]
+            } else {
+                threads.append(Thread(state: thread.state, parent: graft(thread.parent, onto: config)))
+            }
+        }
+        threads.sort()
+        let result = intern(threads.deduplicated())
+        grafts.insert(key, result)
+        return result
+    }
+
+    /// What a mask of a structure that must differ is computed of, and the items it could still become, without what of
+    /// them was read already.
+    func grafted(_ thread: Thread) -> (config: ConfigID, rivals: [[UInt8]]) {
+        let local = states[Int(thread.state)]
+        let after = LocalState(kind: .array, phase: LocalState.Phase.after, depth: local.depth, a: local.a, b: local.b)
+        let count = typedText(local.d).count
+        return (
+            graft(local.c, onto: config(state(after), thread.parent)),
+            rivals(local.d, written(local)).map { Array($0.dropFirst(count)) }
+        )
     }
 
     private func arrayEdges(_ local: LocalState) -> [Edge] {

@@ -80,11 +80,14 @@ extension Automaton {
             case LocalState.Phase.open: return rest(ofArray: array, progress, local.depth, isFirst: true)
             case LocalState.Phase.after: return rest(ofArray: array, progress, local.depth, isFirst: false)
             case LocalState.Phase.next:
-                return items(local).map { completion(of: $0.child) + ($0.next.map { completion(of: $0) } ?? []) }.min {
-                    $0.count < $1.count
-                } ?? []
+                let endings = items(local).map { item in
+                    let first = completion(of: item.child)
+                    return first.isEmpty ? [] : first + (item.next.map { completion(of: $0) } ?? [])
+                }
+                return endings.filter { !$0.isEmpty }.min { $0.count < $1.count } ?? []
             default: return [UInt8(ascii: "]")]
             }
+        case .uniqueStructure: return completion(ofStructure: local)
         case .text: return fixedText(local.a)[Int(local.b)...] + completion(of: local.c)
         case .sequence:
             return parts(ofSequence: local.a)[Int(local.b)...].flatMap { part -> [UInt8] in
@@ -257,6 +260,40 @@ extension Automaton {
     }
 
     // MARK: - Arrays
+
+    /// The shortest ending of a structure that must differ from others, with that of its array.
+    private func completion(ofStructure local: LocalState) -> [UInt8] {
+        let typed = typedText(local.d)
+        // The shortest ways first; each that leads to an item there is already is left at every place in turn.
+        var queue: [(text: [UInt8], inner: ConfigID)] = [([], local.c)]
+        var found: [UInt8]?
+        for _ in 0..<300 where found == nil {
+            let lengths = queue.map { $0.text.count + completionLength($0.inner) }
+            guard let index = lengths.indices.min(by: { lengths[$0] < lengths[$1] }) else { break }
+            let (text, start) = queue.remove(at: index)
+            let shortest = completion(start)
+            if isNew(typed + text + shortest, local) {
+                found = text + shortest
+                break
+            }
+            var inner = start
+            for (index, byte) in shortest.enumerated() where index < 100 {
+                var tried = 0
+                for other in Self.alternatives where other != byte && tried < 6 && alive(inner).contains(other) {
+                    tried += 1
+                    let next = step(inner, other)
+                    if next != Self.dead { queue.append((text + shortest[..<index] + [other], next)) }
+                }
+                inner = step(inner, byte)
+            }
+        }
+        guard let ending = found else { return [] }
+        var after = arrayProgress[Int(local.b)]
+        after.written = written(after.written, adding: typed + ending)
+        return ending + rest(ofArray: program.arrays[Int(local.a)], after, local.depth, isFirst: false)
+    }
+
+    private static let alternatives = Array("\n1a,\"20b3cx456789-tfn{[}]:. ".utf8)
 
     private func rest(ofArray array: Program.Array, _ progress: ArrayProgress, _ depth: UInt16, isFirst: Bool) -> [UInt8] {
         var text: [UInt8] = []

@@ -134,7 +134,7 @@ struct KeyTrie {
 struct ProgramBuilder {
     private let arena: ConstraintArena
     private let normalizer: TypeNormalizer
-    private let allowsZeroFraction: Bool
+    private var allowsZeroFraction: Bool
     private var program = Program()
     private var typeIDs: [ConstraintID: TypeID] = [:]
     private var queue: [ConstraintID] = []
@@ -159,6 +159,7 @@ struct ProgramBuilder {
         _ root: ConstraintID, _ arena: ConstraintArena, allowsZeroFraction: Bool
     ) throws(SchemaError) -> Program {
         var builder = ProgramBuilder(arena: arena, allowsZeroFraction: allowsZeroFraction)
+        builder.preparesForUniqueStructures()
         builder.program.root = builder.type(root)
         var index = 0
         while index < builder.queue.count {
@@ -186,6 +187,18 @@ struct ProgramBuilder {
     }
 
     private var regexes: RegexArena { arena.regexes }
+
+    /// Objects and arrays that must differ are compared as they grow: there, integers have one spelling.
+    private mutating func preparesForUniqueStructures() {
+        for array in arena.arrays where array.isUnique {
+            for item in array.prefix + [array.rest] {
+                guard let type = try? normalizer.type(item), type.objects.isEmpty, type.arrays.isEmpty else {
+                    allowsZeroFraction = false
+                    return
+                }
+            }
+        }
+    }
 
     private mutating func type(_ constraint: ConstraintID) -> TypeID {
         if let id = typeIDs[constraint] { return id }
@@ -494,14 +507,16 @@ struct ProgramBuilder {
                 .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) items are counted")
         }
         if array.isUnique {
-            for types in array.prefix + [array.rest] { for type in types { if let type { try checkUnique(queue[Int(type)]) } } }
+            for types in array.prefix + [array.rest] {
+                for type in types { if let type { try checkUnique(queue[Int(type)], shape.least) } }
+            }
             if shape.least > 64 {
                 throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 items that must differ")
             }
-            if !array.contains.isEmpty || shape.least > 1 && !shape.prefix.isEmpty {
+            if array.contains.contains(where: { $0.least > 1 }) || shape.least > 1 && !shape.prefix.isEmpty {
                 throw SchemaError(
                     .unsupported, at: arena.pointers[Int(constraint)],
-                    "'uniqueItems' beside 'contains', or 'prefixItems' that are required")
+                    "'uniqueItems' beside 'minContains' of two or more, or 'prefixItems' that are required")
             }
             if try !hasEnough(shape, constraint) { return nil }
         }
@@ -548,12 +563,13 @@ struct ProgramBuilder {
         } catch { throw tooManyStates(constraint) }
     }
 
-    /// Items that must differ are compared as text; that decides for scalars only.
-    private func checkUnique(_ constraint: ConstraintID) throws(SchemaError) {
+    /// Of objects and arrays it is not known here how many different ones there are.
+    private func checkUnique(_ constraint: ConstraintID, _ least: Int) throws(SchemaError) {
         let type = try normalizer.type(constraint)
-        guard type.objects.isEmpty, type.arrays.isEmpty else {
+        guard least < 2 || type.objects.isEmpty && type.arrays.isEmpty else {
             throw SchemaError(
-                .unsupported, at: arena.pointers[Int(constraint)], "'uniqueItems' where items can be objects or arrays")
+                .unsupported, at: arena.pointers[Int(constraint)],
+                "'uniqueItems' where two or more items are required that can be objects or arrays")
         }
     }
 

@@ -96,6 +96,8 @@ final class MaskTable {
                 result.list += vocabulary.endTokens
             } else if let language = local.language {
                 add(languageMask(language), thread, local, to: &result)
+            } else if local.kind == .uniqueStructure {
+                addStructure(thread, to: &result)
             } else if local.kind != .hole {
                 structural.append(thread)
             }
@@ -121,6 +123,38 @@ final class MaskTable {
         for index in own.indices { own[index] |= dense[index] }
         size += own.count * 4
         mask.dense = own
+    }
+
+    /// Adds the tokens of a structure that must differ from others: those of any structure, but for tokens that leave
+    /// it no way to differ.
+    private func addStructure(_ thread: Thread, to mask: inout TokenMask) {
+        let (config, rivals) = automaton.grafted(thread)
+        var own = [UInt32](repeating: 0, count: vocabulary.maskWords)
+        own.withUnsafeMutableBufferPointer { self.mask(config).fill($0) }
+        var inside = [UInt32](repeating: 0, count: vocabulary.maskWords)
+        inside.withUnsafeMutableBufferPointer { self.mask(automaton.states[Int(thread.state)].c).fill($0) }
+        let start = automaton.config([thread])
+        // What follows the item depends on what it has become.
+        for index in own.indices where own[index] & ~inside[index] != 0 {
+            for bit in 0..<32
+            where (own[index] & ~inside[index]) >> UInt32(bit) & 1 == 1 && !advances(start, Int32(index * 32 + bit)) {
+                own[index] &= ~(1 << UInt32(bit))
+            }
+        }
+        for rival in rivals {
+            // Only tokens along another item, or beyond its end, can be refused.
+            var node = 0
+            for (index, byte) in rival.enumerated() {
+                node = trie.child(of: node, byte)
+                if node < 0 { break }
+                let last = index + 1 == rival.count ? trie.lastToken(below: node) : Int(trie.firstToken[node + 1])
+                for position in Int(trie.firstToken[node])..<last where !advances(start, trie.tokens[position]) {
+                    let token = trie.tokens[position]
+                    own[Int(token) >> 5] &= ~(1 << UInt32(token & 31))
+                }
+            }
+        }
+        merge(own, into: &mask)
     }
 
     // MARK: - Walking
