@@ -157,6 +157,9 @@ final class Automaton {
     var completions: [ConfigID: Int] = [:]
     var completionTexts: [StateID: [UInt8]] = [:]
 
+    /// Deeper levels are indented no further.
+    private static let deepestIndentation: UInt16 = 200
+
     static let end: ConfigID = 0
     static let hole: ConfigID = 1
     static let dead: ConfigID = -1
@@ -189,7 +192,7 @@ final class Automaton {
     }
 
     /// Whether so much was made that a new automaton should take over.
-    var isFull: Bool { configs.count > 400_000 || states.count > 400_000 || regexes.isFull }
+    var isFull: Bool { configs.count > 400_000 || states.count > 400_000 || regexes.isLarge }
 
     // MARK: - Interning
 
@@ -489,7 +492,7 @@ final class Automaton {
 
     private func structureEdges(_ local: LocalState) -> [Edge] {
         let type = program.types[Int(local.a)]
-        let depth = isPretty ? local.depth + 1 : 0
+        let depth = isPretty ? min(local.depth, Self.deepestIndentation) + 1 : 0
         var edges: [Edge] = []
         if !type.objects.isEmpty {
             let actions = type.objects.map { object -> Action in

@@ -2,15 +2,25 @@
 extension Automaton {
     /// Bytes of the shortest ending.
     func completionLength(_ config: ConfigID) -> Int {
-        if config <= Self.hole { return 0 }
-        if let known = completions[config] { return known }
-        var least = Program.endless
-        for thread in configs[Int(config)] {
-            let parent = completionLength(thread.parent)
-            if parent < least { least = min(least, parent + completion(of: thread.state).count) }
+        // A list of what is still to be found, not recursion: documents can be nested deeply.
+        var open = [config]
+        while let next = open.last {
+            if next <= Self.hole || completions[next] != nil {
+                open.removeLast()
+                continue
+            }
+            let missing = configs[Int(next)].map(\.parent).filter { $0 > Self.hole && completions[$0] == nil }
+            if !missing.isEmpty {
+                open += missing
+                continue
+            }
+            var least = Program.endless
+            for thread in configs[Int(next)] {
+                least = min(least, (completions[thread.parent] ?? 0) + completion(of: thread.state).count)
+            }
+            completions[next] = least
         }
-        completions[config] = least
-        return least
+        return completions[config] ?? 0
     }
 
     /// The shortest ending.
@@ -107,7 +117,7 @@ extension Automaton {
         if hasScalars, entry.scalar != RegexArena.empty, (try? regexes.shortestLength(entry.scalar)) == entry.shortest {
             return shortestWord(entry.scalar)
         }
-        let inner = isPretty ? depth + 1 : 0
+        let inner = isPretty ? min(depth, 200) + 1 : 0
         let object = entry.objects.min { program.objects[Int($0)].shortest < program.objects[Int($1)].shortest }
         let array = entry.arrays.min { program.arrays[Int($0)].shortest < program.arrays[Int($1)].shortest }
         if let object, array.map({ program.objects[Int(object)].shortest <= program.arrays[Int($0)].shortest }) ?? true {

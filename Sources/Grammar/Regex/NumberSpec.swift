@@ -349,7 +349,7 @@ struct NumberMachine: Hashable {
         for divisor in divisors {
             guard divisor.divides, divisor.coefficient < 1 << 30 else { return false }
             needed *= divisor.coefficient
-            if needed > 1 << 40 { return false }
+            if needed > 1 << 32 { return false }
         }
         guard side.hasUpper else { return true }
         // All numbers with fewer digits than the upper bound, and more than the lower one, are in the interval.

@@ -197,8 +197,10 @@ final class RegexArena {
 
     /// Whether the arena has grown past what a grammar may use.
     var isFull: Bool { nodes.count > Self.sizeLimit || rowCount > Self.rowLimit || isTooDeep || isLate }
+    /// Whether so much has gathered that a new document should begin with a new arena, lest it run into the limits.
+    var isLarge: Bool { isFull || nodes.count > Self.sizeLimit / 4 || rowCount > Self.rowLimit / 4 }
     private var rowCount = 0
-    private static let rowLimit = 60_000
+    private static let rowLimit = 120_000
 
     /// Gives what follows so many seconds: after that, languages cannot be extended any more.
     func setDeadline(_ seconds: Double) {
@@ -1035,11 +1037,11 @@ struct WordTrie {
 
     func words(below node: Int32) -> [[UInt8]] {
         var result: [[UInt8]] = []
-        func visit(_ node: Int32, _ word: [UInt8]) {
+        var open: [(node: Int32, word: [UInt8])] = [(node, [])]
+        while let (node, word) = open.popLast() {
             if isWord(node) { result.append(word) }
-            for child in children[Int(node)] { visit(child.node, word + [child.byte]) }
+            for child in children[Int(node)] { open.append((child.node, word + [child.byte])) }
         }
-        visit(node, [])
         return result
     }
 

@@ -16,9 +16,14 @@ struct TokenTrie: Sendable {
     private(set) var rootChild = [Int32](repeating: -1, count: 256)
     private(set) var greatestDepth = 0
 
+    /// Tokens with more bytes are left out: no model has them, but a damaged file may.
+    private static let longestToken = 1_000
+
     init(_ texts: [[UInt8]?]) {
         var order: [Int32] = []
-        for (index, text) in texts.enumerated() { if let text, !text.isEmpty { order.append(Int32(index)) } }
+        for (index, text) in texts.enumerated() {
+            if let text, !text.isEmpty, text.count <= Self.longestToken { order.append(Int32(index)) }
+        }
         let texts = texts.map { $0 ?? [] }
         order.sort { a, b in
             let first = texts[Int(a)]
