@@ -41,26 +41,32 @@ def table(title: str, names: set[str], libraries: dict[str, dict[str, dict]], se
     for name in sorted(names):
         results = [cases.get(name) for cases in libraries.values()]
         if all(r and not r["error"] and r["documents"] for r in results):
-            count = len(results[0]["documents"])
+            # Documents come twice; the first halves are masks that were never asked for before.
+            count = len(results[0]["documents"]) // 2
             for index in range(count):
                 if all(r["documents"][index]["accepted"] for r in results):
                     common.append((name, index))
     masks = sum(len(next(iter(libraries.values()))[n]["documents"][i]["mask_us"]) for n, i in common)
     print(f"\n### {title}: {len(names)} schemas, {len(common)} documents and {masks} masks in common\n")
-    print("| | compiled | documents accepted | compile p50 | p99 | greatest | mask p50 | mean | p99 | memory |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| | compiled | documents accepted | compile p50 | p99 | greatest | mask p50 | mean | p99"
+        " | again: p50 | mean | p99 | memory |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for library, cases in libraries.items():
         mine = [cases[n] for n in names if n in cases]
         compiled = [c for c in mine if not c["error"]]
-        documents = [d["accepted"] for c in compiled for d in c["documents"]]
-        total = sum(len(c["documents"]) for c in libraries["ours"].values() if c["name"] in names and c["documents"])
+        documents = [d["accepted"] for c in compiled for d in c["documents"][: len(c["documents"]) // 2]]
+        total = sum(len(c["documents"]) // 2 for c in libraries["ours"].values() if c["name"] in names and c["documents"])
         times = [c["compile_ms"] for c in compiled]
         values = [t for n, i in common for t in cases[n]["documents"][i]["mask_us"]]
+        again = [t for n, i in common for t in cases[n]["documents"][i + len(cases[n]["documents"]) // 2]["mask_us"]]
         memory = max((c["rss_mb"] or 0) for c in mine) if mine else 0
         print(
             f"| {library} {setup[library]['version']} | {len(compiled)} of {len(names)} | {sum(documents)} of {total}"
-            f" | {share(times, .5):.2f} ms | {share(times, .99):.1f} ms | {max(times, default=0):.0f} ms"
-            f" | {share(values, .5):.2f} µs | {statistics.fmean(values):.1f} µs | {share(values, .99):.0f} µs | {memory:.0f} MB |"
+            f" | {share(times, .5):.2f} ms | {share(times, .99):.1f} ms | {max(times, default=0):.1f} ms"
+            f" | {share(values, .5):.2f} µs | {statistics.fmean(values):.1f} µs | {share(values, .99):.1f} µs"
+            f" | {share(again, .5):.2f} µs | {statistics.fmean(again):.1f} µs | {share(again, .99):.1f} µs | {memory:.0f} MB |"
         )
 
 

@@ -40,6 +40,8 @@ struct CaseOptions: ParsableArguments {
                     documents.append(tokenizer.encode(bytes: data.bytes))
                 }
                 let folder = URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
+                // Twice: what is kept from the first time shows in the second.
+                documents += documents
                 if !documents.isEmpty { cases.append(Case(name: folder + ": " + name, schema: schema, documents: documents)) }
             }
         }
