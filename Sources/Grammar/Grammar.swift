@@ -67,7 +67,7 @@ package final class Grammar: @unchecked Sendable {
     private var compiled: Compiled
     private var table: MaskTable
     /// Bytes of masks to keep.
-    private static let greatestSize = 64 << 20
+    private static let greatestSize = 16 << 20
 
     private static let secondsToCompile = 0.9
     /// Seconds that one question of a matcher may take; what a pattern has not become by then is not allowed.

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Compiled grammars by what they were made of: asking twice for the same one compiles it once.
 package final class GrammarCache: Sendable {
-    package static let shared = GrammarCache(capacity: 64)
+    package static let shared = GrammarCache(capacity: 32)
 
     private struct Key: Hashable {
         var source: [UInt8]

@@ -52,6 +52,10 @@ ExactValidator = validators.extend(
 )
 
 
+# Departures that are known: integers are not written with an exponent, and zero has no sign where nothing is negative.
+SPELLINGS = re.compile(r"-0\.0|\de[+-]?\d|\d\.0\b")
+
+
 class RepeatedName(Exception):
     """An object has two members of the same name."""
 
@@ -813,6 +817,9 @@ class Checker:
                     continue
                 if self.accepts_in_other_order(schema, json.loads(text), seed, text.isascii()):
                     self.counts["valid in another order"] += 1
+                    continue
+                if SPELLINGS.search(text):
+                    self.counts["refused for the spelling of a number"] += 1
                     continue
                 failures.append(Failure("refuses valid", schema, text))
         return failures

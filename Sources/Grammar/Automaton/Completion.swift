@@ -313,7 +313,9 @@ extension Automaton {
         for type in plan?.items ?? [] {
             text += separator(depth, isFirst: isFirst)
             if array.isUnique {
-                let item = shortestWord(uniqueItem(program.types[Int(type)].scalar, written))
+                // Two objects or arrays that must differ are never both required.
+                let language = uniqueItem(program.types[Int(type)].scalar, written)
+                let item = language == RegexArena.empty ? shortest(type, depth) : shortestWord(language)
                 written = self.written(written, adding: item)
                 text += item
             } else {
