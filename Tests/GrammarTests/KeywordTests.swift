@@ -21,7 +21,7 @@ struct Verdicts: CustomTestStringConvertible {
     @Test(arguments: Self.objects + Self.arrays + Self.differing)
     func checkStructures(_ table: Verdicts) throws { try check(table) }
 
-    @Test(arguments: Self.combinations + Self.references)
+    @Test(arguments: Self.combinations + Self.references + Self.found)
     func checkCombinations(_ table: Verdicts) throws { try check(table) }
 
     @Test(arguments: Self.patterns + Self.formats)
@@ -192,6 +192,30 @@ struct Verdicts: CustomTestStringConvertible {
             ["{\"b\":1}", "{\"a\":1,\"b\":1}"], not: ["{\"a\":1}"]),
         Verdicts(
             "{\"type\":\"array\",\"not\":{\"items\":{\"type\":\"integer\"}}}", ["[\"a\"]", "[1,\"a\"]"], not: ["[]", "[1,2]"]),
+    ]
+
+    /// Found by fuzzing.
+    static let found = [
+        Verdicts(
+            "{\"enum\":[1,3],\"multipleOf\":3,\"allOf\":[{\"anyOf\":[{\"multipleOf\":7},{\"maximum\":9}]},{\"anyOf\":[{\"multipleOf\":11},{\"maximum\":9}]},{\"anyOf\":[{\"multipleOf\":13},{\"maximum\":9}]}]}",
+            ["3"], not: ["1"]),
+        Verdicts(
+            "{\"type\":\"object\",\"propertyNames\":{\"enum\":[\"a\",\"b\"]},\"not\":{\"additionalProperties\":{\"type\":\"string\"}}}",
+            ["{\"a\":1}", "{\"a\":\"x\",\"b\":2}"], not: ["{\"a\":\"x\"}", "{\"a\":1,\"a\":2}", "{}"]),
+        Verdicts(
+            "{\"$defs\":{\"\u{e9}\":{\"type\":\"integer\"},\"e\u{301}\":{\"type\":\"string\"}},\"type\":\"array\",\"prefixItems\":[{\"$ref\":\"#/$defs/\u{e9}\"},{\"$ref\":\"#/$defs/e\u{301}\"}]}",
+            ["[1,\"a\"]"], not: ["[1,1]", "[\"a\",\"a\"]"]),
+        Verdicts(
+            "{\"type\":\"array\",\"prefixItems\":[{\"enum\":[1,2]},{\"const\":1}],\"minItems\":2,\"contains\":{\"const\":1},\"maxContains\":1}",
+            ["[2,1]"], not: ["[1,1]"]),
+        Verdicts(
+            "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},\"minProperties\":1}",
+            ["{\"b\":1}", "{\"a\":{\"b\":1}}"],
+            not: ["{}", "{\"a\":{}}"]),
+        Verdicts(
+            "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":5,\"maximum\":1}}}",
+            ["{}", "{\"b\":1}"],
+            not: ["{\"a\":3}"]),
     ]
 
     static let references = [

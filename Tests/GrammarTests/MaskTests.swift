@@ -7,7 +7,7 @@ import Testing
 @Suite struct MaskTests {
     static let schemas =
         KeywordTests.values + KeywordTests.numbers + KeywordTests.strings + KeywordTests.objects
-        + KeywordTests.arrays + KeywordTests.differing + KeywordTests.combinations + KeywordTests.references
+        + KeywordTests.arrays + KeywordTests.differing + KeywordTests.combinations + KeywordTests.references + KeywordTests.found
         + KeywordTests.patterns + KeywordTests.formats
 
     /// At every step of random walks each bit says exactly whether the token can follow.

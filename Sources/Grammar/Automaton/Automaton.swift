@@ -532,12 +532,12 @@ final class Automaton {
     func choices(_ object: Int32, _ progressID: Int32) -> ObjectChoices {
         let key = UInt64(UInt32(bitPattern: object)) << 32 | UInt64(UInt32(bitPattern: progressID))
         if let known = choices[key] { return known }
-        let made = makeChoices(program.objects[Int(object)], objectProgress[Int(progressID)])
+        let made = makeChoices(object, program.objects[Int(object)], objectProgress[Int(progressID)])
         choices[key] = made
         return made
     }
 
-    private func makeChoices(_ object: Program.Object, _ progress: ObjectProgress) -> ObjectChoices {
+    private func makeChoices(_ id: Int32, _ object: Program.Object, _ progress: ObjectProgress) -> ObjectChoices {
         let missing = object.required.count - object.required.intersectionCount(progress.gone)
         let wanted = object.allWants & ~progress.wants
         let count = Int(progress.count)
@@ -560,9 +560,10 @@ final class Automaton {
         }
         let orderedMissing = object.required.withoutMembers(of: progress.gone).withoutMembers(of: object.loose)
         let canHaveOthers = orderedMissing.isEmpty
-        let regions = object.regions.map { region in
-            guard canHaveOthers else { return false }
+        let regions = object.regions.enumerated().map { index, region in
+            guard canHaveOthers, otherNames(id, index, progress.written) != RegexArena.empty else { return false }
             let rest = wanted & ~region.wants
+            if rest != 0, !leavesNames(id, index, for: rest, progress.written) { return false }
             let others = rest == 0 ? 0 : object.regions.contains { rest & ~$0.wants == 0 } ? 1 : rest.nonzeroBitCount
             return fits(missing + others + 1)
         }
@@ -621,6 +622,29 @@ final class Automaton {
         let result = isAlive ? regexes.stringBody(names, style) : RegexArena.empty
         exclusions[key] = result
         return result
+    }
+
+    /// Whether after a name of a region there are names left for what is wanted then.
+    private func leavesNames(_ object: Int32, _ region: Int, for wants: UInt64, _ written: Int32) -> Bool {
+        let shape = program.objects[Int(object)]
+        func words(_ region: Int) -> [[UInt8]]? {
+            var names = shape.regions[region].names
+            let taken = writtenSets[Int(written)]
+            if !taken.isEmpty { names = regexes.intersection([names, regexes.complement(regexes.words(taken))]) }
+            return (try? regexes.finiteWords(names, limit: 8)) ?? nil
+        }
+        for bit in 0..<shape.wantCount where wants >> UInt64(bit) & 1 == 1 {
+            let givers = shape.regions.indices.filter { shape.regions[$0].wants >> UInt64(bit) & 1 == 1 }
+            let isLeft = givers.contains { giver in
+                guard let left = words(giver) else { return true }
+                guard left.count < 2 else { return true }
+                // The one name left must not be the one that is written now.
+                guard let own = words(region) else { return !left.isEmpty }
+                return left.contains { name in own != [name] }
+            }
+            if !isLeft { return false }
+        }
+        return true
     }
 
     private func objectEdges(_ local: LocalState) -> [Edge] {

@@ -63,6 +63,11 @@ struct Program {
     static let endless = 1 << 40
     /// Members or counted items that may be required.
     static let greatestCount = 1_000
+    /// Items that `contains` may ask for.
+    static let greatestContains = 100
+    /// Characters that a text may be required to have, and that a pattern may.
+    static let greatestText = 8_000
+    static let greatestPattern = 1_000
     /// Bytes that the shortest document may have.
     static let greatestDocument = 200_000
 
@@ -254,7 +259,9 @@ struct ProgramBuilder {
         var words: [[UInt8]] = []
         var decimals: [[UInt8]] = []
         for spec in specs {
-            if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper {
+            if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper, spec.multiples.isEmpty,
+                spec.notMultiples.isEmpty
+            {
                 let whole = (lower.value.isNegative ? [UInt8(ascii: "-")] : []) + lower.value.wholeDigits.map { $0 + 0x30 }
                 if lower.value.isInteger {
                     words.append(whole)
@@ -502,9 +509,9 @@ struct ProgramBuilder {
         if length > 10_000 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many items are listed") }
         for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
         array.rest = itemTypes(shape.rest, length, array.contains)
-        for part in array.contains where part.least > Program.greatestCount {
+        for part in array.contains where part.least > Program.greatestContains {
             throw SchemaError(
-                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) items are counted")
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestContains) items are counted")
         }
         if array.isUnique {
             for types in array.prefix + [array.rest] {
@@ -580,6 +587,11 @@ struct ProgramBuilder {
         var scalarLengths = [Int](repeating: Program.endless, count: program.types.count)
         for (index, type) in program.types.enumerated() where type.scalar != RegexArena.empty {
             do { scalarLengths[index] = try regexes.shortestLength(type.scalar) } catch { throw tooManyStates(queue[index]) }
+            let content = regexes.stringContent(afterQuote: type.scalar)?.content ?? RegexArena.empty
+            let isPlain = regexes.lengthWindow(content) != nil || regexes.isFiniteByForm(content)
+            if scalarLengths[index] > (isPlain ? Program.greatestText : Program.greatestPattern) + 2 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(queue[index])], "even the shortest text is too long")
+            }
         }
         var hasChanged = true
         var rounds = 0
