@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func largeVocabularies() throws {
-        let vocabulary = Vocabularies.synthetic(20_000)
+        let vocabulary = Vocabularies.synthetic(150_000)
         let grammar = try Grammar(
             "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":9},\"b\":{\"pattern\":\"^[a-c]+$\",\"type\":\"string\"}},\"required\":[\"a\",\"b\"]}",
             vocabulary: vocabulary)
@@ -87,7 +87,7 @@ import Testing
             var matcher = grammar.matcher()
             try matcher.read(prefix.utf8)
             let set = Set(matcher.allowed)
-            for token in stride(from: Int32(0), to: Int32(vocabulary.count), by: 7) {
+            for token in stride(from: Int32(0), to: Int32(vocabulary.count), by: 29) {
                 #expect(set.contains(token) == matcher.canFollow(token), "\(prefix) and token \(token)")
             }
         }

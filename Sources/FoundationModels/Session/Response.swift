@@ -10,7 +10,7 @@ extension LanguageModelSession {
     }
 
     /// Tokens that requests cost. `metadata` has, from the built-in model: `stopReason`, `loadSeconds`,
-    /// `promptSeconds` and `generationSeconds`.
+    /// `promptSeconds`, `generationSeconds` and, of responses held to a format, `forcedTokens`.
     public struct Usage: Sendable {
         public struct Input: Sendable {
             /// Tokens of the whole prompt: instructions, history and template included.
