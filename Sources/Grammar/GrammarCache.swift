@@ -65,20 +65,3 @@ package final class GrammarCache: Sendable {
         }
     }
 }
-
-extension GrammarSource {
-    /// What tells sources apart, byte for byte.
-    var bytes: [UInt8] {
-        switch self {
-        case .schema(let schema): [0] + schema.bytes
-        case .pattern(let pattern): [1] + Array(pattern.utf8)
-        case .texts(let texts): [2] + JSONValue.array(texts.map { .string($0) }).bytes
-        case .tools(let tools):
-            [3]
-                + JSONValue.array(
-                    tools.tools.map { .array([.string($0.name), $0.parameters]) }
-                        + [.string(tools.opening), .string(tools.closing), .bool(tools.allowsText)]
-                ).bytes
-        }
-    }
-}

@@ -44,7 +44,7 @@ extension Automaton {
     private func completion(of id: StateID) -> [UInt8] {
         if let known = completionTexts[id] { return known }
         let text = makeCompletion(states[Int(id)])
-        completionTexts[id] = text
+        if !regexes.isFull { completionTexts[id] = text }
         return text
     }
 
@@ -72,11 +72,7 @@ extension Automaton {
         case .otherKey:
             let word = shortestWord(local.c)
             var colon = local
-            var name = typedText(local.d) + word
-            name =
-                (try? JSONParser.parse([UInt8(ascii: "\"")] + name)).flatMap {
-                    if case .string(let text) = $0 { Array(text.utf8) } else { nil }
-                } ?? name
+            let name = JSONText.decoded((typedText(local.d) + word).dropLast()) ?? []
             colon.b = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
             let type = program.objects[Int(local.a)].regions[Int(local.phase)].type
             return word + afterKey(type, local.depth, local.a, colon.b)
@@ -101,7 +97,7 @@ extension Automaton {
         case .text: return fixedText(local.a)[Int(local.b)...] + completion(of: local.c)
         case .sequence:
             return parts(ofSequence: local.a)[Int(local.b)...].flatMap { part -> [UInt8] in
-                switch part.content {
+                switch part {
                 case .language(let language): shortestWord(language)
                 case .value(let type): shortest(type, 0)
                 }
@@ -109,15 +105,17 @@ extension Automaton {
         }
     }
 
+    /// Empty where a limit keeps it from being found: the ending then cannot be read, and whoever follows it is told so.
     private func shortestWord(_ language: RegexID) -> [UInt8] { (try? regexes.shortestWord(language)) ?? [] }
 
     /// The shortest document of a type.
     func shortest(_ type: TypeID, _ depth: UInt16, hasScalars: Bool = true) -> [UInt8] {
         let entry = program.types[Int(type)]
+        // A length that cannot be had any more was had when compiling, and is that of an object or array if it is not this.
         if hasScalars, entry.scalar != RegexArena.empty, (try? regexes.shortestLength(entry.scalar)) == entry.shortest {
             return shortestWord(entry.scalar)
         }
-        let inner = isPretty ? min(depth, 200) + 1 : 0
+        let inner = innerDepth(depth)
         let object = entry.objects.min { program.objects[Int($0)].shortest < program.objects[Int($1)].shortest }
         let array = entry.arrays.min { program.arrays[Int($0)].shortest < program.arrays[Int($1)].shortest }
         if let object, array.map({ program.objects[Int(object)].shortest <= program.arrays[Int($0)].shortest }) ?? true {
@@ -225,7 +223,7 @@ extension Automaton {
         if missing > 0 {
             optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }
             // Only what is no longer than another name would be: the same choice as that of the lengths, which ends.
-            let extra = program.otherLength(object, regexes)
+            let extra = program.otherLength(object)
             let chosen = optional.prefix(missing).prefix { shape.names[$0].shortest <= extra }
             wanted += chosen
             missing -= chosen.count
@@ -256,12 +254,13 @@ extension Automaton {
             var best: (length: Int, region: Int, word: [UInt8])?
             for region in candidates {
                 let language = otherNames(object, region, objectProgress[Int(current)].written)
-                guard language != RegexArena.empty, let word = try? regexes.shortestWord(language) else { continue }
+                let word = language == RegexArena.empty ? [] : shortestWord(language)
+                if word.isEmpty { continue }
                 let length = word.count + program.types[Int(shape.regions[region].type)].shortest
                 if best.map({ length < $0.length }) ?? true { best = (length, region, word) }
             }
-            guard let best, case .string(let name)? = try? JSONParser.parse([UInt8(ascii: "\"")] + best.word) else { break }
-            current = self.progress(current, of: object, writingOther: Array(name.utf8), in: best.region)
+            guard let best, let name = JSONText.decoded(best.word.dropLast()) else { break }
+            current = self.progress(current, of: object, writingOther: name, in: best.region)
             result.append(
                 Member(key: [UInt8(ascii: "\"")] + best.word, type: shape.regions[best.region].type, after: current))
             if result.count > 2_000 { break }

@@ -38,6 +38,7 @@ private struct ExampleWriter {
     private func scalar(_ language: RegexID) -> [UInt8] {
         let regexes = automaton.regexes
         for candidate in ["\"text\"", "1", "10"] where regexes.matches(language, candidate.utf8) { return Array(candidate.utf8) }
+        // Without it the example is not a document, and the shortest one takes its place.
         return (try? regexes.shortestWord(language)) ?? []
     }
 

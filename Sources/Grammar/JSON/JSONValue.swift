@@ -121,6 +121,15 @@ package enum JSONText {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
+    /// The text that the body of a JSON string stands for; nil if it is not one.
+    static func decoded(_ body: some Sequence<UInt8>) -> [UInt8]? {
+        // Whatever is wrong with it, it is not a string.
+        guard case .string(let text)? = try? JSONParser.parse([UInt8(ascii: "\"")] + body + [UInt8(ascii: "\"")]) else {
+            return nil
+        }
+        return Array(text.utf8)
+    }
+
     /// Where the text of a string ends in `bytes`: the index of the first quote that is not escaped.
     static func endOfString(_ bytes: [UInt8]) -> Int? {
         var index = 0

@@ -1,7 +1,7 @@
 /// Why a pattern is not accepted.
 struct PatternError: Error {
     var reason: String
-    /// Whether the pattern is valid, but not a regular language or not implemented.
+    /// Whether the pattern is valid, but not a regular language, or uses something that is not supported.
     var isUnsupported = false
 }
 
@@ -341,6 +341,7 @@ struct RegexParser {
             throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
         }
         guard JSONText.isHighSurrogate(high) else { return high }
+        // Whatever else follows, the first half stays alone, and that is the error.
         if take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) { return JSONText.scalar(high: high, low: low) }
         throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
     }

@@ -3,7 +3,7 @@ package struct SchemaError: Error, Sendable, Equatable, CustomStringConvertible 
     package enum Kind: String, Sendable {
         /// It is not a schema: a keyword has a value of the wrong type, or a reference leads nowhere.
         case invalid
-        /// A keyword, or this use of it, is not implemented.
+        /// A keyword, or this use of it, is not supported.
         case unsupported
         /// No document can satisfy it.
         case unsatisfiable

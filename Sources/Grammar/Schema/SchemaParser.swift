@@ -1,6 +1,6 @@
 /// Reads JSON Schema (2020-12, and the drafts 4 to 2019-09 where they differ in form only) into constraints.
 ///
-/// Nothing that restricts is passed over: what is not implemented is an error with its place. What only describes
+/// Nothing that restricts is passed over: what is not supported is an error with its place. What only describes
 /// (titles, unknown keywords, formats without a regular definition) is a note.
 struct SchemaParser {
     let arena: ConstraintArena

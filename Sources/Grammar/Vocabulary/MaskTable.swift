@@ -4,8 +4,11 @@ struct TokenMask {
     var dense: [UInt32]?
     /// Tokens among those that are not allowed.
     var removed: [Int32] = []
-    /// More tokens.
+    /// More tokens; ascending and each once where they are few and all there are.
     var list: [Int32]
+
+    /// So many tokens are few.
+    static let few = 64
 
     /// Writes bits for all tokens: bit `i & 31` of word `i >> 5`.
     func fill(_ words: UnsafeMutableBufferPointer<UInt32>) {
@@ -81,7 +84,10 @@ final class MaskTable {
 
     func mask(_ config: ConfigID) -> TokenMask {
         if let known = masks[config] { return known }
-        let mask = compute(config)
+        var mask = compute(config)
+        if mask.dense == nil, mask.list.count <= TokenMask.few { mask.list = Array(Set(mask.list)).sorted() }
+        // What a limit ended is not remembered: it may be for want of time alone.
+        if automaton.regexes.isFull { return mask }
         masks[config] = mask
         size += 64 + mask.list.count * 4
         return mask
@@ -113,14 +119,18 @@ final class MaskTable {
         return result
     }
 
-    private func merge(_ dense: [UInt32], into mask: inout TokenMask) {
+    /// Adds the tokens of a dense mask, without some of them.
+    private func merge(_ dense: [UInt32], without removed: some Collection<Int32> = [], into mask: inout TokenMask) {
         guard var own = mask.dense else {
             mask.dense = dense
+            mask.removed = Array(removed)
             return
         }
+        var other = dense
+        for token in removed { other[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
         for token in mask.removed { own[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
         mask.removed = []
-        for index in own.indices { own[index] |= dense[index] }
+        for index in own.indices { own[index] |= other[index] }
         size += own.count * 4
         mask.dense = own
     }
@@ -181,40 +191,16 @@ final class MaskTable {
 
     private func add(_ language: LanguageMask, _ thread: Thread, _ local: LocalState, to mask: inout TokenMask) {
         if let free = language.free { addFree(free, thread, local, to: &mask) }
-        if let dense = language.dense {
-            if mask.dense == nil {
-                mask.removed = language.removed
-                mask.dense = dense
-            } else if language.removed.isEmpty {
-                merge(dense, into: &mask)
-            } else {
-                var own = dense
-                for token in language.removed { own[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
-                merge(own, into: &mask)
-            }
-        }
+        if let dense = language.dense { merge(dense, without: language.removed, into: &mask) }
         mask.list += language.list
         guard !language.exits.isEmpty else { return }
         if local.kind == .scalar {
-            let alive = automaton.alive(thread.parent)
-            for exit in language.exits {
-                let end = Int(trie.end[Int(exit)])
-                var child = Int(exit) + 1
-                while child < end {
-                    let byte = trie.byte[child]
-                    if alive.contains(byte) { visit(child, automaton.step(thread.parent, byte), &mask.list) }
-                    child = Int(trie.end[child])
-                }
-            }
+            for exit in language.exits { visitChildren(of: Int(exit), thread.parent, &mask.list) }
         } else {
             // What follows depends on the text typed.
             let start = automaton.config(thread.state, thread.parent)
             for exit in language.exits {
-                var config = start
-                let token = Int(trie.tokens[Int(trie.firstToken[Int(exit)])])
-                for byte in (vocabulary.texts[token] ?? []).prefix(Int(trie.depth[Int(exit)])) where config != Automaton.dead {
-                    config = automaton.step(config, byte)
-                }
+                let config = configuration(after: path(to: Int(exit)), from: start)
                 if config != Automaton.dead { visitChildren(of: Int(exit), config, &mask.list) }
             }
         }
@@ -228,14 +214,7 @@ final class MaskTable {
                 && !free.removed.contains(entry.token)
         }
         if hasNoLimits {
-            if mask.dense == nil { mask.removed = Array(free.removed) }
-            if mask.dense == nil || free.removed.isEmpty {
-                merge(table.all, into: &mask)
-            } else {
-                var dense = table.all
-                for token in free.removed { dense[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
-                merge(dense, into: &mask)
-            }
+            merge(table.all, without: free.removed, into: &mask)
         } else {
             merge(table.inside(atMost: free.most ?? Int.max), into: &mask)
             for entry in table.closing where allows(entry) { mask.list.append(entry.token) }
@@ -263,9 +242,13 @@ final class MaskTable {
     }
 
     private func advances(_ config: ConfigID, _ token: Int32) -> Bool {
+        configuration(after: vocabulary.texts[Int(token)] ?? [], from: config) != Automaton.dead
+    }
+
+    private func configuration(after bytes: [UInt8], from config: ConfigID) -> ConfigID {
         var config = config
-        for byte in vocabulary.texts[Int(token)] ?? [] where config != Automaton.dead { config = automaton.step(config, byte) }
-        return config != Automaton.dead
+        for byte in bytes where config != Automaton.dead { config = automaton.step(config, byte) }
+        return config
     }
 
     /// Whether even the longest token leaves a string too short to close.
@@ -302,13 +285,14 @@ final class MaskTable {
         }
         self.wantsNeeds = wantsNeeds
         var mask = computeLanguage(language)
-        if isShared { vocabulary.share(mask, language) }
         if wantsNeeds {
             mask.hasNeeds = true
             mask.needs.sort { $0.bytes > $1.bytes }
             mask.exitNeeds.sort { $0.bytes > $1.bytes }
         }
         self.wantsNeeds = false
+        if automaton.regexes.isFull { return mask }
+        if isShared { vocabulary.share(mask, language) }
         languageMasks[language] = mask
         size += 64 + mask.list.count * 4 + mask.exits.count * 4
         return mask
@@ -363,7 +347,7 @@ final class MaskTable {
     private func reaches(_ language: RegexID, _ bytes: [UInt8]) -> Bool {
         var state = language
         for byte in bytes {
-            guard let row = try? automaton.regexes.row(state) else { return false }
+            guard let row = automaton.regexes.liveRow(state) else { return false }
             state = row[Int(byte)]
             if state == RegexArena.empty { return false }
         }
@@ -389,9 +373,9 @@ final class MaskTable {
         for token in vocabulary.freeText.closingWithEscape {
             let body = (vocabulary.texts[Int(token)] ?? [])
             guard let end = JSONText.endOfString(body),
-                case .string(let name)? = try? JSONParser.parse([UInt8(ascii: "\"")] + body[..<end] + [UInt8(ascii: "\"")])
+                let name = JSONText.decoded(body[..<end])
             else { continue }
-            if words.contains(Array(name.utf8)), !removed.contains(token) { removed.append(token) }
+            if words.contains(name), !removed.contains(token) { removed.append(token) }
         }
         return removed
     }
@@ -516,80 +500,11 @@ final class MaskTable {
     }
 
     private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
-        guard let row = try? regexes.row(language) else { return nil }
+        guard let row = regexes.liveRow(language) else { return nil }
+        // A length that cannot be had counts as long: such tokens are looked at one by one.
         let shortest = wantsNeeds ? (try? regexes.shortestLength(language)) ?? 1 << 20 : 0
         return WalkState(
             language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row),
             shortest: shortest)
-    }
-}
-
-extension RegexArena {
-    /// What a string's text must be, where a language is the rest of a JSON string.
-    func stringContent(_ id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
-        guard case .concat(let body, let quote) = nodes[Int(id)], case .escaped(let content, let style, .none) = nodes[Int(body)],
-            quote == bytes(ByteSet(UInt8(ascii: "\"")))
-        else {
-            if id == bytes(ByteSet(UInt8(ascii: "\""))) { return (Self.epsilon, .any) }
-            return nil
-        }
-        return (content, style)
-    }
-
-    /// The words left out and the limits of a length, if that is all that a language asks of a text.
-    func openText(_ id: RegexID) -> (words: [[UInt8]], least: Int, most: Int?)? {
-        if let words = exceptedWords(id) { return (words, 0, nil) }
-        guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
-        var words: [[UInt8]] = []
-        var least = 0
-        var most: Int?
-        for part in parts {
-            if let more = exceptedWords(part) {
-                words += more
-            } else if let window = lengthWindow(part) {
-                least = max(least, window.least)
-                if let bound = window.most { most = min(most ?? bound, bound) }
-            } else {
-                return nil
-            }
-        }
-        return (words, least, most)
-    }
-
-    /// What a string's text must be, where a language is a whole JSON string.
-    func stringContent(afterQuote id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
-        guard case .concat(let quote, let rest) = nodes[Int(id)], quote == bytes(ByteSet(UInt8(ascii: "\""))) else { return nil }
-        return stringContent(rest)
-    }
-
-    func isNumber(_ id: RegexID) -> Bool { if case .number = nodes[Int(id)] { true } else { false } }
-
-    /// The numbers of a language that are written without an exponent.
-    func withoutExponent(_ id: RegexID) -> RegexID {
-        var plain = ByteSet()
-        for byte in "0123456789.-".utf8 { plain.insert(byte) }
-        return intersection([id, repetition(bytes(plain), 0, nil)])
-    }
-
-    /// The alternatives of a language.
-    func parts(_ id: RegexID) -> [RegexID] {
-        if case .alternation(let parts) = nodes[Int(id)] { return parts }
-        return [id]
-    }
-
-    /// A language without its limit to so many characters, if that is all that it adds to something else.
-    func withoutUpperLimit(_ id: RegexID) -> (rest: RegexID, most: Int)? {
-        guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
-        for part in parts {
-            guard let window = lengthWindow(part), window.least == 0, let most = window.most else { continue }
-            let rest = parts.filter { $0 != part }
-            return (intersection(rest.contains { !isComplementNode($0) } ? rest : rest + [anyText]), most)
-        }
-        return nil
-    }
-
-    private func isComplementNode(_ id: RegexID) -> Bool {
-        if case .complement = nodes[Int(id)] { return true }
-        return false
     }
 }

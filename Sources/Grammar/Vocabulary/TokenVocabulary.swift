@@ -28,6 +28,33 @@ package final class TokenVocabulary: Sendable {
     package var count: Int { texts.count }
     /// 32-bit words of a mask.
     package var maskWords: Int { (texts.count + 31) / 32 }
+
+    /// The fewest tokens that spell `bytes`; empty if there are none that do.
+    func fewestTokens(_ bytes: [UInt8]) -> [Int32] {
+        // From the end: the fewest tokens for each tail, and the first of them.
+        var best = [(count: Int, token: Int32, length: Int)](repeating: (Int.max, -1, 0), count: bytes.count + 1)
+        best[bytes.count].count = 0
+        for start in stride(from: bytes.count - 1, through: 0, by: -1) {
+            var node = Int(trie.rootChild[Int(bytes[start])])
+            var end = start
+            while node >= 0 {
+                end += 1
+                let rest = best[end].count
+                if rest < Int.max, rest + 1 < best[start].count, let index = trie.tokens(at: node).first {
+                    best[start] = (rest + 1, trie.tokens[index], end - start)
+                }
+                guard end < bytes.count else { break }
+                node = trie.child(of: node, bytes[end])
+            }
+        }
+        var tokens: [Int32] = []
+        var index = 0
+        while index < bytes.count, best[index].token >= 0 {
+            tokens.append(best[index].token)
+            index += best[index].length
+        }
+        return index == bytes.count ? tokens : []
+    }
 }
 
 /// Where tokens stand to the inside of a JSON string of any text: the mask that constrained decoding needs most.
@@ -77,7 +104,7 @@ struct FreeTextTable: Sendable {
             let depth = Int(trie.depth[node])
             let state = states[depth - 1]
             // Only valid UTF-8 and complete escapes are alive here; limits are out of reach of so small a language.
-            guard let row = try? arena.row(state), row[Int(trie.byte[node])] != RegexArena.empty else {
+            guard let row = arena.liveRow(state), row[Int(trie.byte[node])] != RegexArena.empty else {
                 node = Int(trie.end[node])
                 continue
             }

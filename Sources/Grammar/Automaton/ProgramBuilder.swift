@@ -1,0 +1,513 @@
+/// Makes a ``Program`` of constraints.
+struct ProgramBuilder {
+    private let arena: ConstraintArena
+    private let normalizer: TypeNormalizer
+    private var allowsZeroFraction: Bool
+    private var program = Program()
+    private var typeIDs: [ConstraintID: TypeID] = [:]
+    private var queue: [ConstraintID] = []
+    private var objectIDs: [ObjectShape: Int32?] = [:]
+    private var scalars: [ScalarKey: RegexID] = [:]
+
+    private struct ScalarKey: Hashable {
+        var flags: UInt8
+        var numbers: [NumberSpec]
+        var strings: RegexID
+    }
+
+    private static let greatestTypes = 30_000
+    private static let greatestNames = 5_000
+
+    /// - Parameter allowsZeroFraction: Whether integers may be written as 1.0, as JSON Schema has it.
+    static func build(
+        _ root: ConstraintID, _ arena: ConstraintArena, allowsZeroFraction: Bool
+    ) throws(SchemaError) -> Program {
+        var builder = ProgramBuilder(arena: arena, allowsZeroFraction: allowsZeroFraction)
+        builder.preparesForUniqueStructures()
+        builder.program.root = builder.type(root)
+        var index = 0
+        while index < builder.queue.count {
+            if index > greatestTypes {
+                throw SchemaError(.tooComplex, at: "", "it makes more than \(greatestTypes) types of values")
+            }
+            try builder.compile(builder.queue[index], as: TypeID(index))
+            index += 1
+        }
+        try builder.measure()
+        if builder.program.types[Int(builder.program.root)].shortest >= Program.endless {
+            throw SchemaError(.unsatisfiable, at: try builder.culprit(root), "no document can satisfy it")
+        }
+        if builder.program.types[Int(builder.program.root)].shortest > Program.greatestDocument {
+            throw SchemaError(.tooComplex, at: "", "even the shortest document is longer than \(Program.greatestDocument) bytes")
+        }
+        builder.prune()
+        // Whatever was asked of the arena after its limit was met means nothing.
+        if arena.regexes.isFull { throw builder.tooManyStates(root) }
+        return builder.program
+    }
+
+    private init(arena: ConstraintArena, allowsZeroFraction: Bool) {
+        self.arena = arena
+        self.allowsZeroFraction = allowsZeroFraction
+        normalizer = TypeNormalizer(arena)
+    }
+
+    private var regexes: RegexArena { arena.regexes }
+
+    /// Objects and arrays that must differ are compared as they grow: there, integers have one spelling.
+    private mutating func preparesForUniqueStructures() {
+        for array in arena.arrays where array.isUnique {
+            for item in array.prefix + [array.rest] {
+                // An item that cannot be had is an error when it is compiled.
+                guard let type = try? normalizer.type(item), type.objects.isEmpty, type.arrays.isEmpty else {
+                    allowsZeroFraction = false
+                    return
+                }
+            }
+        }
+    }
+
+    private mutating func type(_ constraint: ConstraintID) -> TypeID {
+        if let id = typeIDs[constraint] { return id }
+        let id = TypeID(program.types.count)
+        typeIDs[constraint] = id
+        program.types.append(Program.ValueEntry())
+        queue.append(constraint)
+        return id
+    }
+
+    private mutating func compile(_ constraint: ConstraintID, as id: TypeID) throws(SchemaError) {
+        let type = try normalizer.type(constraint)
+        var entry = Program.ValueEntry()
+        entry.scalar = try scalar(type, constraint)
+        for shape in type.objects {
+            for (expanded, wants) in try expand(shape, constraint) {
+                if let object = try object(expanded, wants, constraint) { entry.objects.append(object) }
+            }
+        }
+        for shape in type.arrays { if let array = try array(shape, constraint) { entry.arrays.append(array) } }
+        program.types[Int(id)] = entry
+        if regexes.isFull { throw tooManyStates(constraint) }
+    }
+
+    private func tooManyStates(_ constraint: ConstraintID) -> SchemaError {
+        SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "its patterns need too many states")
+    }
+
+    // MARK: - Scalars
+
+    private mutating func scalar(_ type: ValueType, _ constraint: ConstraintID) throws(SchemaError) -> RegexID {
+        let flags: UInt8 = (type.hasNull ? 1 : 0) | (type.hasTrue ? 2 : 0) | (type.hasFalse ? 4 : 0)
+        let key = ScalarKey(flags: flags, numbers: type.numbers, strings: type.strings)
+        if let known = scalars[key] { return known }
+        var parts: [RegexID] = []
+        if type.hasNull { parts.append(regexes.literal(Array("null".utf8))) }
+        if type.hasTrue { parts.append(regexes.literal(Array("true".utf8))) }
+        if type.hasFalse { parts.append(regexes.literal(Array("false".utf8))) }
+        parts += try numbers(type.numbers, constraint)
+        if type.strings != RegexArena.empty { parts.append(regexes.string(type.strings, style(type.strings))) }
+        let result = regexes.alternation(parts)
+        scalars[key] = result
+        return result
+    }
+
+    private func style(_ strings: RegexID) -> EscapeStyle {
+        if regexes.isOpenByForm(strings) { return .any }
+        return regexes.isFiniteByForm(strings) ? .needed : .usual
+    }
+
+    private func numbers(_ specs: [NumberSpec], _ constraint: ConstraintID) throws(SchemaError) -> [RegexID] {
+        var parts: [RegexID] = []
+        var words: [[UInt8]] = []
+        var decimals: [[UInt8]] = []
+        for spec in specs {
+            if specs.count > 8, let lower = spec.lower, let upper = spec.upper, lower == upper, spec.multiples.isEmpty,
+                spec.notMultiples.isEmpty
+            {
+                let whole = (lower.value.isNegative ? [UInt8(ascii: "-")] : []) + lower.value.wholeDigits.map { $0 + 0x30 }
+                if lower.value.isInteger {
+                    words.append(whole)
+                } else {
+                    decimals.append(whole + [UInt8(ascii: ".")] + lower.value.fractionDigits.map { $0 + 0x30 })
+                }
+                continue
+            }
+            do {
+                let language = try regexes.number(spec, allowsZeroFraction: allowsZeroFraction)
+                if try regexes.isAlive(language) { parts.append(language) }
+            } catch let error as NumberMachine.UnsupportedNumber {
+                throw SchemaError(
+                    .unsupported, at: arena.pointers[Int(constraint)], "\(error.value.text) is too long a number to divide by")
+            } catch {
+                throw tooManyStates(constraint)
+            }
+        }
+        if !decimals.isEmpty {
+            let zeros = regexes.repetition(regexes.bytes(ByteSet(UInt8(ascii: "0"))), 0, nil)
+            parts.append(regexes.concat(regexes.words(decimals), zeros))
+        }
+        if !words.isEmpty {
+            let zero = regexes.literal(Array(".0".utf8))
+            let tail = allowsZeroFraction ? regexes.alternation([RegexArena.epsilon, zero]) : RegexArena.epsilon
+            parts.append(regexes.concat(regexes.words(words), tail))
+        }
+        return parts
+    }
+
+    private func isAlive(_ language: RegexID, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
+        do { return try regexes.isAlive(language) } catch { throw tooManyStates(constraint) }
+    }
+
+    // MARK: - Objects
+
+    /// Names that a shape speaks of.
+    private func listed(_ shape: ObjectShape) -> Set<NameID> {
+        var names = shape.required.union(shape.forbidden).union(shape.values.keys)
+        for source in shape.sources { for property in arena.objects[Int(source)].properties { names.insert(property.name) } }
+        return names
+    }
+
+    /// Decides for each wanted member whether a listed name gives it; what is left must come from other names.
+    private func expand(
+        _ shape: ObjectShape, _ constraint: ConstraintID
+    ) throws(SchemaError) -> [(ObjectShape, [ObjectShape.Witness])] {
+        var results: [(ObjectShape, [ObjectShape.Witness])] = [(shape, [])]
+        results[0].0.witnesses = []
+        guard !shape.witnesses.isEmpty else { return results }
+        let names = listed(shape).sorted()
+        for witness in shape.witnesses {
+            var next: [(ObjectShape, [ObjectShape.Witness])] = []
+            for (shape, wants) in results {
+                next.append((shape, wants + [witness]))
+                for name in names where !shape.forbidden.contains(name) && regexes.matches(witness.names, arena.names[Int(name)])
+                {
+                    var given = shape
+                    given.required.insert(name)
+                    given.values[name] = arena.all([witness.value, given.values[name] ?? ConstraintArena.anything])
+                    if try normalizer.type(try normalizer.value(of: name, in: given)).isNothing { continue }
+                    if !given.isContradictory { next.append((given, wants)) }
+                }
+            }
+            results = next
+            if results.count > 400 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "its negations combine in too many ways")
+            }
+        }
+        return results
+    }
+
+    private mutating func object(
+        _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
+    ) throws(SchemaError) -> Int32? {
+        var key = shape
+        key.witnesses = witnesses
+        if let known = objectIDs[key] { return known }
+        let id = try makeObject(shape, witnesses, constraint)
+        objectIDs[key] = .some(id)
+        return id
+    }
+
+    private mutating func makeObject(
+        _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
+    ) throws(SchemaError) -> Int32? {
+        var object = Program.Object()
+        object.least = shape.least
+        object.most = shape.most
+        if shape.least > Program.greatestCount {
+            throw SchemaError(
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) members are required")
+        }
+        var allowedNames = regexes.anyText
+        for names in shape.names { allowedNames = regexes.intersection([allowedNames, try normalizer.type(names).strings]) }
+        // Listed names: those of the sources in their orders, then the others.
+        var index: [NameID: Int] = [:]
+        var chains: [[Int]] = []
+        var ids: [NameID] = []
+        func add(_ name: NameID) -> Int {
+            if let known = index[name] { return known }
+            index[name] = ids.count
+            ids.append(name)
+            return ids.count - 1
+        }
+        for source in shape.sources { chains.append(arena.objects[Int(source)].properties.map { add($0.name) }) }
+        let ordered = ids.count
+        for name in listed(shape).sorted() { _ = add(name) }
+        // Other names: by what their values must be.
+        let listedNames = regexes.words(ids.map { arena.names[Int($0)] })
+        let others = regexes.intersection([allowedNames, regexes.complement(listedNames)])
+        var finite: [(NameID, ConstraintID)] = []
+        if regexes.isOutOfTime { throw tooManyStates(constraint) }
+        if try isAlive(others, constraint) {
+            for region in try regions(others, shape, witnesses, constraint) {
+                do {
+                    if witnesses.isEmpty, let words = try regexes.finiteWords(region.names, limit: 64) {
+                        for word in words { finite.append((arena.name(word), region.value)) }
+                        continue
+                    }
+                } catch { throw tooManyStates(constraint) }
+                let length: Int
+                do { length = try regexes.shortestLength(region.names) } catch { throw tooManyStates(constraint) }
+                object.regions.append(
+                    Program.Region(names: region.names, type: type(region.value), shortestName: length, wants: region.wants))
+            }
+        }
+        for (name, _) in finite { _ = add(name) }
+        if ids.count > Self.greatestNames {
+            throw SchemaError(
+                .tooComplex, at: arena.pointers[Int(constraint)], "an object of more than \(Self.greatestNames) names")
+        }
+        let count = ids.count
+        object.required = BitSet(count: count)
+        object.loose = BitSet(count: count)
+        for position in ordered..<count { object.loose.insert(position) }
+        let finiteValues = Dictionary(finite, uniquingKeysWith: { first, _ in first })
+        for (position, name) in ids.enumerated() {
+            let text = arena.names[Int(name)]
+            let value: ConstraintID
+            if let known = finiteValues[name] { value = known } else { value = try normalizer.value(of: name, in: shape) }
+            let isRequired = shape.required.contains(name)
+            let isAllowed =
+                !shape.forbidden.contains(name) && value != ConstraintArena.nothing
+                && (allowedNames == regexes.anyText || regexes.matches(allowedNames, text))
+            if isRequired, !isAllowed { return nil }
+            if isRequired { object.required.insert(position) }
+            object.names.append(
+                Program.Name(
+                    text: text, type: isAllowed ? type(value) : type(ConstraintArena.nothing), isRequired: isRequired,
+                    isAllowed: isAllowed))
+        }
+        object.before = Self.predecessors(chains, count)
+        object.wantCount = witnesses.count
+        if witnesses.count > 60 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many negations") }
+        program.objects.append(object)
+        return Int32(program.objects.count - 1)
+    }
+
+    /// Divides names that are not listed by the patterns they match.
+    private mutating func regions(
+        _ others: RegexID, _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
+    ) throws(SchemaError) -> [(names: RegexID, value: ConstraintID, wants: UInt64)] {
+        var parts: [(names: RegexID, values: [ConstraintID], wants: UInt64)] = [(others, [], 0)]
+        for source in shape.sources.map({ arena.objects[Int($0)] }) {
+            var split: [(names: RegexID, values: [ConstraintID], wants: UInt64)] = []
+            for part in parts {
+                var unmatched = [(names: part.names, values: part.values, isMatched: false)]
+                for pattern in source.patterns {
+                    var next: [(names: RegexID, values: [ConstraintID], isMatched: Bool)] = []
+                    for piece in unmatched {
+                        let inside = regexes.intersection([piece.names, pattern.names])
+                        let outside = regexes.intersection([piece.names, regexes.complement(pattern.names)])
+                        if try isAlive(inside, constraint) { next.append((inside, piece.values + [pattern.value], true)) }
+                        if try isAlive(outside, constraint) { next.append((outside, piece.values, piece.isMatched)) }
+                    }
+                    unmatched = next
+                    if unmatched.count > 100 {
+                        throw SchemaError(
+                            .tooComplex, at: arena.pointers[Int(constraint)], "patterns of names overlap in too many ways")
+                    }
+                }
+                for piece in unmatched {
+                    split.append((piece.names, piece.values + (piece.isMatched ? [] : [source.additional]), 0))
+                }
+            }
+            parts = split
+        }
+        // What a region has in common with a wanted member can give it.
+        for (index, witness) in witnesses.enumerated() {
+            for part in parts {
+                let common = regexes.intersection([part.names, witness.names])
+                if try isAlive(common, constraint) {
+                    parts.append((common, part.values + [witness.value], part.wants | 1 << UInt64(index)))
+                }
+            }
+            if parts.count > 200 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "its negations combine in too many ways")
+            }
+        }
+        var merged: [(names: RegexID, value: ConstraintID, wants: UInt64)] = []
+        for part in parts {
+            let value = arena.all(part.values)
+            if value == ConstraintArena.nothing { continue }
+            if let known = merged.firstIndex(where: { $0.value == value && $0.wants == part.wants }) {
+                merged[known].names = regexes.alternation([merged[known].names, part.names])
+            } else {
+                merged.append((part.names, value, part.wants))
+            }
+        }
+        return merged
+    }
+
+    /// For each name those before it in any order given; the first order wins where two disagree.
+    private static func predecessors(_ chains: [[Int]], _ count: Int) -> [BitSet] {
+        var before = [BitSet](repeating: BitSet(count: count), count: count)
+        for (number, chain) in chains.enumerated() {
+            var seen = BitSet(count: count)
+            for position in chain {
+                if number == 0 {
+                    before[position] = seen
+                } else {
+                    for other in chain {
+                        if other == position { break }
+                        if !before[other].contains(position) { before[position].insert(other) }
+                    }
+                }
+                seen.insert(position)
+            }
+        }
+        return before
+    }
+
+    // MARK: - Arrays
+
+    private mutating func array(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Int32? {
+        var array = Program.Array()
+        array.least = shape.least
+        array.most = shape.most
+        array.isUnique = shape.isUnique && shape.most.map { $0 > 1 } ?? true
+        array.contains = shape.contains.filter { $0.least > 0 || $0.most != nil }
+        if array.contains.count > 4 {
+            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than four conditions on items")
+        }
+        var length = shape.prefix.count
+        for part in array.contains { length = max(length, part.start) }
+        if length > 10_000 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many items are listed") }
+        for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
+        array.rest = itemTypes(shape.rest, length, array.contains)
+        for part in array.contains where part.least > Program.greatestContains {
+            throw SchemaError(
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestContains) items are counted")
+        }
+        if array.isUnique {
+            for types in array.prefix + [array.rest] {
+                for type in types { if let type { try checkUnique(queue[Int(type)], shape.least) } }
+            }
+            if shape.least > 64 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 items that must differ")
+            }
+            if array.contains.contains(where: { $0.least > 1 }) || shape.least > 1 && !shape.prefix.isEmpty {
+                throw SchemaError(
+                    .unsupported, at: arena.pointers[Int(constraint)],
+                    "'uniqueItems' beside 'minContains' of two or more, or 'prefixItems' that are required")
+            }
+            if try !hasEnough(shape, constraint) { return nil }
+        }
+        program.arrays.append(array)
+        return Int32(program.arrays.count - 1)
+    }
+
+    /// The types of an item, by which of the conditions it counts for.
+    private mutating func itemTypes(_ item: ConstraintID, _ index: Int, _ contains: [Contains]) -> [TypeID?] {
+        (0..<(1 << contains.count)).map { mask in
+            var parts = [item]
+            for (number, part) in contains.enumerated() {
+                let counts = mask >> number & 1 == 1
+                if counts, index < part.start { return nil }
+                if counts {
+                    parts.append(part.value)
+                } else if part.most != nil, index >= part.start {
+                    parts.append(arena.not(part.value))
+                }
+            }
+            let all = arena.all(parts)
+            return all == ConstraintArena.nothing ? nil : type(all)
+        }
+    }
+
+    /// Whether there are as many different items as there must be.
+    private func hasEnough(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
+        guard shape.least > 1, shape.prefix.isEmpty else { return true }
+        let type = try normalizer.type(shape.rest)
+        var numbers = 0
+        for spec in type.numbers {
+            guard let lower = spec.lower, let upper = spec.upper, spec.isInteger == true || lower == upper else { return true }
+            guard let first = lower.value.integer ?? (lower == upper ? 0 : nil),
+                let last = upper.value.integer ?? (lower == upper ? 0 : nil)
+            else { return true }
+            let (span, overflow) = last.subtractingReportingOverflow(first)
+            if overflow || span > 1_000 { return true }
+            numbers += span + 1 - (lower.isExclusive ? 1 : 0) - (upper.isExclusive && last != first ? 1 : 0)
+        }
+        do {
+            guard let words = try regexes.finiteWords(type.strings, limit: shape.least) else { return true }
+            let others = (type.hasNull ? 1 : 0) + (type.hasTrue ? 1 : 0) + (type.hasFalse ? 1 : 0)
+            return words.count + others + numbers >= shape.least
+        } catch { throw tooManyStates(constraint) }
+    }
+
+    /// Of objects and arrays it is not known here how many different ones there are.
+    private func checkUnique(_ constraint: ConstraintID, _ least: Int) throws(SchemaError) {
+        let type = try normalizer.type(constraint)
+        guard least < 2 || type.objects.isEmpty && type.arrays.isEmpty else {
+            throw SchemaError(
+                .unsupported, at: arena.pointers[Int(constraint)],
+                "'uniqueItems' where two or more items are required that can be objects or arrays")
+        }
+    }
+
+    // MARK: - Lengths
+
+    /// Finds the least documents: shorter ones first, until nothing changes. What stays endless cannot be satisfied.
+    private mutating func measure() throws(SchemaError) {
+        var scalarLengths = [Int](repeating: Program.endless, count: program.types.count)
+        for (index, type) in program.types.enumerated() where type.scalar != RegexArena.empty {
+            do { scalarLengths[index] = try regexes.shortestLength(type.scalar) } catch { throw tooManyStates(queue[index]) }
+            let content = regexes.stringContent(afterQuote: type.scalar)?.content ?? RegexArena.empty
+            let isPlain = regexes.lengthWindow(content) != nil || regexes.isFiniteByForm(content)
+            if scalarLengths[index] > (isPlain ? Program.greatestText : Program.greatestPattern) + 2 {
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(queue[index])], "even the shortest text is too long")
+            }
+        }
+        var hasChanged = true
+        while hasChanged {
+            hasChanged = false
+            for index in program.types.indices.reversed() {
+                let entry = program.types[index]
+                var shortest = scalarLengths[index]
+                for object in entry.objects {
+                    program.measureObject(Int(object))
+                    shortest = min(shortest, program.objects[Int(object)].shortest)
+                }
+                for array in entry.arrays {
+                    program.measureArray(Int(array))
+                    shortest = min(shortest, program.arrays[Int(array)].shortest)
+                }
+                if shortest < entry.shortest {
+                    program.types[index].shortest = shortest
+                    hasChanged = true
+                }
+            }
+        }
+    }
+
+    /// Takes away what cannot be satisfied.
+    private mutating func prune() {
+        for index in program.types.indices {
+            program.types[index].objects.removeAll { program.objects[Int($0)].shortest >= Program.endless }
+            program.types[index].arrays.removeAll { program.arrays[Int($0)].shortest >= Program.endless }
+        }
+        for index in program.objects.indices { program.pruneObject(index) }
+        for index in program.arrays.indices { program.pruneArray(index) }
+    }
+
+    /// The deepest part that alone cannot be satisfied.
+    private mutating func culprit(_ root: ConstraintID) throws(SchemaError) -> String {
+        var current = root
+        var seen: Set<ConstraintID> = []
+        while seen.insert(current).inserted {
+            guard case .reference(let slot) = arena[current] else { break }
+            current = arena.targets[Int(slot)]
+        }
+        // A required member without values says more than the object around it.
+        var id = typeIDs[root] ?? 0
+        var visited: Set<TypeID> = [id]
+        while let object = program.types[Int(id)].objects.first,
+            let name = program.objects[Int(object)].names.first(where: {
+                $0.isRequired && program.types[Int($0.type)].shortest >= Program.endless
+            }), visited.insert(name.type).inserted
+        {
+            id = name.type
+            current = queue[Int(id)]
+        }
+        return arena.pointers[Int(current)]
+    }
+}

@@ -1,0 +1,183 @@
+/// Shortest documents, and taking away what has none.
+extension Program {
+    mutating func measureObject(_ index: Int) {
+        var object = objects[index]
+        for position in object.names.indices where object.names[position].isAllowed {
+            let value = types[Int(object.names[position].type)].shortest
+            if value < Self.endless { object.names[position].shortest = KeyText.length(object.names[position].text) + 1 + value }
+        }
+        var members: [Int] = []
+        var optional: [Int] = []
+        for name in object.names {
+            if name.isRequired {
+                members.append(name.shortest)
+            } else if name.shortest < Self.endless {
+                optional.append(name.shortest)
+            }
+        }
+        let extra = otherLength(Int32(index))
+        var wants = object.allWants
+        for region in object.regions where types[Int(region.type)].shortest < Self.endless {
+            let length = region.shortestName + 3 + types[Int(region.type)].shortest
+            if region.wants & wants != 0 {
+                members.append(length)
+                wants &= ~region.wants
+            }
+        }
+        if wants != 0 || members.contains(where: { $0 >= Self.endless }) || object.most.map({ members.count > $0 }) ?? false {
+            objects[index] = object
+            return
+        }
+        optional.sort()
+        while members.count < object.least {
+            if let next = optional.first, next <= extra {
+                members.append(next)
+                optional.removeFirst()
+            } else if extra < Self.endless, object.least <= Self.greatestCount {
+                members += [Int](repeating: extra, count: object.least - members.count)
+            } else {
+                objects[index] = object
+                return
+            }
+        }
+        object.shortest = min(Self.endless - 1, members.reduce(2 + max(0, members.count - 1), +))
+        objects[index] = object
+    }
+
+    /// The length of the shortest member with a name that is not listed.
+    func otherLength(_ object: Int32) -> Int {
+        var least = Self.endless
+        for region in objects[Int(object)].regions where types[Int(region.type)].shortest < Self.endless {
+            least = min(least, region.shortestName + 3 + types[Int(region.type)].shortest)
+        }
+        return least
+    }
+
+    mutating func measureArray(_ index: Int) {
+        var array = arrays[index]
+        array.shortest = arrayCost(array, from: 0, counts: array.contains.map { _ in 0 })?.length ?? Self.endless
+        arrays[index] = array
+    }
+
+    /// The types of the items to add at least, and their length with commas and the closing bracket; nil if no items
+    /// can complete the array.
+    func arrayCost(_ array: Array, from start: Int, counts: [Int]) -> (length: Int, items: [TypeID])? {
+        var items: [TypeID] = []
+        var length = start == 0 ? 1 : 0
+        var index = start
+        if array.contains.isEmpty {
+            while index < array.least {
+                let type = index < array.prefix.count ? array.prefix[index][0] : array.rest[0]
+                guard let type, types[Int(type)].shortest < Self.endless, array.most.map({ index < $0 }) ?? true else {
+                    return nil
+                }
+                items.append(type)
+                length = min(length + types[Int(type)].shortest + 1, Self.endless - 1)
+                index += 1
+            }
+        } else {
+            var search = ItemSearch(program: self, array: array)
+            var counts = counts
+            guard let rest = search.length(index, counts) else { return nil }
+            length += rest
+            while let mask = search.choice(index, counts) {
+                let kinds = index < array.prefix.count ? array.prefix[index] : array.rest
+                if let type = kinds[mask] { items.append(type) }
+                (index, counts) = search.after(index, counts, mask)
+            }
+        }
+        // Brackets and commas: one byte for each item, and one for the bracket, but no comma before the first.
+        return (length + 1 - (start == 0 && !items.isEmpty ? 1 : 0), items)
+    }
+
+    /// Finds the shortest way to satisfy the conditions on items: dynamic programming over how many counted for each.
+    private struct ItemSearch {
+        let program: Program
+        let array: Array
+        private var known: [[Int]: (length: Int, mask: Int)?] = [:]
+
+        init(program: Program, array: Array) {
+            self.program = program
+            self.array = array
+        }
+
+        private func isSatisfied(_ index: Int, _ counts: [Int]) -> Bool {
+            index >= array.least && zip(counts, array.contains).allSatisfy { $0 >= $1.least }
+        }
+
+        func after(_ index: Int, _ counts: [Int], _ mask: Int) -> (Int, [Int]) {
+            let limit = max(array.prefix.count, array.least, array.most ?? 0)
+            let next = counts.enumerated().map { number, count in
+                let part = array.contains[number]
+                return min(count + (mask >> number & 1), max(part.least, (part.most ?? -1) + 1))
+            }
+            return (min(index + 1, limit), next)
+        }
+
+        mutating func choice(_ index: Int, _ counts: [Int]) -> Int? {
+            if isSatisfied(index, counts) { return nil }
+            _ = length(index, counts)
+            return known[[index] + counts]??.mask
+        }
+
+        /// Bytes of the items to come, each with a comma.
+        mutating func length(_ index: Int, _ counts: [Int]) -> Int? {
+            if isSatisfied(index, counts) { return 0 }
+            if let most = array.most, index >= most { return nil }
+            let key = [index] + counts
+            if let found = known[key] { return found?.length }
+            // What is being looked at is not looked at again: items that change nothing are of no use.
+            known[key] = .some(nil)
+            if known.count > 20_000 { return nil }
+            var best: (length: Int, mask: Int)?
+            for (mask, type) in (index < array.prefix.count ? array.prefix[index] : array.rest).enumerated() {
+                guard let type, program.types[Int(type)].shortest < Program.endless else { continue }
+                let (next, after) = after(index, counts, mask)
+                if zip(after, array.contains).contains(where: { count, part in part.most.map { count > $0 } ?? false }) {
+                    continue
+                }
+                if next == index, after == counts { continue }
+                guard let rest = length(next, after) else { continue }
+                let total = program.types[Int(type)].shortest + 1 + rest
+                if best.map({ total < $0.length }) ?? true { best = (total, mask) }
+            }
+            known[key] = .some(best)
+            return best?.length
+        }
+    }
+
+    mutating func pruneObject(_ index: Int) {
+        for position in objects[index].names.indices where objects[index].names[position].shortest >= Self.endless {
+            objects[index].names[position].isAllowed = false
+        }
+        objects[index].regions.removeAll { types[Int($0.type)].shortest >= Self.endless }
+        var spellings: [(text: [UInt8], name: Int32)] = []
+        for (position, name) in objects[index].names.enumerated() where name.isAllowed {
+            for text in KeyText.spellings(name.text) { spellings.append((text, Int32(position))) }
+        }
+        objects[index].keys = KeyTrie(spellings)
+    }
+
+    mutating func pruneArray(_ index: Int) {
+        func alive(_ type: TypeID?) -> TypeID? { type.flatMap { types[Int($0)].shortest < Self.endless ? $0 : nil } }
+        arrays[index].prefix = arrays[index].prefix.map { $0.map(alive) }
+        arrays[index].rest = arrays[index].rest.map(alive)
+        // An item that cannot be ends the array before it.
+        for (position, types) in arrays[index].prefix.enumerated() where types.allSatisfy({ $0 == nil }) {
+            arrays[index].most = min(arrays[index].most ?? position, position)
+        }
+        if arrays[index].rest.allSatisfy({ $0 == nil }) {
+            let count = arrays[index].prefix.count
+            arrays[index].most = min(arrays[index].most ?? count, count)
+        }
+    }
+
+    /// Bytes by which one token can lengthen the shortest ending, at most.
+    ///
+    /// A token opens few values at once; each may need all of a shortest document, and a name before it.
+    var greatestGrowth: Int {
+        let value = types.map(\.shortest).filter { $0 < Self.endless }.max() ?? 0
+        let name = objects.flatMap { $0.names.map(\.text.count) }.max() ?? 0
+        return (value + name + 8) * 4
+    }
+}

@@ -1,0 +1,69 @@
+/// What a response must look like.
+package enum GrammarSource: Sendable, Hashable {
+    /// A JSON document that a JSON Schema accepts.
+    case schema(JSONValue)
+    /// A text in which a pattern of ECMA-262 is found; anchor it to have all of the text match.
+    case pattern(String)
+    /// One of these texts.
+    case texts([String])
+    /// Text, or calls of tools.
+    case tools(ToolGrammar)
+}
+
+/// Free text, or one call of a tool: `{"name": …, "arguments": …}`, between a model's own marks if it has any.
+package struct ToolGrammar: Sendable, Hashable {
+    package struct Tool: Sendable, Hashable {
+        package var name: String
+        /// JSON Schema of the arguments.
+        package var parameters: JSONValue
+
+        package init(name: String, parameters: JSONValue) {
+            self.name = name
+            self.parameters = parameters
+        }
+    }
+
+    package var tools: [Tool]
+    /// What stands before and after a call, such as `<tool_call>` and its end.
+    package var opening: String
+    package var closing: String
+    /// Whether the response may be text instead of a call.
+    package var allowsText: Bool
+
+    package init(tools: [Tool], opening: String = "", closing: String = "", allowsText: Bool = true) {
+        self.tools = tools
+        self.opening = opening
+        self.closing = closing
+        self.allowsText = allowsText
+    }
+}
+
+/// How documents are written.
+package struct GrammarOptions: Sendable, Hashable {
+    /// Line breaks and two spaces a level, instead of no space at all.
+    package var isPretty: Bool
+    /// Whether integers may also be written as 1.0, which JSON Schema counts as one.
+    package var allowsZeroFraction: Bool
+
+    package init(isPretty: Bool = false, allowsZeroFraction: Bool = true) {
+        self.isPretty = isPretty
+        self.allowsZeroFraction = allowsZeroFraction
+    }
+}
+
+extension GrammarSource {
+    /// What tells sources apart, byte for byte.
+    var bytes: [UInt8] {
+        switch self {
+        case .schema(let schema): [0] + schema.bytes
+        case .pattern(let pattern): [1] + Array(pattern.utf8)
+        case .texts(let texts): [2] + JSONValue.array(texts.map { .string($0) }).bytes
+        case .tools(let tools):
+            [3]
+                + JSONValue.array(
+                    tools.tools.map { .array([.string($0.name), $0.parameters]) }
+                        + [.string(tools.opening), .string(tools.closing), .bool(tools.allowsText)]
+                ).bytes
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// What can be seen of a language by how it is written.
+extension RegexArena {
+    /// The length window, if this is text of any characters.
+    func lengthWindow(_ id: RegexID) -> (least: Int, most: Int?)? {
+        guard case .repetition(let inner, let least, let most) = nodes[Int(id)], inner == anyCharacter else { return nil }
+        return (Int(least), most < 0 ? nil : Int(most))
+    }
+
+    /// The words that a language leaves out of any text, if that is all it does.
+    func exceptedWords(_ id: RegexID) -> [[UInt8]]? {
+        if id == anyText { return [] }
+        guard case .textExcept(anyText, let trie, let node) = nodes[Int(id)] else { return nil }
+        return tries[Int(trie)].words(below: node)
+    }
+
+    /// The words left out and the limits of a length, if that is all that a language asks of a text.
+    func openText(_ id: RegexID) -> (words: [[UInt8]], least: Int, most: Int?)? {
+        if let words = exceptedWords(id) { return (words, 0, nil) }
+        guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
+        var words: [[UInt8]] = []
+        var least = 0
+        var most: Int?
+        for part in parts {
+            if let more = exceptedWords(part) {
+                words += more
+            } else if let window = lengthWindow(part) {
+                least = max(least, window.least)
+                if let bound = window.most { most = min(most ?? bound, bound) }
+            } else {
+                return nil
+            }
+        }
+        return (words, least, most)
+    }
+
+    func isNumber(_ id: RegexID) -> Bool { if case .number = nodes[Int(id)] { true } else { false } }
+
+    /// The numbers of a language that are written without an exponent.
+    func withoutExponent(_ id: RegexID) -> RegexID {
+        var plain = ByteSet()
+        for byte in "0123456789.-".utf8 { plain.insert(byte) }
+        return intersection([id, repetition(bytes(plain), 0, nil)])
+    }
+
+    /// The alternatives of a language.
+    func parts(_ id: RegexID) -> [RegexID] {
+        if case .alternation(let parts) = nodes[Int(id)] { return parts }
+        return [id]
+    }
+
+    /// A language without its limit to so many characters, if that is all that it adds to something else.
+    func withoutUpperLimit(_ id: RegexID) -> (rest: RegexID, most: Int)? {
+        guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
+        for part in parts {
+            guard let window = lengthWindow(part), window.least == 0, let most = window.most else { continue }
+            let rest = parts.filter { $0 != part }
+            return (intersection(rest.contains { !isComplement($0) } ? rest : rest + [anyText]), most)
+        }
+        return nil
+    }
+    /// Whether a language is a list of words, as enumerations and constants are.
+    func isFiniteByForm(_ id: RegexID) -> Bool {
+        var id = id
+        while true {
+            switch nodes[Int(id)] {
+            case .empty, .epsilon, .bytes, .words: return true
+            case .concat(let a, let b):
+                guard isFiniteByForm(a) else { return false }
+                id = b
+            case .alternation(let parts): return parts.allSatisfy { isFiniteByForm($0) }
+            case .intersection(let parts): return parts.contains { isFiniteByForm($0) }
+            default: return false
+            }
+        }
+    }
+
+    /// Whether a language is any text but a list of words, perhaps of a limited length.
+    func isOpenByForm(_ id: RegexID) -> Bool { lengthWindow(id) != nil || openText(id) != nil }
+}

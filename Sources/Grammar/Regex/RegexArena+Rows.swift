@@ -1,0 +1,269 @@
+/// Derivatives, and which languages have words.
+extension RegexArena {
+    /// What remains of a language after `byte`, dead or alive.
+    func derivative(_ id: RegexID, _ byte: UInt8) -> RegexID { rawRow(id)[Int(byte)] }
+
+    /// What remains after each byte, dead or alive: made of the rows of the parts.
+    func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
+        if let row = rows[Int(id)] { return row }
+        let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
+        row.initialize(repeating: Self.empty, count: 256)
+        depth += 1
+        checkTime()
+        if depth > Self.greatestDepth { isTooDeep = true }
+        if !isFull { fill(id, row) }
+        depth -= 1
+        if isFull {
+            // Not complete, so not kept; callers ask whether there is still room.
+            unfinished.append(row)
+            return row
+        }
+        if let other = rows[Int(id)] {
+            // Made meanwhile, for a part that leads back here.
+            row.deallocate()
+            return other
+        }
+        rows[Int(id)] = row
+        rowCount += 1
+        return row
+    }
+
+    func fill(_ id: RegexID, _ row: UnsafeMutablePointer<RegexID>) {
+        switch nodes[Int(id)] {
+        case .empty, .epsilon: break
+        case .bytes(let set): set.forEach { row[Int($0)] = Self.epsilon }
+        case .concat(let a, let b):
+            if case .escaped(let content, let style, .none) = nodes[Int(a)], b == quoteByte {
+                fillString(content, style, row)
+                return
+            }
+            let first = rawRow(a)
+            if isNullable[Int(a)] {
+                let second = rawRow(b)
+                combine(row, [first, second]) { targets in
+                    var parts: [RegexID] = []
+                    if targets[0] != Self.empty { parts.append(self.concat(targets[0], b)) }
+                    if targets[1] != Self.empty { parts.append(targets[1]) }
+                    return self.alternation(parts)
+                }
+            } else {
+                map(row, first) { self.concat($0, b) }
+            }
+        case .alternation(let parts):
+            combine(row, parts.map { rawRow($0) }) { targets in
+                let alive = targets.filter { $0 != Self.empty }
+                return alive.count == 1 ? alive[0] : self.alternation(alive)
+            }
+        case .intersection(let parts):
+            combine(row, parts.map { rawRow($0) }) { $0.contains(Self.empty) ? Self.empty : self.intersection($0) }
+        case .complement(let a):
+            let inner = rawRow(a)
+            let others = raw(complement: Self.empty)
+            for byte in 0..<256 { row[byte] = inner[byte] == Self.empty ? others : raw(complement: inner[byte]) }
+        case .repetition(let a, let least, let most):
+            let rest = repetition(a, least: max(0, least - 1), most: most < 0 ? -1 : most - 1)
+            map(row, rawRow(a)) { self.concat($0, rest) }
+        case .words(let trie, let node):
+            tries[Int(trie)].forEachChild(of: node) { byte, child in row[Int(byte)] = wordsNode(trie, child) }
+        case .number(let machine, let state):
+            for byte in "0123456789.-+eE".utf8 {
+                if let next = machines[Int(machine)].next(state, byte) { row[Int(byte)] = add(.number(machine: machine, next)) }
+            }
+        case .textExcept(let text, let trie, let node):
+            row.update(from: rawRow(text), count: 256)
+            tries[Int(trie)].forEachChild(of: node) { byte, child in
+                let rest = row[Int(byte)]
+                if rest != Self.empty { row[Int(byte)] = add(.textExcept(text: rest, trie: trie, node: child)) }
+            }
+        case .escaped(let content, let style, let state):
+            for byte in UInt8.min...UInt8.max { row[Int(byte)] = escapedDerivative(content, style, state, byte) }
+        }
+    }
+
+    /// The rest of a string, with its closing quote.
+    func fillString(_ content: RegexID, _ style: EscapeStyle, _ row: UnsafeMutablePointer<RegexID>) {
+        let source = rawRow(content)
+        let quote = quoteByte
+        map(row, source) { self.concat(self.escaped($0, style, .none), quote) }
+        for byte in 0..<0x20 { row[byte] = Self.empty }
+        row[0x22] = isNullable[Int(content)] ? Self.epsilon : Self.empty
+        row[0x5C] =
+            style == .any || needsEscapes(source, style) ? concat(escaped(content, style, .backslash), quote) : Self.empty
+    }
+
+    /// Fills a row from another one; bytes with the same target there have the same one here.
+    func map(
+        _ row: UnsafeMutablePointer<RegexID>, _ source: UnsafeMutablePointer<RegexID>, _ transform: (RegexID) -> RegexID
+    ) {
+        var known: [(source: RegexID, target: RegexID)] = []
+        var last: RegexID = Self.empty
+        var lastTarget: RegexID = Self.empty
+        for byte in 0..<256 where source[byte] != Self.empty {
+            if source[byte] != last {
+                last = source[byte]
+                if let found = known.first(where: { $0.source == last }) {
+                    lastTarget = found.target
+                } else {
+                    lastTarget = transform(last)
+                    known.append((last, lastTarget))
+                }
+            }
+            row[byte] = lastTarget
+        }
+    }
+
+    /// Fills a row from several; bytes with the same targets there have the same one here.
+    func combine(
+        _ row: UnsafeMutablePointer<RegexID>, _ sources: [UnsafeMutablePointer<RegexID>], _ transform: ([RegexID]) -> RegexID
+    ) {
+        var known: [(targets: [RegexID], target: RegexID)] = []
+        var targets = [RegexID](repeating: Self.empty, count: sources.count)
+        var last: [RegexID] = []
+        var lastTarget: RegexID = Self.empty
+        for byte in 0..<256 {
+            var isDead = true
+            for index in sources.indices {
+                targets[index] = sources[index][byte]
+                if targets[index] != Self.empty { isDead = false }
+            }
+            if isDead { continue }
+            if targets != last {
+                last = targets
+                if let found = known.first(where: { $0.targets == last }) {
+                    lastTarget = found.target
+                } else {
+                    lastTarget = transform(last)
+                    known.append((last, lastTarget))
+                }
+            }
+            row[byte] = lastTarget
+        }
+    }
+
+    /// The live language after each of the 256 bytes, `empty` where there is none.
+    func row(_ id: RegexID) throws(RegexLimit) -> UnsafePointer<RegexID> {
+        let row = rawRow(id)
+        if isFull { throw RegexLimit() }
+        if !isPruned[Int(id)] {
+            var last: RegexID = Self.empty
+            var lastIsAlive = false
+            for byte in 0..<256 where row[byte] != Self.empty {
+                if row[byte] != last {
+                    last = row[byte]
+                    lastIsAlive = try isAlive(last)
+                }
+                if !lastIsAlive { row[byte] = Self.empty }
+            }
+            isPruned[Int(id)] = true
+        }
+        return UnsafePointer(row)
+    }
+
+    /// The same, nil where a limit ends the language: whoever decodes then allows fewer documents, never a wrong one.
+    func liveRow(_ id: RegexID) -> UnsafePointer<RegexID>? { try? row(id) }
+
+    /// Whether a language has any word; no, where a limit keeps it from being known. For decoding only: compilation
+    /// must tell the two apart.
+    func surelyHasWords(_ id: RegexID) -> Bool { (try? isAlive(id)) ?? false }
+
+    /// Whether a language has any word. Structure tells, except where languages can cancel out.
+    func isAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
+        switch life[Int(id)] {
+        case .alive: return true
+        case .dead: return false
+        case .unknown: break
+        }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.greatestDepth {
+            isTooDeep = true
+            throw RegexLimit()
+        }
+        var result = false
+        switch nodes[Int(id)] {
+        case .concat(let a, let b): if try isAlive(a) { result = try isAlive(b) }
+        case .alternation(let parts):
+            for part in parts where try isAlive(part) {
+                result = true
+                break
+            }
+        case .repetition(let a, let least, _): if least == 0 { result = true } else { result = try isAlive(a) }
+        case .escaped(let content, _, .none): result = try isAlive(content)
+        case .escaped(_, _, .backslash):
+            // Digits lead on only where a character can; letters by what they stand for.
+            let row = rawRow(id)
+            for byte in 0..<256 where row[byte] != Self.empty {
+                if try isAlive(row[byte]) {
+                    result = true
+                    break
+                }
+            }
+        case .escaped(let content, let style, .hex(0, 0, 0)):
+            result = hasEscapable(content, style, 0...0xFFFF)
+            if !result { result = try hasScalar(content, in: 0x10000...0x10FFFF) }
+        case .escaped: result = true
+        case .number(let machine, let state):
+            if machines[Int(machine)].shortWord(state) == nil { return try search(id) }
+            result = true
+        default: return try search(id)
+        }
+        // A row that could not be finished looks dead; that must not be remembered.
+        if !result, isFull { throw RegexLimit() }
+        life[Int(id)] = result ? .alive : .dead
+        return result
+    }
+
+    /// A depth-first search for a word; what it finds is remembered for all states on the way.
+    func search(_ id: RegexID) throws(RegexLimit) -> Bool {
+        var path: [(state: RegexID, byte: Int)] = [(id, 0)]
+        var visited: Set<RegexID> = [id]
+        while let (state, start) = path.last {
+            let row = rawRow(state)
+            var byte = start
+            var next: RegexID?
+            while byte < 256 {
+                let target = row[byte]
+                byte += 1
+                if target == Self.empty || life[Int(target)] == .dead { continue }
+                if try isSurelyAlive(target) {
+                    for (state, _) in path { life[Int(state)] = .alive }
+                    return true
+                }
+                if visited.insert(target).inserted {
+                    next = target
+                    break
+                }
+            }
+            path[path.count - 1].byte = byte
+            if let next {
+                if visited.count > Self.searchLimit || isFull { throw RegexLimit() }
+                path.append((next, 0))
+            } else {
+                path.removeLast()
+            }
+        }
+        // With rows that could not be finished nothing is known.
+        if isFull { throw RegexLimit() }
+        // Everything that can be reached was looked at, and nothing of it accepts.
+        for state in visited { life[Int(state)] = .dead }
+        return false
+    }
+
+    /// Whether a state on the way of a search is alive by what is known or by its structure.
+    func isSurelyAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
+        switch nodes[Int(id)] {
+        case .intersection, .complement, .number: life[Int(id)] == .alive
+        default: try isAlive(id)
+        }
+    }
+
+    /// Whether a text is a word. Where a limit was met on the way the answer means nothing: ask ``isFull``.
+    func matches(_ id: RegexID, _ text: some Sequence<UInt8>) -> Bool {
+        var state = id
+        for byte in text {
+            state = rawRow(state)[Int(byte)]
+            if state == Self.empty { return false }
+        }
+        return isNullable[Int(state)]
+    }
+}

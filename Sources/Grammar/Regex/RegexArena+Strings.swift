@@ -1,0 +1,132 @@
+/// JSON strings as languages of their text: the layer of escapes.
+extension RegexArena {
+    /// A JSON string in quotes whose text is in `content`.
+    func string(_ content: RegexID, _ style: EscapeStyle) -> RegexID {
+        concat(quoteByte, stringBody(content, style))
+    }
+
+    /// What follows the opening quote of ``string(_:_:)``.
+    func stringBody(_ content: RegexID, _ style: EscapeStyle) -> RegexID {
+        concat(escaped(content, style, .none), quoteByte)
+    }
+
+    func escaped(_ content: RegexID, _ style: EscapeStyle, _ state: EscapeState) -> RegexID {
+        if content == Self.empty { return Self.empty }
+        if content == Self.epsilon { return state == .none ? Self.epsilon : Self.empty }
+        return add(.escaped(content: content, style, state))
+    }
+
+    /// What remains of a string's body after `byte`.
+    func escapedDerivative(_ content: RegexID, _ style: EscapeStyle, _ state: EscapeState, _ byte: UInt8) -> RegexID {
+        switch state {
+        case .none:
+            if byte == UInt8(ascii: "\\") { return escaped(content, style, .backslash) }
+            if byte < 0x20 || byte == UInt8(ascii: "\"") { return Self.empty }
+            return escaped(derivative(content, byte), style, .none)
+        case .backslash:
+            if byte == UInt8(ascii: "u") { return escaped(content, style, .hex(value: 0, count: 0, high: 0)) }
+            guard let character = JSONText.character(ofEscape: byte) else { return Self.empty }
+            if character == UInt8(ascii: "/"), style == .needed { return Self.empty }
+            return escaped(derivative(content, character), style, .none)
+        case .hex(let value, let count, let high):
+            guard let digit = JSONText.hexDigit(byte) else { return Self.empty }
+            return hexDigit(content, style, value << 4 | digit, count + 1, high: high)
+        case .low(let high, let count):
+            if count == 0 { return byte == UInt8(ascii: "\\") ? escaped(content, style, .low(high: high, count: 1)) : Self.empty }
+            return byte == UInt8(ascii: "u") ? escaped(content, style, .hex(value: 0, count: 0, high: high)) : Self.empty
+        }
+    }
+
+    /// One more hexadecimal digit, if a character that may follow begins so.
+    func hexDigit(
+        _ content: RegexID, _ style: EscapeStyle, _ value: UInt32, _ count: UInt8, high: UInt32
+    ) -> RegexID {
+        let shift = UInt32(4 - count) * 4
+        let first = value << shift
+        let last = first + (UInt32(1) << shift) - 1
+        if high != 0 {
+            guard first <= 0xDFFF, last >= 0xDC00 else { return Self.empty }
+            let low = JSONText.scalar(high: high, low: max(first, 0xDC00))...JSONText.scalar(high: high, low: min(last, 0xDFFF))
+            guard surelyHasScalar(content, in: low) else { return Self.empty }
+            if count < 4 { return escaped(content, style, .hex(value: value, count: count, high: high)) }
+            return afterScalar(content, style, low.lowerBound)
+        }
+        let isPair = last >= 0xD800 && first <= 0xDBFF && surelyHasScalar(content, in: pairs(first, last))
+        if count < 4 {
+            guard isPair || hasEscapable(content, style, first...last) else { return Self.empty }
+            return escaped(content, style, .hex(value: value, count: count, high: 0))
+        }
+        if JSONText.isHighSurrogate(value) {
+            return isPair ? escaped(content, style, .low(high: value, count: 0)) : Self.empty
+        }
+        guard hasEscapable(content, style, first...last) else { return Self.empty }
+        return afterScalar(content, style, value)
+    }
+
+    func pairs(_ first: UInt32, _ last: UInt32) -> ClosedRange<UInt32> {
+        JSONText.scalar(high: max(first, 0xD800), low: 0xDC00)...JSONText.scalar(high: min(last, 0xDBFF), low: 0xDFFF)
+    }
+
+    /// Whether a character of `scalars` may follow, and be written as `\uXXXX`.
+    func hasEscapable(_ content: RegexID, _ style: EscapeStyle, _ scalars: ClosedRange<UInt32>) -> Bool {
+        if style == .any { return surelyHasScalar(content, in: scalars) }
+        // Control characters without a letter of their own, and all beyond ASCII.
+        for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, 0x7F...0xFFFF] where allowed.overlaps(scalars)
+        {
+            if surelyHasScalar(content, in: allowed.clamped(to: scalars)) { return true }
+        }
+        return false
+    }
+
+    func afterScalar(_ content: RegexID, _ style: EscapeStyle, _ scalar: UInt32) -> RegexID {
+        var rest = content
+        for byte in JSONText.utf8(scalar) { rest = derivative(rest, byte) }
+        return escaped(rest, style, .none)
+    }
+
+    /// Whether any character that may be written as an escape comes next.
+    func needsEscapes(_ row: UnsafeMutablePointer<RegexID>, _ style: EscapeStyle) -> Bool {
+        if row[0x22] != Self.empty || row[0x5C] != Self.empty || style == .usual && row[0x2F] != Self.empty { return true }
+        for byte in 0..<0x20 where row[byte] != Self.empty { return true }
+        for byte in 0x7F..<256 where row[byte] != Self.empty { return true }
+        return false
+    }
+
+    /// The same; no, where a limit keeps it from being known: the character then has to be written without an escape.
+    func surelyHasScalar(_ id: RegexID, in scalars: ClosedRange<UInt32>) -> Bool { (try? hasScalar(id, in: scalars)) ?? false }
+
+    /// Whether a language continues with a character of `scalars`.
+    func hasScalar(_ id: RegexID, in scalars: ClosedRange<UInt32>) throws(RegexLimit) -> Bool {
+        for sequence in UTF8Ranges.sequences(of: scalars) {
+            if try hasSequence(id, sequence[...]) { return true }
+        }
+        return false
+    }
+
+    func hasSequence(_ id: RegexID, _ sequence: ArraySlice<ClosedRange<UInt8>>) throws(RegexLimit) -> Bool {
+        guard let range = sequence.first else { return true }
+        let row = try row(id)
+        var last: RegexID = Self.empty
+        for byte in range where row[Int(byte)] != Self.empty && row[Int(byte)] != last {
+            last = row[Int(byte)]
+            if try hasSequence(last, sequence.dropFirst()) { return true }
+        }
+        return false
+    }
+    /// What a string's text must be, where a language is the rest of a JSON string.
+    func stringContent(_ id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
+        guard case .concat(let body, let quote) = nodes[Int(id)], case .escaped(let content, let style, .none) = nodes[Int(body)],
+            quote == quoteByte
+        else {
+            if id == quoteByte { return (Self.epsilon, .any) }
+            return nil
+        }
+        return (content, style)
+    }
+
+    /// What a string's text must be, where a language is a whole JSON string.
+    func stringContent(afterQuote id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
+        guard case .concat(let quote, let rest) = nodes[Int(id)], quote == quoteByte else { return nil }
+        return stringContent(rest)
+    }
+}

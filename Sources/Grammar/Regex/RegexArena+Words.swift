@@ -1,0 +1,123 @@
+/// Shortest words, and all of few.
+extension RegexArena {
+    /// The length of a shortest word of a live language; of JSON strings, with the escapes they need.
+    func shortestLength(_ id: RegexID) throws(RegexLimit) -> Int {
+        if let known = shortestLengths[id] { return known }
+        var total = 0
+        var rest = id
+        // Sequences lean to the right: a loop, lest a long one exhaust the stack.
+        while case .concat(let a, let b) = nodes[Int(rest)], !isNullable[Int(rest)] {
+            total += try shortestLength(a)
+            rest = b
+        }
+        if rest != id {
+            total += try shortestLength(rest)
+        } else if !isNullable[Int(id)] {
+            switch nodes[Int(id)] {
+            case .bytes: total = 1
+            case .repetition(let a, let least, _):
+                let product = try shortestLength(a).multipliedReportingOverflow(by: Int(least))
+                total = product.overflow ? Self.longest : min(product.partialValue, Self.longest)
+            case .alternation(let parts):
+                total = Self.longest
+                for part in parts where try isAlive(part) { total = min(total, try shortestLength(part)) }
+            case .escaped(let content, _, .none) where lengthWindow(content) != nil: total = try shortestLength(content)
+            default: total = try shortestWord(id).count
+            }
+        }
+        shortestLengths[id] = total
+        return total
+    }
+
+    private static let longest = 1 << 30
+
+    /// A shortest word, of friendly characters where there is a choice.
+    func shortestWord(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
+        var word: [UInt8] = []
+        var rest = id
+        while case .concat(let a, let b) = nodes[Int(rest)], !isNullable[Int(rest)] {
+            word += try shortestWord(a)
+            rest = b
+        }
+        if isNullable[Int(rest)] { return word }
+        if word.count > Self.searchLimit * 10 { throw RegexLimit() }
+        switch nodes[Int(rest)] {
+        case .bytes(let set): return word + [Self.friendlyOrder.first(where: set.contains) ?? 0]
+        case .repetition(let a, let least, _):
+            let one = try shortestWord(a)
+            if one.count * Int(least) > Self.searchLimit * 10 { throw RegexLimit() }
+            for _ in 0..<least { word += one }
+            return word
+        case .alternation(let parts):
+            let length = try shortestLength(rest)
+            for part in parts where try isAlive(part) {
+                if try shortestLength(part) == length { return word + (try shortestWord(part)) }
+            }
+            return word
+        case .escaped(let content, _, .none):
+            JSONText.escape(try shortestWord(content), into: &word)
+            return word
+        case .number(let machine, let state):
+            if let short = machines[Int(machine)].shortWord(state) { return word + short }
+            return word + (try searchShortest(rest))
+        default: return word + (try searchShortest(rest))
+        }
+    }
+
+    private static let friendlyOrder: [UInt8] = {
+        let first = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+".utf8)
+        return first + (UInt8.min...UInt8.max).filter { !first.contains($0) }
+    }()
+
+    /// Breadth-first search for the nearest end; a string's text is left to structure.
+    func searchShortest(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
+        var from: [RegexID: (state: RegexID, byte: UInt8)] = [:]
+        var queue = [id]
+        var head = 0
+        while head < queue.count {
+            let state = queue[head]
+            head += 1
+            var isText = false
+            if state != id, case .escaped(_, _, .none) = nodes[Int(state)] { isText = true }
+            if isNullable[Int(state)] || isText {
+                var word: [UInt8] = []
+                var current = state
+                while current != id, let step = from[current] {
+                    word.append(step.byte)
+                    current = step.state
+                }
+                word.reverse()
+                return isNullable[Int(state)] ? word : word + (try shortestWord(state))
+            }
+            if queue.count > Self.searchLimit { throw RegexLimit() }
+            let row = try row(state)
+            for byte in Self.friendlyOrder {
+                let target = row[Int(byte)]
+                guard target != Self.empty, target != id, from[target] == nil else { continue }
+                from[target] = (state, byte)
+                queue.append(target)
+            }
+        }
+        return []
+    }
+
+    /// All words, if there are no more than `limit`; nil otherwise.
+    func finiteWords(_ id: RegexID, limit: Int) throws(RegexLimit) -> [[UInt8]]? {
+        var words: [[UInt8]] = []
+        var onPath: Set<RegexID> = []
+        func visit(_ state: RegexID, _ word: [UInt8]) throws(RegexLimit) -> Bool {
+            guard word.count < 256, onPath.insert(state).inserted else { return false }
+            defer { onPath.remove(state) }
+            if isNullable[Int(state)] {
+                words.append(word)
+                if words.count > limit { return false }
+            }
+            let row = try row(state)
+            for byte in 0..<256 where row[byte] != Self.empty {
+                guard try visit(row[byte], word + [UInt8(byte)]) else { return false }
+            }
+            return true
+        }
+        return try visit(id, []) ? words : nil
+    }
+}

@@ -1,0 +1,82 @@
+/// Names a regular language of an arena.
+typealias RegexID = Int32
+
+/// A regular expression over bytes. Children are ids, so that equal expressions are one.
+enum RegexNode: Hashable {
+    case empty
+    case epsilon
+    case bytes(ByteSet)
+    case concat(RegexID, RegexID)
+    /// Sorted, at least two.
+    case alternation([RegexID])
+    /// Sorted, at least two.
+    case intersection([RegexID])
+    case complement(RegexID)
+    /// `most` is -1 for no limit.
+    case repetition(RegexID, least: Int32, most: Int32)
+    /// The words below a node of a ``WordTrie`` of the arena.
+    case words(trie: Int32, node: Int32)
+    case number(machine: Int32, NumberState)
+    /// The words of `text`, which is any text or what is left of it within a character, but those below a trie's node.
+    case textExcept(text: RegexID, trie: Int32, node: Int32)
+    /// The body of a JSON string, between the quotes, whose text is in `content`.
+    case escaped(content: RegexID, EscapeStyle, EscapeState)
+}
+
+extension RegexNode {
+    /// A hash of its own: nodes are looked up for every derivative.
+    var hash: UInt64 {
+        func pair(_ kind: UInt64, _ a: RegexID, _ b: RegexID) -> UInt64 {
+            HashIndex.mix(kind, UInt64(UInt32(bitPattern: a)) << 32 | UInt64(UInt32(bitPattern: b)))
+        }
+        switch self {
+        case .empty: return 1
+        case .epsilon: return 2
+        case .bytes(let set): return set.mixed
+        case .concat(let a, let b): return pair(4, a, b)
+        case .alternation(let parts): return parts.reduce(5) { pair($0, $1, 0) }
+        case .intersection(let parts): return parts.reduce(6) { pair($0, $1, 0) }
+        case .complement(let a): return pair(7, a, 0)
+        case .repetition(let a, let least, let most): return HashIndex.mix(pair(8, a, least), UInt64(UInt32(bitPattern: most)))
+        case .words(let trie, let node): return pair(9, trie, node)
+        case .number(let machine, let state):
+            var hasher = Hasher()
+            hasher.combine(state)
+            return pair(10 &+ UInt64(bitPattern: Int64(hasher.finalize())), machine, 0)
+        case .textExcept(let text, let trie, let node):
+            return HashIndex.mix(pair(11, text, trie), UInt64(UInt32(bitPattern: node)))
+        case .escaped(let content, let style, let state):
+            let hash = pair(12, content, RegexID(style.rawValue))
+            switch state {
+            case .none: return hash
+            case .backslash: return HashIndex.mix(hash, 1)
+            case .hex(let value, let count, let high):
+                return HashIndex.mix(HashIndex.mix(hash, 2 | UInt64(count) << 8), UInt64(value) << 32 | UInt64(high))
+            case .low(let high, let count): return HashIndex.mix(HashIndex.mix(hash, 3 | UInt64(count) << 8), UInt64(high))
+            }
+        }
+    }
+}
+
+/// Which escapes a JSON string may use.
+enum EscapeStyle: UInt8 {
+    /// All that JSON has.
+    case any
+    /// Those that are needed, `\/`, and `\uXXXX` for characters beyond ASCII.
+    case usual
+    /// Those that are needed, and `\uXXXX` for characters beyond ASCII.
+    case needed
+}
+
+/// How much of an escape was read.
+enum EscapeState: Hashable {
+    case none
+    case backslash
+    /// Hexadecimal digits so far, after the high half of a surrogate pair if there is one.
+    case hex(value: UInt32, count: UInt8, high: UInt32)
+    /// A high half, and how many of `\u` were read after it.
+    case low(high: UInt32, count: UInt8)
+}
+
+/// Why a pattern or a language cannot be had.
+struct RegexLimit: Error {}
