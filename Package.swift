@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -8,21 +9,43 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
+// Programs that expand no macros can be built without the plugin, and so without minutes of compiling SwiftSyntax: ./fm does.
+let hasMacros = Context.environment["FM_WITHOUT_MACROS"] == nil
+
 let package = Package(
     name: "swift-foundation-models",
     platforms: [.macOS(.v26), .iOS(.v26), .visionOS(.v26)],
     products: [
         .library(name: "FoundationModels", targets: ["FoundationModels"]),
+        .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
+        .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
+        .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .executable(name: "fm", targets: ["fm"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
     ],
     targets: [
         .target(name: "CKernels"),
         .target(name: "Grammar", swiftSettings: settings),
         .target(name: "Inference", dependencies: ["CKernels", "Grammar"], swiftSettings: settings),
-        .target(name: "FoundationModels", dependencies: ["Grammar", "Inference"], swiftSettings: settings),
+        .target(
+            name: "FoundationModels",
+            dependencies: ["Grammar", "Inference"] + (hasMacros ? ["FoundationModelsMacros"] : []), swiftSettings: settings),
+        .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
+        .target(
+            name: "FoundationModelsOpenAI",
+            dependencies: [
+                "FoundationModels", "Grammar",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
+        .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
@@ -52,3 +75,17 @@ let package = Package(
     ],
     cLanguageStandard: .gnu11
 )
+
+if hasMacros {
+    package.targets.append(
+        .macro(
+            name: "FoundationModelsMacros",
+            dependencies: [
+                .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+                .product(name: "SwiftDiagnostics", package: "swift-syntax"),
+                .product(name: "SwiftSyntax", package: "swift-syntax"),
+                .product(name: "SwiftSyntaxBuilder", package: "swift-syntax"),
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+            ],
+            swiftSettings: settings))
+}

@@ -1,6 +1,5 @@
 internal import CKernels
 package import Grammar
-internal import Synchronization
 
 /// A model in memory and the one place where it computes.
 ///
@@ -12,15 +11,9 @@ package actor LoadedModel {
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     /// The tokenizer's tokens as grammars need them; made at the first use.
-    package nonisolated var grammarVocabulary: TokenVocabulary {
-        vocabulary.withLock { known in
-            if let known { return known }
-            let made = TokenVocabulary(tokenizer)
-            known = made
-            return made
-        }
-    }
-    private nonisolated let vocabulary = Mutex<TokenVocabulary?>(nil)
+    package private(set) lazy var grammarVocabulary = TokenVocabulary(tokenizer)
+    /// The caches of all sequences, whose beginnings they may take from each other.
+    private nonisolated let caches = CacheRegistry()
     /// Seconds it took to load.
     package nonisolated let loadSeconds: Double
     private let model: LlamaModel
@@ -63,7 +56,8 @@ package actor LoadedModel {
     /// A new, empty sequence with room for `contextSize` tokens, at most as many as the model was trained for.
     package nonisolated func makeSequence(contextSize: Int) throws -> SequenceState {
         let size = min(max(1, contextSize), configuration.contextLength)
-        return SequenceState(cache: try KVCache(configuration: configuration, capacity: size), contextSize: size)
+        return SequenceState(
+            cache: try KVCache(configuration: configuration, capacity: size), contextSize: size, registry: caches)
     }
 
     /// The tokens that the engine would process for these messages: the only way tokens are ever counted.
@@ -81,12 +75,13 @@ package actor LoadedModel {
         _ = try await process(tokens, in: sequence.cache, wantsLogits: false)
     }
 
-    /// Generates a response after the request's prompt and gives its text to `emit`, whole characters at a time.
+    /// Generates a response after the request's prompt and gives its text to `emit`, whole characters at a time, until that
+    /// returns false.
     ///
     /// The sequence then holds the prompt and the response. Cancelling the task ends generation within one token.
     /// - Throws: ``GenerationFailure``, or `CancellationError`.
     package func generate(
-        _ request: GenerationRequest, in sequence: SequenceState, emit: (String) -> Void
+        _ request: GenerationRequest, in sequence: SequenceState, emit: (String) -> Bool
     ) async throws -> GenerationResult {
         let contextSize = sequence.contextSize
         guard !request.tokens.isEmpty else { throw GenerationFailure.emptyPrompt }
@@ -108,8 +103,7 @@ package actor LoadedModel {
         usage.promptSeconds = (firstLogits - start).seconds
 
         var sampler = Sampler(request.sampling)
-        var assembler = UTF8Assembler()
-        var stops = StopMatcher(request.stopStrings)
+        var text = TextOutput(stops: request.stopStrings)
         var reason = StopReason.maximumTokens
         let limit = request.maximumTokens ?? .max
         while usage.generatedTokens < limit {
@@ -122,10 +116,8 @@ package actor LoadedModel {
                 reason = .endOfTurn
                 break
             }
-            let (text, stopped) = stops.append(assembler.append(tokenizer.text(of: token)))
-            if !text.isEmpty { emit(text) }
-            if stopped {
-                reason = .stopString
+            if let end = text.append(tokenizer.text(of: token), emit) {
+                reason = end
                 break
             }
             if usage.generatedTokens == limit { break }
@@ -137,10 +129,7 @@ package actor LoadedModel {
             try Task.checkCancellation()
             try model.forward([token], cache: cache)
         }
-        if reason != .stopString {
-            let rest = stops.append(assembler.finish()).text + stops.finish()
-            if !rest.isEmpty { emit(rest) }
-        }
+        text.finish(emit)
         usage.generationSeconds = (clock.now - firstLogits).seconds
         return GenerationResult(stopReason: reason, usage: usage)
     }
@@ -150,7 +139,7 @@ package actor LoadedModel {
     /// Tokens without a choice are gathered and computed together with the next one that has a choice.
     private func generate(
         _ request: GenerationRequest, under grammar: Grammar, in sequence: SequenceState, _ usage: GenerationUsage,
-        emit: (String) -> Void
+        emit: (String) -> Bool
     ) async throws -> GenerationResult {
         let cache = sequence.cache
         let clock = ContinuousClock()
@@ -165,8 +154,7 @@ package actor LoadedModel {
         usage.promptSeconds = (firstLogits - start).seconds
 
         var sampler = Sampler(request.sampling)
-        var assembler = UTF8Assembler()
-        var stops = StopMatcher(request.stopStrings)
+        var text = TextOutput(stops: request.stopStrings)
         var reason = StopReason.endOfTurn
         /// Tokens of the response that are not in the cache yet.
         var pending: [TokenID] = []
@@ -205,13 +193,11 @@ package actor LoadedModel {
                 tokens = [token]
             }
             for token in tokens {
-                guard decoder.accept(token) else { throw GenerationFailure.unusableLogits }
+                guard decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
                 usage.generatedTokens += 1
                 if isForced { usage.forcedTokens += 1 }
-                let (text, stopped) = stops.append(assembler.append(tokenizer.text(of: token)))
-                if !text.isEmpty { emit(text) }
-                if stopped {
-                    reason = .stopString
+                if let end = text.append(tokenizer.text(of: token), emit) {
+                    reason = end
                     break generation
                 }
             }
@@ -227,10 +213,7 @@ package actor LoadedModel {
                 pending.removeFirst(pending.count - 1)
             }
         }
-        if reason != .stopString {
-            let rest = stops.append(assembler.finish()).text + stops.finish()
-            if !rest.isEmpty { emit(rest) }
-        }
+        text.finish(emit)
         usage.generationSeconds = (clock.now - firstLogits).seconds
         return GenerationResult(stopReason: reason, usage: usage)
     }
@@ -238,6 +221,7 @@ package actor LoadedModel {
     /// Brings the cache to exactly `tokens` and returns how many were there already.
     private func process(_ tokens: [TokenID], in cache: KVCache, wantsLogits: Bool) async throws -> Int {
         // The last token is computed again in any case: its logits are what generation starts from.
+        caches.lend(to: cache, for: tokens)
         let cached = min(cache.commonPrefix(with: tokens), wantsLogits ? tokens.count - 1 : tokens.count)
         cache.truncate(to: max(0, cached))
         var start = max(0, cached)
@@ -260,10 +244,16 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
     package let contextSize: Int
     let lock = SequenceLock()
 
-    init(cache: KVCache, contextSize: Int) {
+    private let registry: CacheRegistry
+
+    init(cache: KVCache, contextSize: Int, registry: CacheRegistry) {
         self.cache = cache
         self.contextSize = contextSize
+        self.registry = registry
+        registry.add(cache)
     }
+
+    deinit { registry.retire(cache) }
 }
 
 extension Duration {

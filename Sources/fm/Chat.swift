@@ -24,7 +24,7 @@ struct Chat: AsyncParsableCommand {
         flags.selectModel()
         guard SystemLanguageModel.default.isAvailable else {
             throw Failure.exit(
-                for: LanguageModelSession.GenerationError.assetsUnavailable(
+                for: SystemLanguageModel.Error.assetsUnavailable(
                     .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
         }
         var session = flags.makeSession()
@@ -70,7 +70,7 @@ struct Chat: AsyncParsableCommand {
         defer { interrupt.stop() }
         do {
             return try await answer.value
-        } catch LanguageModelSession.GenerationError.exceededContextWindowSize(let context) {
+        } catch LanguageModelError.contextSizeExceeded(let context) {
             print("\n\(context.debugDescription) /reset begins a new conversation.")
         } catch {
             guard interrupt.happened else { throw Failure.exit(for: error) }

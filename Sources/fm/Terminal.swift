@@ -2,6 +2,7 @@ import ArgumentParser
 @preconcurrency import Dispatch  // its signal sources are thread-safe but not marked so
 import Foundation
 import FoundationModels
+import Inference
 import Synchronization
 
 /// Standard output, written at once and with errors seen: a full disk or a closed pipe ends the command.
@@ -79,11 +80,14 @@ enum Failure {
     static func exit(for error: any Error) -> ExitCode {
         let (message, code): (String, Int32) =
             switch error {
-            case LanguageModelSession.GenerationError.exceededContextWindowSize(let context):
+            case LanguageModelError.contextSizeExceeded(let context):
                 (context.debugDescription, 4)
-            case LanguageModelSession.GenerationError.assetsUnavailable(let context): (context.debugDescription, 3)
-            case LanguageModelSession.GenerationError.unsupportedGuide(let context): (context.debugDescription, 5)
-            case let error as LanguageModelSession.GenerationError: (error.localizedDescription, 1)
+            case SystemLanguageModel.Error.assetsUnavailable(let context): (context.debugDescription, 3)
+            case LanguageModelError.unsupportedGenerationGuide(let context): (context.debugDescription, 5)
+            // Even the shortest document has more tokens than were allowed.
+            case let error as GeneratedContent.ParsingError where error.underlyingError is GenerationFailure:
+                (error.debugDescription, 4)
+            case let error as LanguageModelError: (error.debugDescription, 1)
             default: ("\(error)", 1)
             }
         FileHandle.standardError.write(Data("fm: \(message)\n".utf8))

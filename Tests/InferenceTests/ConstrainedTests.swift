@@ -27,14 +27,16 @@ import Testing
         pretty: Bool = false, sampling: SamplingSettings = .greedy
     ) async throws -> (text: String, result: GenerationResult) {
         let grammar = try Grammar(
-            .schema(try JSONParser.parse(schema)), vocabulary: model.grammarVocabulary,
+            .schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary,
             options: GrammarOptions(isPretty: pretty, allowsZeroFraction: false))
         let tokens = try model.tokens(for: [ChatMessage(role: .user, content: prompt + "\n" + schema)])
         var request = GenerationRequest(tokens: tokens, sampling: sampling, maximumTokens: limit, grammar: grammar)
         request.usesFastForward = fast
         let sequence = try model.makeSequence(contextSize: 1_024)
         var text = ""
-        let result = try await model.generate(request, in: sequence) { text += $0 }
+        let result = try await model.generate(request, in: sequence) {
+            text += $0; return true
+        }
         return (text, result)
     }
 

@@ -99,7 +99,9 @@ struct LoadedModelTests {
         String, GenerationResult
     ) {
         let collected = Collected()
-        let result = try await model.generate(request, in: sequence) { collected.text += $0 }
+        let result = try await model.generate(request, in: sequence) {
+            collected.text += $0; return true
+        }
         return (collected.text, result)
     }
 
@@ -151,7 +153,7 @@ struct LoadedModelTests {
         let sequence = try model.makeSequence(contextSize: 32)
         let long = Array(repeating: TokenID(5), count: 32)
         await #expect(throws: GenerationFailure.promptTooLong(tokens: 32, contextSize: 32)) {
-            try await model.generate(GenerationRequest(tokens: long, sampling: .greedy), in: sequence) { _ in }
+            try await model.generate(GenerationRequest(tokens: long, sampling: .greedy), in: sequence) { _ in true }
         }
         let request = GenerationRequest(
             tokens: Array(long.prefix(20)), sampling: SamplingSettings(temperature: 1, topK: 5, seed: 2))
@@ -177,7 +179,9 @@ struct LoadedModelTests {
         let model = try await DefaultModel.load()
         let sequence = try model.makeSequence(contextSize: 4096)
         let prompt = try model.tokens(for: [ChatMessage(role: .user, content: "Count to a thousand.")])
-        let task = Task { try await model.generate(GenerationRequest(tokens: prompt, sampling: .greedy), in: sequence) { _ in } }
+        let task = Task {
+            try await model.generate(GenerationRequest(tokens: prompt, sampling: .greedy), in: sequence) { _ in true }
+        }
         try await Task.sleep(for: .milliseconds(200))
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

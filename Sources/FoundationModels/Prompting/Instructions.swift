@@ -1,12 +1,9 @@
-/// What a model is told before any prompt, and follows above it: text, built from strings, arrays and generable values.
+/// What a model is told before any prompt, and follows above it: text, generable values and pictures.
 public struct Instructions: Sendable {
-    /// The components' texts, in order.
-    let components: [String]
+    /// The components, in order.
+    let parts: [PromptPart]
 
-    /// The instructions as one text: components are lines.
-    var text: String { components.joined(separator: "\n") }
-
-    init(components: [String]) { self.components = components }
+    init(parts: [PromptPart]) { self.parts = parts }
 
     /// Instructions from one value.
     public init(_ content: some InstructionsRepresentable) { self = content.instructionsRepresentation }
@@ -28,12 +25,12 @@ extension Instructions: InstructionsRepresentable {
 }
 
 extension String: InstructionsRepresentable {
-    public var instructionsRepresentation: Instructions { return Instructions(components: [self]) }
+    public var instructionsRepresentation: Instructions { return Instructions(parts: [.text(self)]) }
 }
 
 extension Array: InstructionsRepresentable where Element: InstructionsRepresentable {
     public var instructionsRepresentation: Instructions {
-        return Instructions(components: flatMap(\.instructionsRepresentation.components))
+        return Instructions(parts: flatMap(\.instructionsRepresentation.parts))
     }
 }
 
@@ -42,9 +39,9 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
 public struct InstructionsBuilder {
     public static func buildBlock<each P>(_ components: repeat each P) -> Instructions
     where repeat each P: InstructionsRepresentable {
-        var texts: [String] = []
-        for component in repeat each components { texts += component.instructionsRepresentation.components }
-        return Instructions(components: texts)
+        var parts: [PromptPart] = []
+        for component in repeat each components { parts += component.instructionsRepresentation.parts }
+        return Instructions(parts: parts)
     }
 
     public static func buildArray(_ instructions: [some InstructionsRepresentable]) -> Instructions {
@@ -61,7 +58,7 @@ public struct InstructionsBuilder {
 
     /// A condition that does not hold adds nothing, not even a line.
     public static func buildOptional(_ instructions: Instructions?) -> Instructions {
-        instructions ?? Instructions(components: [])
+        instructions ?? Instructions(parts: [])
     }
 
     public static func buildLimitedAvailability(_ instructions: some InstructionsRepresentable) -> Instructions {
@@ -77,5 +74,5 @@ public struct InstructionsBuilder {
         *, unavailable,
         message: "Only Instructions and types that conform to InstructionsRepresentable can be part of instructions."
     )
-    public static func buildExpression<T>(_ expression: T) -> Instructions { Instructions(components: []) }
+    public static func buildExpression<T>(_ expression: T) -> Instructions { Instructions(parts: []) }
 }

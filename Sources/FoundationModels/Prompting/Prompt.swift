@@ -1,12 +1,9 @@
-/// What is asked of a model: text, built from strings, arrays and generable values.
+/// What is asked of a model: text, generable values and pictures.
 public struct Prompt: Sendable {
-    /// The components' texts, in order.
-    let components: [String]
+    /// The components, in order.
+    let parts: [PromptPart]
 
-    /// The prompt as one text: components are lines.
-    var text: String { components.joined(separator: "\n") }
-
-    init(components: [String]) { self.components = components }
+    init(parts: [PromptPart]) { self.parts = parts }
 
     /// A prompt from one value.
     public init(_ content: some PromptRepresentable) { self = content.promptRepresentation }
@@ -28,20 +25,20 @@ extension Prompt: PromptRepresentable {
 }
 
 extension String: PromptRepresentable {
-    public var promptRepresentation: Prompt { return Prompt(components: [self]) }
+    public var promptRepresentation: Prompt { return Prompt(parts: [.text(self)]) }
 }
 
 extension Array: PromptRepresentable where Element: PromptRepresentable {
-    public var promptRepresentation: Prompt { return Prompt(components: flatMap(\.promptRepresentation.components)) }
+    public var promptRepresentation: Prompt { return Prompt(parts: flatMap(\.promptRepresentation.parts)) }
 }
 
 /// Collects the components of a prompt.
 @resultBuilder
 public struct PromptBuilder {
     public static func buildBlock<each P>(_ components: repeat each P) -> Prompt where repeat each P: PromptRepresentable {
-        var texts: [String] = []
-        for component in repeat each components { texts += component.promptRepresentation.components }
-        return Prompt(components: texts)
+        var parts: [PromptPart] = []
+        for component in repeat each components { parts += component.promptRepresentation.parts }
+        return Prompt(parts: parts)
     }
 
     public static func buildArray(_ prompts: [some PromptRepresentable]) -> Prompt { prompts.promptRepresentation }
@@ -51,7 +48,7 @@ public struct PromptBuilder {
     public static func buildEither(second component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
 
     /// A condition that does not hold adds nothing, not even a line.
-    public static func buildOptional(_ component: Prompt?) -> Prompt { component ?? Prompt(components: []) }
+    public static func buildOptional(_ component: Prompt?) -> Prompt { component ?? Prompt(parts: []) }
 
     public static func buildLimitedAvailability(_ prompt: some PromptRepresentable) -> Prompt { prompt.promptRepresentation }
 
@@ -61,5 +58,5 @@ public struct PromptBuilder {
     public static func buildExpression(_ expression: Prompt) -> Prompt { expression }
 
     @available(*, unavailable, message: "Only Prompt and types that conform to PromptRepresentable can be part of a prompt.")
-    public static func buildExpression<T>(_ expression: T) -> Prompt { Prompt(components: []) }
+    public static func buildExpression<T>(_ expression: T) -> Prompt { Prompt(parts: []) }
 }

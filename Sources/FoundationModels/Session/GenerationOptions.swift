@@ -32,13 +32,40 @@ public struct GenerationOptions: Sendable, Equatable {
     public var samplingMode: SamplingMode?
     /// 0 (the most probable) to 2 (the freest choice among plausible tokens).
     public var temperature: Double?
-    /// Tokens after which the response is cut.
+    /// Tokens after which the response is cut. A text then simply ends; a structure is brought to its end in time.
     public var maximumResponseTokens: Int?
+    /// Whether the model may, must or must not call tools; nil is allowed.
+    public var toolCallingMode: ToolCallingMode?
+
+    /// Whether a model calls tools.
+    public struct ToolCallingMode: Sendable, Equatable {
+        public enum Kind: Sendable, Equatable, Hashable {
+            case allowed
+            case required
+            case disallowed
+        }
+
+        public var kind: Kind
+        /// The model decides.
+        public static let allowed = ToolCallingMode(kind: .allowed)
+        /// The model calls tools again and again, until one throws or the mode changes.
+        public static let required = ToolCallingMode(kind: .required)
+        /// The model does not see the tools.
+        public static let disallowed = ToolCallingMode(kind: .disallowed)
+    }
 
     public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.samplingMode = samplingMode
         self.temperature = temperature
         self.maximumResponseTokens = maximumResponseTokens
+    }
+
+    public init(
+        samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil,
+        toolCallingMode: ToolCallingMode?
+    ) {
+        self.init(samplingMode: samplingMode, temperature: temperature, maximumResponseTokens: maximumResponseTokens)
+        self.toolCallingMode = toolCallingMode
     }
 
     @available(*, deprecated, renamed: "init(samplingMode:temperature:maximumResponseTokens:)")

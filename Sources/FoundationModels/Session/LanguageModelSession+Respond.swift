@@ -1,67 +1,234 @@
-internal import Synchronization
+extension LanguageModelSession {
+    // Every overload ends in one of these two.
+
+    nonisolated(nonsending) private func answer<Content>(_ request: SessionRequest) async throws -> Response<Content> {
+        let progress = ResponseProgress(schemaName: request.schema?.name)
+        return try Response(try await run(request, progress))
+    }
+
+    func stream<Content>(_ request: SessionRequest) -> sending ResponseStream<Content> {
+        let progress = ResponseProgress(schemaName: request.schema?.name)
+        let running = progress.run { try await self.run(request, $0) }
+        return ResponseStream(progress: progress, request: running)
+    }
+}
+
+/// Answers a prompt: with text, with content that a schema describes, or with a value of a type.
+///
+/// All of them throw ``LanguageModelError`` and its like (see there), or `CancellationError` when the task is cancelled.
+extension LanguageModelSession {
+    @discardableResult
+    public nonisolated(nonsending) func respond(
+        to prompt: Prompt, options: GenerationOptions = GenerationOptions()
+    ) async throws -> LanguageModelSession.Response<String> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt, options: options))
+    }
+
+    @discardableResult
+    @_disfavoredOverload
+    public nonisolated(nonsending) func respond(
+        to prompt: String, options: GenerationOptions = GenerationOptions()
+    ) async throws -> LanguageModelSession.Response<String> {
+        try await answer(
+            SessionRequest(
+                prompt: Prompt(prompt), options: options))
+    }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond(
+        options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> LanguageModelSession.Response<String> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt(), options: options))
+    }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond(
+        to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = GenerationOptions()
+    ) async throws -> LanguageModelSession.Response<GeneratedContent> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt, schema: schema, options: options,
+                contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
+    }
+
+    @discardableResult
+    @_disfavoredOverload
+    public nonisolated(nonsending) func respond(
+        to prompt: String, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = GenerationOptions()
+    ) async throws -> LanguageModelSession.Response<GeneratedContent> {
+        try await answer(
+            SessionRequest(
+                prompt: Prompt(prompt), schema: schema, options: options,
+                contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
+    }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond(
+        schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = GenerationOptions(),
+        @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> LanguageModelSession.Response<GeneratedContent> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt(), schema: schema, options: options,
+                contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
+    }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond<Content>(
+        to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = GenerationOptions()
+    ) async throws -> LanguageModelSession.Response<Content> where Content: Generable {
+        try await answer(
+            SessionRequest(
+                prompt: prompt, schema: Content.responseSchema, options: options,
+                contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
+    }
+
+    @discardableResult
+    @_disfavoredOverload
+    public nonisolated(nonsending) func respond<Content>(
+        to prompt: String, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = GenerationOptions()
+    ) async throws -> LanguageModelSession.Response<Content> where Content: Generable {
+        try await answer(
+            SessionRequest(
+                prompt: Prompt(prompt), schema: Content.responseSchema, options: options,
+                contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
+    }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond<Content>(
+        generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> LanguageModelSession.Response<Content> where Content: Generable {
+        try await answer(
+            SessionRequest(
+                prompt: prompt(), schema: Content.responseSchema, options: options,
+                contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
+    }
+}
+
+// The same with options about what the prompt contains, and metadata for the model.
 
 extension LanguageModelSession {
-    /// Answers a prompt.
-    ///
-    /// - Throws: ``GenerationError``, or `CancellationError` if the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
-        to prompt: Prompt, options: GenerationOptions = GenerationOptions()
-    ) async throws -> Response<String> {
-        let finished = try await run(prompt, options: options) { _ in }
-        return Response(
-            content: try String(finished.rawContent), rawContent: finished.rawContent,
-            transcriptEntries: finished.entries, usage: finished.usage)
+        to prompt: Prompt, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:]
+    ) async throws -> LanguageModelSession.Response<String> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
     }
 
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
-        to prompt: String, options: GenerationOptions = GenerationOptions()
-    ) async throws -> Response<String> {
-        try await respond(to: Prompt(prompt), options: options)
+        to prompt: String, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:]
+    ) async throws -> LanguageModelSession.Response<String> {
+        try await answer(
+            SessionRequest(
+                prompt: Prompt(prompt), options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
     }
 
     @discardableResult
     public nonisolated(nonsending) func respond(
-        options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
-    ) async throws -> Response<String> {
-        try await respond(to: try prompt(), options: options)
+        options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:], @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> LanguageModelSession.Response<String> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt(), options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, piece by piece. Errors come while the stream is read.
-    public func streamResponse(
-        to prompt: Prompt, options: GenerationOptions = GenerationOptions()
-    ) -> sending ResponseStream<String> {
-        let source = StreamSource()
-        let request = source.run { source in
-            try await self.run(prompt, options: options) { source.append($0) }
-        }
-        return ResponseStream(source: source, request: request)
-    }
-
+    @discardableResult
     @_disfavoredOverload
-    public func streamResponse(
-        to prompt: String, options: GenerationOptions = GenerationOptions()
-    ) -> sending ResponseStream<String> {
-        streamResponse(to: Prompt(prompt), options: options)
+    public nonisolated(nonsending) func respond(
+        to prompt: Prompt, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
+        contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:]
+    ) async throws -> LanguageModelSession.Response<GeneratedContent> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt, schema: schema, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    public func streamResponse(
-        options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
-    ) rethrows -> sending ResponseStream<String> {
-        streamResponse(to: try prompt(), options: options)
+    @discardableResult
+    @_disfavoredOverload
+    public nonisolated(nonsending) func respond(
+        to prompt: String, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
+        contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:]
+    ) async throws -> LanguageModelSession.Response<GeneratedContent> {
+        try await answer(
+            SessionRequest(
+                prompt: Prompt(prompt), schema: schema, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Loads the model and computes what a request that begins like this will need, in the background.
-    ///
-    /// Call it when a request is likely, about a second ahead: its first token then comes sooner.
-    public func prewarm(promptPrefix: Prompt? = nil) {
-        let transcript = state.withLock { $0.transcript }
-        Task {
-            // A hint has no one to report to: the request itself will say what is wrong.
-            guard let turn = try? await engine() else { return }
-            await turn.prefill(transcript, promptPrefix: promptPrefix)
-        }
+    @discardableResult
+    @_disfavoredOverload
+    public nonisolated(nonsending) func respond(
+        schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
+        contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:], @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> LanguageModelSession.Response<GeneratedContent> {
+        try await answer(
+            SessionRequest(
+                prompt: prompt(), schema: schema, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
     }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond<Content>(
+        to prompt: Prompt, generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
+        contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:]
+    ) async throws -> LanguageModelSession.Response<Content> where Content: Generable {
+        try await answer(
+            SessionRequest(
+                prompt: prompt, schema: Content.responseSchema, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
+    }
+
+    @discardableResult
+    @_disfavoredOverload
+    public nonisolated(nonsending) func respond<Content>(
+        to prompt: String, generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
+        contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:]
+    ) async throws -> LanguageModelSession.Response<Content> where Content: Generable {
+        try await answer(
+            SessionRequest(
+                prompt: Prompt(prompt), schema: Content.responseSchema, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
+    }
+
+    @discardableResult
+    public nonisolated(nonsending) func respond<Content>(
+        generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
+        contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
+        metadata: [String: any ConvertibleToGeneratedContent] = [:], @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> LanguageModelSession.Response<Content> where Content: Generable {
+        try await answer(
+            SessionRequest(
+                prompt: prompt(), schema: Content.responseSchema, options: options, contextOptions: contextOptions,
+                metadata: metadata.mapValues(\.generatedContent)))
+    }
+}
+
+extension Generable {
+    /// What a response is held to; nil for plain text.
+    static var responseSchema: GenerationSchema? { Self.self == String.self ? nil : generationSchema }
 }

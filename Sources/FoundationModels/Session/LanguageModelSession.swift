@@ -13,41 +13,37 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var transcript: Transcript
         var isResponding = false
         var usage = Usage.zero
-        var turn: Turn?
+        var policy: TranscriptErrorHandlingPolicy?
+        /// Someone else changed the transcript during a request.
+        var wasMutated = false
+        /// The profile that was active in the last request, and what it wants to hear when another one is.
+        var activeProfile: ActiveProfile?
+    }
+
+    struct ActiveProfile: @unchecked Sendable {  // Called by one request at a time.
+        let identity: String
+        let onDeactivate: [@isolated(any) () async -> Void]
     }
 
     let state: Mutex<State>
+    let behavior: SessionBehavior
+    let executors = ExecutorStore()
+    private let propertyValues = SessionPropertyValues()
     private let registrar = ObservationRegistrar()
 
-    @_disfavoredOverload
-    public convenience init(model: SystemLanguageModel = .default, instructions: String? = nil) {
-        self.init(model: model, instructions: instructions.map { Instructions($0) })
+    init(behavior: SessionBehavior, transcript: Transcript) {
+        self.behavior = behavior
+        state = Mutex(State(transcript: transcript))
+        propertyValues.belong(to: self)
     }
 
-    public convenience init(
-        model: SystemLanguageModel = .default, @InstructionsBuilder instructions: () throws -> Instructions
-    ) rethrows {
-        self.init(model: model, instructions: try instructions())
-    }
-
-    public convenience init(model: SystemLanguageModel = .default, instructions: Instructions? = nil) {
-        let entry = instructions.map {
-            Transcript.Entry.instructions(Transcript.Instructions(segments: [.text(.init(content: $0.text))]))
-        }
-        self.init(transcript: Transcript(entries: entry.map { [$0] } ?? []))
-    }
-
-    /// Continues a conversation: the transcript begins with its instructions, if it has any.
-    public convenience init(model: SystemLanguageModel = .default, transcript: Transcript) {
-        self.init(transcript: transcript)
-    }
-
-    private init(transcript: Transcript) { state = Mutex(State(transcript: transcript)) }
-
-    /// Everything said so far. Readable at any time, also after an error.
+    /// Everything said so far. Readable at any time, also after an error; it may be changed between requests.
     public var transcript: Transcript {
-        registrar.access(self, keyPath: \.transcript)
-        return state.withLock { $0.transcript }
+        get {
+            registrar.access(self, keyPath: \.transcript)
+            return state.withLock { $0.transcript }
+        }
+        set { setTranscript(isOwnRequest: false) { $0 = newValue } }
     }
 
     /// Whether a request is being answered.
@@ -62,6 +58,35 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         return state.withLock { $0.usage }
     }
 
+    /// What becomes of the transcript when a request fails. Nil keeps a response that had begun, and takes back a prompt that
+    /// nothing was said to; after a tool's error everything of the request is taken back.
+    public var transcriptErrorHandlingPolicy: TranscriptErrorHandlingPolicy? {
+        get {
+            registrar.access(self, keyPath: \.transcriptErrorHandlingPolicy)
+            return state.withLock { $0.policy }
+        }
+        set {
+            registrar.withMutation(of: self, keyPath: \.transcriptErrorHandlingPolicy) {
+                state.withLock { $0.policy = newValue }
+            }
+        }
+    }
+
+    /// The values that this session's profiles, instructions and tools share.
+    public var properties: SessionPropertyValues { propertyValues }
+
+    func setHistory(_ history: Transcript.HistoryView, isOwnRequest: Bool) {
+        setTranscript(isOwnRequest: isOwnRequest) { $0.history = history }
+    }
+
+    /// Changes the transcript, unless a request is running that is not the one that wants it.
+    private func setTranscript(isOwnRequest: Bool, _ change: (inout Transcript) -> Void) {
+        update { state in
+            // A setter cannot throw: the request that is disturbed does.
+            if state.isResponding, !isOwnRequest { state.wasMutated = true } else { change(&state.transcript) }
+        }
+    }
+
     /// Changes state and tells observers of everything that a request may change.
     func update<Result>(_ change: (inout State) throws -> Result) rethrows -> Result {
         try registrar.withMutation(of: self, keyPath: \.transcript) {
@@ -72,4 +97,14 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
             }
         }
     }
+}
+
+/// What becomes of a session's transcript when a request fails.
+public struct TranscriptErrorHandlingPolicy: Sendable {
+    let keepsEntries: Bool
+
+    /// The transcript is as it was before the request.
+    public static let revertTranscript = TranscriptErrorHandlingPolicy(keepsEntries: false)
+    /// What was recorded stays; the last entry may be partial.
+    public static let preserveTranscript = TranscriptErrorHandlingPolicy(keepsEntries: true)
 }

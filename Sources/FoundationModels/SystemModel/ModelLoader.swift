@@ -6,11 +6,10 @@ internal import Synchronization
 enum ModelLoader {
     private static let tasks = Mutex<[String: Task<LoadedModel, any Error>]>([:])
 
-    /// The system model, loaded now if it is not yet.
+    /// The model, loaded now if it is not yet.
     ///
-    /// - Throws: ``LanguageModelSession/GenerationError/assetsUnavailable(_:)`` if there is no usable file.
-    static func systemModel() async throws -> LoadedModel {
-        let path = ModelStore.systemModelPath
+    /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file.
+    static func model(path: String) async throws -> LoadedModel {
         let task = tasks.withLock { tasks in
             if let task = tasks[path] { return task }
             let task = Task.detached { try await LoadedModel.load(path: path) }
@@ -23,7 +22,7 @@ enum ModelLoader {
             // The file may be repaired or replaced: the next request tries again.
             tasks.withLock { if $0[path] == task { $0[path] = nil } }
             let missing = !FileManager.default.fileExists(atPath: path)
-            throw LanguageModelSession.GenerationError.assetsUnavailable(
+            throw SystemLanguageModel.Error.assetsUnavailable(
                 .init(
                     debugDescription: missing
                         ? "There is no model at \(path). Fetch the default model with “fm model pull”, or set FM_MODEL to a GGUF file."

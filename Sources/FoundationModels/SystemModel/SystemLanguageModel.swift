@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 internal import Inference
 public import Observation
 
@@ -6,29 +6,187 @@ public import Observation
 ///
 /// `FM_MODEL` names the file; without it, the default model that `fm model pull` installs is used.
 public final class SystemLanguageModel: Sendable, Observable {
+    /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
         case available
-        case unavailable(UnavailableReason)
+        case unavailable(SystemLanguageModel.Availability.UnavailableReason)
 
-        public enum UnavailableReason: Equatable, Hashable, Sendable {
+        /// Why the model cannot be used.
+        public enum UnavailableReason: Equatable, Sendable, Hashable {
+            /// The machine cannot run it. Not reported on Linux.
             case deviceNotEligible
+            /// It is switched off. Not reported on Linux.
             case appleIntelligenceNotEnabled
             /// The model's file is not installed.
             case modelNotReady
         }
     }
 
-    public static let `default` = SystemLanguageModel()
+    /// What a model is used for.
+    public struct UseCase: Sendable, Equatable {
+        let name: String
 
-    private init() {}
+        /// Anything.
+        public static let general = SystemLanguageModel.UseCase(name: "general")
+        /// Tags for a text: topics, emotions, actions, objects.
+        public static let contentTagging = SystemLanguageModel.UseCase(name: "contentTagging")
+    }
+
+    /// What is not safe to ask or to say.
+    public struct Guardrails: Sendable {
+        let isPermissive: Bool
+
+        /// Prompts and responses are checked.
+        public static let `default` = SystemLanguageModel.Guardrails(isPermissive: false)
+        /// Text may be transformed whatever it says. Structured responses are checked all the same.
+        public static let permissiveContentTransformations = SystemLanguageModel.Guardrails(isPermissive: true)
+    }
+
+    /// Which model of a family this is.
+    public struct Variant: Sendable, Hashable {
+        public let displayName: String
+
+        public static var core3: SystemLanguageModel.Variant { Variant(displayName: "AFM 3 Core") }
+        public static var coreAdvanced3: SystemLanguageModel.Variant { Variant(displayName: "AFM 3 Core Advanced") }
+    }
+
+    private static let shared = SystemLanguageModel()
+
+    /// The model for general use.
+    public static var `default`: SystemLanguageModel { shared }
+
+    private let useCase: UseCase
+    private let guardrails: Guardrails
+
+    public convenience init(
+        useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = Guardrails.default
+    ) {
+        self.init(useCase, guardrails)
+    }
+
+    private init(_ useCase: UseCase = .general, _ guardrails: Guardrails = .default) {
+        self.useCase = useCase
+        self.guardrails = guardrails
+    }
 
     /// Whether requests can be made. Looked up anew each time: a model may be installed while the program runs.
-    public var availability: Availability {
+    public var availability: SystemLanguageModel.Availability {
         FileManager.default.isReadableFile(atPath: ModelStore.systemModelPath) ? .available : .unavailable(.modelNotReady)
     }
 
     public var isAvailable: Bool { availability == .available }
 
+    public var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.guidedGeneration, .toolCalling]) }
+
     /// Tokens that a session's instructions, prompts and responses may have together.
-    public var contextSize: Int { 4096 }
+    public var contextSize: Int { localModel.contextSize }
+
+    /// The name in the model's file.
+    public var variant: SystemLanguageModel.Variant { Variant(displayName: localModel.description.name) }
+
+    /// The languages that the model was trained for.
+    public var supportedLanguages: Set<Locale.Language> { localModel.description.languages }
+
+    /// Whether the model knows the language of a locale, whatever its region.
+    public func supportsLocale(_ locale: Locale = Locale.current) -> Bool {
+        supportedLanguages.contains { $0.languageCode == locale.language.languageCode }
+    }
+
+    var localModel: LocalModel {
+        LocalModel(
+            path: ModelStore.systemModelPath, greatestContext: 4096, isTagging: useCase == .contentTagging,
+            checksText: !guardrails.isPermissive)
+    }
+}
+
+extension SystemLanguageModel {
+    // Tokens are counted as they would be processed: with what the chat template puts around them.
+
+    /// Tokens that a prompt adds to a conversation.
+    public nonisolated(nonsending) func tokenCount(for prompt: some PromptRepresentable) async throws -> Int {
+        let segments = prompt.promptRepresentation.parts.segments
+        return try await localModel.tokenCount(prompt: Transcript.Prompt(segments: segments))
+    }
+
+    /// Tokens that instructions take.
+    public nonisolated(nonsending) func tokenCount(for instructions: Instructions) async throws -> Int {
+        let entry = Transcript.Instructions(segments: instructions.parts.segments, toolDefinitions: [])
+        return try await localModel.tokenCount([.instructions(entry)])
+    }
+
+    /// Tokens that the definitions of tools add to instructions.
+    public nonisolated(nonsending) func tokenCount(for tools: [any Tool]) async throws -> Int {
+        let definitions = tools.map { Transcript.ToolDefinition(tool: $0) }
+        let with = Transcript.Instructions(segments: [], toolDefinitions: definitions)
+        let without = Transcript.Instructions(segments: [], toolDefinitions: [])
+        let model = localModel
+        return try await model.tokenCount([.instructions(with)]) - model.tokenCount([.instructions(without)])
+    }
+
+    /// Tokens that a schema adds to a prompt.
+    public nonisolated(nonsending) func tokenCount(for schema: GenerationSchema) async throws -> Int {
+        let with = Transcript.Prompt(segments: [], responseFormat: .init(schema: schema))
+        let model = localModel
+        return try await model.tokenCount(prompt: with) - model.tokenCount(prompt: Transcript.Prompt(segments: []))
+    }
+
+    /// Tokens of a conversation: what a request that ends with it processes.
+    public nonisolated(nonsending) func tokenCount(
+        for transcriptEntries: some Collection<Transcript.Entry>
+    ) async throws -> Int {
+        try await localModel.tokenCount(Array(transcriptEntries))
+    }
+}
+
+extension SystemLanguageModel {
+    /// Why the system model cannot answer.
+    public enum Error: LocalizedError, CustomDebugStringConvertible {
+        /// Its file is missing or cannot be used.
+        case assetsUnavailable(SystemLanguageModel.Error.AssetsUnavailable)
+
+        public struct AssetsUnavailable: Sendable {
+            public var debugDescription: String
+            public init(debugDescription: String) { self.debugDescription = debugDescription }
+        }
+
+        public var debugDescription: String {
+            switch self {
+            case .assetsUnavailable(let payload): payload.debugDescription
+            }
+        }
+
+        public var errorDescription: String? { debugDescription }
+    }
+}
+
+extension SystemLanguageModel: LanguageModel {
+    public var executorConfiguration: SystemLanguageModel.Executor.Configuration {
+        Executor.Configuration(model: localModel)
+    }
+
+    /// Runs the system model.
+    public struct Executor: LanguageModelExecutor {
+        public typealias Model = SystemLanguageModel
+
+        public struct Configuration: Hashable, Sendable {
+            let model: LocalModel
+        }
+
+        private let executor: LocalModelExecutor
+
+        public init(configuration: SystemLanguageModel.Executor.Configuration) {
+            executor = LocalModelExecutor(configuration.model)
+        }
+
+        public func prewarm(model: SystemLanguageModel.Executor.Model, transcript: Transcript) {
+            executor.prewarm(transcript)
+        }
+
+        public nonisolated(nonsending) func respond(
+            to request: LanguageModelExecutorGenerationRequest, model: SystemLanguageModel,
+            streamingInto channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            try await executor.respond(to: request, channel)
+        }
+    }
 }

@@ -1,36 +1,100 @@
+internal import Grammar
 internal import Inference
 
-/// Transcript entries as the chat messages a model's template expects.
-enum TranscriptRenderer {
-    static func messages(for entries: some Sequence<Transcript.Entry>) -> [ChatMessage] {
-        entries.map { entry in
+/// Transcript entries as the chat messages that a model's template expects.
+///
+/// Each entry's text depends on nothing but itself and the entries before it, so that what a model has read stays in its
+/// cache when the conversation goes on.
+struct TranscriptRenderer {
+    private let isTagging: Bool
+
+    init(_ model: LocalModel) { isTagging = model.isTagging }
+
+    private static let tagging = """
+        You tag texts. Name what a text is about: topics, emotions, actions and objects, each in one or two words, in lower \
+        case, the most important first.
+        """
+
+    func messages(
+        for entries: some Sequence<Transcript.Entry>, toolsWithoutSchema: Set<String> = []
+    ) -> [ChatMessage] {
+        var messages: [ChatMessage] = []
+        var hasInstructions = false
+        for entry in entries {
             switch entry {
-            case .instructions(let instructions): ChatMessage(role: .system, content: text(instructions.segments))
-            case .prompt(let prompt): ChatMessage(role: .user, content: text(prompt.segments))
-            case .response(let response): ChatMessage(role: .assistant, content: text(response.segments))
+            case .instructions(let instructions):
+                hasInstructions = true
+                messages.append(.init(role: .system, content: text(of: instructions, toolsWithoutSchema)))
+            case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
+            case .response(let response): messages.append(.init(role: .assistant, content: response.segments.modelText))
+            case .toolCalls(let calls):
+                messages.append(.init(role: .assistant, content: calls.map(Self.text).joined(separator: "\n")))
+            case .toolOutput(let output):
+                messages.append(.init(role: .user, content: "\(output.toolName) gave: \(output.segments.modelText)"))
+            // What a model thought is its own business: it is not asked to read it again.
+            case .reasoning: break
             }
         }
+        if isTagging, !hasInstructions { messages.insert(.init(role: .system, content: Self.tagging), at: 0) }
+        return messages
     }
 
-    private static func text(_ segments: [Transcript.Segment]) -> String {
-        segments.map { segment in
+    private func text(of instructions: Transcript.Instructions, _ toolsWithoutSchema: Set<String>) -> String {
+        var parts = isTagging ? [Self.tagging] : []
+        let text = instructions.segments.modelText
+        if !text.isEmpty { parts.append(text) }
+        if !instructions.toolDefinitions.isEmpty {
+            let lines = instructions.toolDefinitions.map { tool in
+                let parameters = toolsWithoutSchema.contains(tool.name) ? "" : " Arguments: \(tool.parameters.shortText)"
+                return "- \(tool.name): \(tool.description)\(parameters)"
+            }
+            parts.append("You can call these tools:\n" + lines.joined(separator: "\n"))
+        }
+        return parts.joined(separator: "\n\n")
+    }
+
+    static func text(of prompt: Transcript.Prompt) -> String {
+        let text = prompt.segments.modelText
+        guard let format = prompt.responseFormat, prompt.contextOptions.includeSchemaInPrompt != false else { return text }
+        return text + "\n\nAnswer with JSON for this schema:\n\(format.schema.shortText)"
+    }
+
+    /// A call as the model writes it.
+    static func text(_ call: Transcript.ToolCall) -> String {
+        let value = JSONValue.object([
+            .init("name", .string(call.toolName)), .init("arguments", call.arguments.json),
+        ])
+        return value.text
+    }
+}
+
+extension [Transcript.Segment] {
+    /// The segments as a model reads them: structures as the compact JSON that it writes itself.
+    package var modelText: String {
+        map { segment in
             switch segment {
             case .text(let text): text.content
+            case .structure(let structure): structure.content.json.text
+            case .attachment(let attachment): attachment.description
             }
         }.joined(separator: "\n")
     }
 }
 
-extension SamplingSettings {
-    /// What the options ask for; what they leave open is chosen as the default model's authors recommend
-    /// (temperature 0.2 and top-p 0.9), with a penalty on repetition that keeps a small model out of loops.
-    init(_ options: GenerationOptions) {
-        switch options.samplingMode?.kind {
-        case .greedy: self = .greedy
-        case .randomTopK(let k, let seed): self.init(temperature: options.temperature ?? 1, topK: k, seed: seed)
-        case .randomProbabilityThreshold(let threshold, let seed):
-            self.init(temperature: options.temperature ?? 1, topP: threshold, seed: seed)
-        case nil: self.init(temperature: options.temperature ?? 0.2, topP: 0.9, repetitionPenalty: 1.15)
+extension GenerationSchema {
+    /// The schema for a model to read: what it needs in order to fill it in, without what only programs need.
+    var shortText: String { json.withoutFormalities.text }
+}
+
+extension JSONValue {
+    fileprivate var withoutFormalities: JSONValue {
+        switch self {
+        case .object(let members):
+            .object(
+                members.filter { !["x-order", "additionalProperties"].contains($0.name) }
+                    .map { Member($0.name, $0.name == "enum" ? $0.value : $0.value.withoutFormalities) })
+        case .array(let values): .array(values.map(\.withoutFormalities))
+        default: self
         }
     }
 }

@@ -1,112 +1,105 @@
-public import Foundation
-
-/// Everything that was said in a session, in order.
-public struct Transcript: Sendable, Equatable, RandomAccessCollection {
+/// Everything that was said in a session, in order. Saved as JSON through `Codable`, it can be continued by a new session.
+public struct Transcript: Sendable, Equatable {
     public typealias Index = Int
+    public typealias Indices = Range<Int>
+    public typealias Iterator = IndexingIterator<Transcript>
     public typealias Element = Entry
+    public typealias SubSequence = Slice<Transcript>
 
     private var entries: [Entry]
 
-    public init(entries: some Sequence<Entry> = []) { self.entries = Array(entries) }
+    /// An empty transcript.
+    public init() { entries = [] }
 
+    /// A transcript of these entries; instructions come first.
+    public init(entries: some Sequence<Entry> = []) { self.entries = Array(entries) }
+}
+
+extension Transcript: RandomAccessCollection, MutableCollection, RangeReplaceableCollection {
     public var startIndex: Int { entries.startIndex }
     public var endIndex: Int { entries.endIndex }
-    public subscript(index: Int) -> Entry {
+    public subscript(index: Index) -> Entry {
         get { entries[index] }
         set { entries[index] = newValue }
     }
 
-    mutating func append(_ entry: Entry) { entries.append(entry) }
-    mutating func removeLast(_ count: Int) { entries.removeLast(count) }
+    public mutating func replaceSubrange<C>(_ subrange: Range<Int>, with newElements: consuming C)
+    where C: Collection, C.Element == Entry {
+        entries.replaceSubrange(subrange, with: newElements)
+    }
+}
 
-    public enum Entry: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        case instructions(Transcript.Instructions)
-        case prompt(Transcript.Prompt)
-        case response(Transcript.Response)
-
-        public var id: String {
-            switch self {
-            case .instructions(let entry): entry.id
-            case .prompt(let entry): entry.id
-            case .response(let entry): entry.id
-            }
-        }
-
-        public var description: String {
-            switch self {
-            case .instructions(let entry): entry.description
-            case .prompt(let entry): entry.description
-            case .response(let entry): entry.description
-            }
-        }
+extension Transcript {
+    /// Everything after the instructions. What is assigned replaces it; the instructions stay.
+    public var history: HistoryView {
+        get { HistoryView(entries[instructionsEnd...]) }
+        set { entries.replaceSubrange(instructionsEnd..., with: newValue) }
     }
 
-    public struct Instructions: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        public var id: String
-        public var segments: [Transcript.Segment]
-
-        init(id: String = UUID().uuidString, segments: [Transcript.Segment]) {
-            self.id = id
-            self.segments = segments
-        }
-
-        public var description: String { "(Instructions) " + segments.map(\.description).joined(separator: "\n") }
+    private var instructionsEnd: Int {
+        if case .instructions? = entries.first { 1 } else { 0 }
     }
 
-    public struct Prompt: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        public var id: String
-        public var segments: [Transcript.Segment]
-        public var options: GenerationOptions
-
-        init(id: String = UUID().uuidString, segments: [Transcript.Segment], options: GenerationOptions = GenerationOptions()) {
-            self.id = id
-            self.segments = segments
-            self.options = options
-        }
-
-        public var description: String { "(Prompt) " + segments.map(\.description).joined(separator: "\n") }
+    /// The instructions, if the transcript begins with some.
+    var instructions: Instructions? {
+        if case .instructions(let instructions)? = entries.first { instructions } else { nil }
     }
 
-    public struct Response: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        public var id: String
-        /// The models that made the response.
-        public var assetIDs: [String]
-        public var segments: [Transcript.Segment]
-
-        public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Transcript.Segment]) {
-            self.id = id
-            self.assetIDs = assetIDs
-            self.segments = segments
-        }
-
-        public var description: String { "(Response) " + segments.map(\.description).joined(separator: "\n") }
+    /// Puts instructions in the first place, or takes them away.
+    mutating func setInstructions(_ instructions: Instructions?) {
+        entries.replaceSubrange(..<instructionsEnd, with: instructions.map { [.instructions($0)] } ?? [])
     }
 
-    public enum Segment: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        case text(Transcript.TextSegment)
+    /// A transcript's entries without its instructions.
+    public struct HistoryView: MutableCollection, RandomAccessCollection, RangeReplaceableCollection, Sendable,
+        ExpressibleByArrayLiteral
+    {
+        public typealias Element = Transcript.Entry
+        public typealias SubSequence = Transcript.HistoryView
+        public typealias Indices = Range<Transcript.HistoryView.Index>
+        public typealias Iterator = IndexingIterator<Transcript.HistoryView>
+        public typealias ArrayLiteralElement = Transcript.Entry
 
-        public var id: String {
-            switch self {
-            case .text(let segment): segment.id
-            }
+        /// A place in a history.
+        public struct Index: Comparable, Hashable, Sendable, Strideable {
+            public typealias Stride = Int
+            let offset: Int
+
+            public func distance(to other: Transcript.HistoryView.Index) -> Int { other.offset - offset }
+            public func advanced(by n: Int) -> Transcript.HistoryView.Index { Index(offset: offset + n) }
         }
 
-        public var description: String {
-            switch self {
-            case .text(let segment): segment.description
-            }
+        private var entries: ArraySlice<Transcript.Entry>
+
+        init(_ entries: ArraySlice<Transcript.Entry>) { self.entries = entries }
+
+        /// No entries.
+        public init() { entries = [] }
+        public init(arrayLiteral elements: Transcript.Entry...) { entries = elements[...] }
+
+        public var startIndex: Transcript.HistoryView.Index { Index(offset: entries.startIndex) }
+        public var endIndex: Transcript.HistoryView.Index { Index(offset: entries.endIndex) }
+
+        public subscript(position: Transcript.HistoryView.Index) -> Transcript.Entry {
+            get { entries[position.offset] }
+            set { entries[position.offset] = newValue }
         }
-    }
 
-    public struct TextSegment: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        public var id: String
-        public var content: String
-
-        public init(id: String = UUID().uuidString, content: String) {
-            self.id = id
-            self.content = content
+        public subscript(bounds: Range<Transcript.HistoryView.Index>) -> Transcript.HistoryView {
+            get { HistoryView(entries[bounds.lowerBound.offset..<bounds.upperBound.offset]) }
+            set { entries[bounds.lowerBound.offset..<bounds.upperBound.offset] = newValue.entries }
         }
 
-        public var description: String { content }
+        public mutating func replaceSubrange<C>(
+            _ subrange: Range<Transcript.HistoryView.Index>, with newElements: C
+        ) where C: Collection, C.Element == Transcript.Entry {
+            entries.replaceSubrange(subrange.lowerBound.offset..<subrange.upperBound.offset, with: newElements)
+        }
+
+        public mutating func append(_ newElement: Transcript.Entry) { entries.append(newElement) }
+
+        public mutating func append(contentsOf newElements: some Sequence<Transcript.Entry>) {
+            entries.append(contentsOf: newElements)
+        }
     }
 }

@@ -154,7 +154,7 @@ package enum JSONText {
     }
 
     /// The character that an escape letter stands for.
-    static func character(ofEscape letter: UInt8) -> UInt8? {
+    package static func character(ofEscape letter: UInt8) -> UInt8? {
         switch letter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
         case UInt8(ascii: "b"): 0x08
@@ -166,7 +166,7 @@ package enum JSONText {
         }
     }
 
-    static func hexDigit(_ byte: UInt8) -> UInt32? {
+    package static func hexDigit(_ byte: UInt8) -> UInt32? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
         case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
@@ -175,13 +175,13 @@ package enum JSONText {
         }
     }
 
-    static func isHighSurrogate(_ value: UInt32) -> Bool { (0xD800...0xDBFF).contains(value) }
-    static func isLowSurrogate(_ value: UInt32) -> Bool { (0xDC00...0xDFFF).contains(value) }
+    package static func isHighSurrogate(_ value: UInt32) -> Bool { (0xD800...0xDBFF).contains(value) }
+    package static func isLowSurrogate(_ value: UInt32) -> Bool { (0xDC00...0xDFFF).contains(value) }
 
-    static func scalar(high: UInt32, low: UInt32) -> UInt32 { 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00) }
+    package static func scalar(high: UInt32, low: UInt32) -> UInt32 { 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00) }
 
     /// UTF-8 of a scalar value.
-    static func utf8(_ scalar: UInt32) -> [UInt8] {
+    package static func utf8(_ scalar: UInt32) -> [UInt8] {
         switch scalar {
         case ..<0x80: [UInt8(scalar)]
         case ..<0x800: [0xC0 | UInt8(scalar >> 6), 0x80 | UInt8(scalar & 63)]

@@ -36,6 +36,8 @@ package enum StopReason: String, Sendable {
     case maximumTokens
     /// The context is full: the response is cut in the middle.
     case contextFull
+    /// Whoever takes the text wanted no more of it.
+    case unwanted
 }
 
 /// What a response cost.
@@ -69,6 +71,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     case emptyPrompt
     /// The model's output is not a number: its file is damaged.
     case unusableLogits
+    /// What the response must be cannot be followed any further: its patterns need more memory than there is for them.
+    case grammarTooComplex
     /// Even the shortest response that the grammar allows needs more tokens than there are.
     case budgetTooSmall(needed: Int, available: Int)
 
@@ -80,6 +84,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
             "The model's chat template gives no text for this conversation."
         case .budgetTooSmall(let needed, let available):
             "The shortest possible response needs \(needed) tokens, but only \(available) are left for it. Allow more, or ask for less."
+        case .grammarTooComplex:
+            "The format of the response became too complex to follow. Simplify its patterns, or ask for less."
         case .unusableLogits:
             "The model computed values that are not numbers; its file is probably damaged."
         }

@@ -1,0 +1,259 @@
+internal import Grammar
+
+/// Reads JSON as it arrives and gives at any time what there is so far. Reading is linear in the text, however often one asks;
+/// asking costs as much as the open containers have members.
+///
+/// A number or a word counts when something follows it: 12 may still become 123.
+struct ContentReader: Sendable {
+    struct Failure: Error {
+        let reason: String
+    }
+
+    private struct Container {
+        let isObject: Bool
+        var elements: [GeneratedContent] = []
+        var properties: [String: GeneratedContent] = [:]
+        var keys: [String] = []
+        /// The name that waits for its value.
+        var key: String?
+        let id: GenerationID?
+
+        mutating func add(_ value: GeneratedContent) {
+            guard isObject else { return elements.append(value) }
+            guard let name = key else { return }
+            if properties.updateValue(value, forKey: name) == nil { keys.append(name) }
+            key = nil
+        }
+
+        func content(isComplete: Bool) -> GeneratedContent {
+            GeneratedContent(
+                storage: isObject ? .structure(properties: properties, orderedKeys: keys) : .array(elements), id: id,
+                isComplete: isComplete)
+        }
+    }
+
+    /// What may come next.
+    private enum Expectation {
+        case value, valueOrEnd, name, nameOrEnd, colon, commaOrEnd, nothing
+    }
+
+    private enum Token {
+        case none
+        /// In a string: its text so far, and what an escape has so far, without the backslash.
+        case string(isName: Bool, escape: [UInt8]?, high: UInt32?)
+        /// A number or one of true, false, null.
+        case word([UInt8])
+    }
+
+    private var stack: [Container] = []
+    private var token = Token.none
+    private var text: [UInt8] = []
+    private var expectation = Expectation.value
+    private var root: GeneratedContent?
+    private let assignsIDs: Bool
+
+    private static let greatestDepth = 512
+
+    /// - Parameter assignsIDs: Whether lists and objects get an identity, kept while they grow.
+    init(assignsIDs: Bool = false) { self.assignsIDs = assignsIDs }
+
+    /// Reads on.
+    ///
+    /// - Throws: ``Failure`` if this cannot be JSON any more.
+    mutating func append(_ more: some StringProtocol) throws(Failure) {
+        for byte in more.utf8 { try read(byte) }
+    }
+
+    /// What there is so far; nil before the first value has begun.
+    var content: GeneratedContent? {
+        if let root { return root }
+        var value: GeneratedContent?
+        if case .string(isName: false, _, _) = token {
+            value = GeneratedContent(storage: .string(wholeText), isComplete: false)
+        }
+        for container in stack.reversed() {
+            var open = container
+            if let value { open.add(value) }
+            value = open.content(isComplete: false)
+        }
+        return value
+    }
+
+    /// The whole value, if what was read is a whole one: a number may end here.
+    mutating func finished() throws(Failure) -> GeneratedContent? {
+        if case .word(let word) = token, stack.isEmpty, let value = Self.value(ofWord: word) {
+            token = .none
+            try add(value)
+        }
+        return root
+    }
+
+    /// The characters of the open string that are whole.
+    private var wholeText: String {
+        if let whole = String(validating: text, as: UTF8.self) { return whole }
+        // At most the last character is cut.
+        for length in 1...3 where length < text.count {
+            if let whole = String(validating: text.dropLast(length), as: UTF8.self) { return whole }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    // MARK: - Reading
+
+    private mutating func read(_ byte: UInt8) throws(Failure) {
+        switch token {
+        case .string(let isName, let escape, let high): try readInString(byte, isName: isName, escape: escape, high: high)
+        case .word(var word):
+            if Self.isPartOfWord(byte) {
+                token = .none  // keeps the array unique
+                word.append(byte)
+                guard word.count <= 4_096 else { throw Failure(reason: "a number is too long") }
+                token = .word(word)
+            } else {
+                guard let value = Self.value(ofWord: word) else {
+                    throw Failure(reason: "“\(String(decoding: word.prefix(40), as: UTF8.self))” is not a value")
+                }
+                token = .none
+                try add(value)
+                try readStructure(byte)
+            }
+        case .none: try readStructure(byte)
+        }
+    }
+
+    private mutating func readStructure(_ byte: UInt8) throws(Failure) {
+        switch (byte, expectation) {
+        case (0x20, _), (0x0A, _), (0x0D, _), (0x09, _): return
+        case (UInt8(ascii: "{"), .value), (UInt8(ascii: "{"), .valueOrEnd): try open(isObject: true)
+        case (UInt8(ascii: "["), .value), (UInt8(ascii: "["), .valueOrEnd): try open(isObject: false)
+        case (UInt8(ascii: "\""), .value), (UInt8(ascii: "\""), .valueOrEnd): beginString(isName: false)
+        case (UInt8(ascii: "\""), .name), (UInt8(ascii: "\""), .nameOrEnd): beginString(isName: true)
+        case (UInt8(ascii: ":"), .colon): expectation = .value
+        case (UInt8(ascii: ","), .commaOrEnd): expectation = stack.last?.isObject == true ? .name : .value
+        case (UInt8(ascii: "}"), .nameOrEnd): try close(isObject: true)
+        case (UInt8(ascii: "}"), .commaOrEnd) where stack.last?.isObject == true: try close(isObject: true)
+        case (UInt8(ascii: "]"), .valueOrEnd): try close(isObject: false)
+        case (UInt8(ascii: "]"), .commaOrEnd) where stack.last?.isObject == false: try close(isObject: false)
+        case (_, .value), (_, .valueOrEnd):
+            guard Self.isPartOfWord(byte) else { throw unexpected(byte) }
+            token = .word([byte])
+        default: throw unexpected(byte)
+        }
+    }
+
+    private func unexpected(_ byte: UInt8) -> Failure {
+        let shown = byte < 0x80 ? "“\(Character(Unicode.Scalar(byte)))”" : "a character"
+        switch expectation {
+        case .value, .valueOrEnd: return Failure(reason: "\(shown) where a value is expected")
+        case .name, .nameOrEnd: return Failure(reason: "\(shown) where a name in quotes is expected")
+        case .colon: return Failure(reason: "\(shown) where a colon is expected")
+        case .commaOrEnd: return Failure(reason: "\(shown) where a comma or the end is expected")
+        case .nothing: return Failure(reason: "something follows the value")
+        }
+    }
+
+    private mutating func beginString(isName: Bool) {
+        text.removeAll(keepingCapacity: true)
+        token = .string(isName: isName, escape: nil, high: nil)
+    }
+
+    private mutating func open(isObject: Bool) throws(Failure) {
+        guard stack.count < Self.greatestDepth else {
+            throw Failure(reason: "it is nested more than \(Self.greatestDepth) levels deep")
+        }
+        stack.append(Container(isObject: isObject, id: assignsIDs ? GenerationID() : nil))
+        expectation = isObject ? .nameOrEnd : .valueOrEnd
+    }
+
+    private mutating func close(isObject: Bool) throws(Failure) {
+        guard let closed = stack.popLast() else { return }
+        try add(closed.content(isComplete: true))
+    }
+
+    private mutating func add(_ value: GeneratedContent) throws(Failure) {
+        if stack.isEmpty {
+            root = value
+            expectation = .nothing
+        } else {
+            stack[stack.count - 1].add(value)
+            expectation = .commaOrEnd
+        }
+    }
+
+    private mutating func readInString(_ byte: UInt8, isName: Bool, escape: [UInt8]?, high: UInt32?) throws(Failure) {
+        guard var escape else {
+            switch byte {
+            case UInt8(ascii: "\\"): token = .string(isName: isName, escape: [], high: high)
+            case _ where high != nil: throw Failure(reason: "half of a surrogate pair")
+            case UInt8(ascii: "\""): try endString(isName: isName)
+            case ..<0x20: throw Failure(reason: "a control character in a text must be escaped")
+            default: text.append(byte)
+            }
+            return
+        }
+        escape.append(byte)
+        if escape[0] != UInt8(ascii: "u") {
+            guard high == nil, let character = JSONText.character(ofEscape: byte) else {
+                throw Failure(reason: "an unknown escape in a text")
+            }
+            text.append(character)
+            token = .string(isName: isName, escape: nil, high: nil)
+        } else if escape.count < 5 {
+            guard escape.count == 1 || JSONText.hexDigit(byte) != nil else { throw Failure(reason: "a broken \\u escape") }
+            token = .string(isName: isName, escape: escape, high: high)
+        } else {
+            try endUnicodeEscape(escape, isName: isName, high: high)
+        }
+    }
+
+    private mutating func endUnicodeEscape(_ escape: [UInt8], isName: Bool, high: UInt32?) throws(Failure) {
+        var unit: UInt32 = 0
+        for byte in escape.dropFirst() {
+            guard let digit = JSONText.hexDigit(byte) else { throw Failure(reason: "a broken \\u escape") }
+            unit = unit << 4 | digit
+        }
+        var waiting: UInt32?
+        if let high, JSONText.isLowSurrogate(unit) {
+            text.append(contentsOf: JSONText.utf8(JSONText.scalar(high: high, low: unit)))
+        } else if high != nil || JSONText.isLowSurrogate(unit) {
+            throw Failure(reason: "half of a surrogate pair")
+        } else if JSONText.isHighSurrogate(unit) {
+            waiting = unit
+        } else {
+            text.append(contentsOf: JSONText.utf8(unit))
+        }
+        token = .string(isName: isName, escape: nil, high: waiting)
+    }
+
+    private mutating func endString(isName: Bool) throws(Failure) {
+        guard let whole = String(validating: text, as: UTF8.self) else { throw Failure(reason: "a text is not UTF-8") }
+        token = .none
+        if isName {
+            stack[stack.count - 1].key = whole
+            expectation = .colon
+        } else {
+            try add(GeneratedContent(storage: .string(whole)))
+        }
+    }
+
+    private static func isPartOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "E"),
+            UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    private static func value(ofWord word: [UInt8]) -> GeneratedContent? {
+        let text = String(decoding: word, as: UTF8.self)
+        switch text {
+        case "true": return GeneratedContent(storage: .bool(true))
+        case "false": return GeneratedContent(storage: .bool(false))
+        case "null": return GeneratedContent(storage: .null)
+        default:
+            guard DecimalNumber(text) != nil, let value = Double(text) else { return nil }
+            return GeneratedContent(storage: .number(GeneratedNumber(value: value, text: text)))
+        }
+    }
+}

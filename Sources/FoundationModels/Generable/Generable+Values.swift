@@ -1,0 +1,166 @@
+public import Foundation
+
+/// Types that stand in a schema where they are used, without a name.
+protocol InlineGenerable {
+    static var schemaNode: SchemaNode { get }
+}
+
+extension GeneratedContent {
+    /// The error of a value that is not what was asked for.
+    func mismatch(_ expected: String) -> ParsingError {
+        ParsingError(rawContent: jsonString, debugDescription: "The content is not \(expected): \(jsonString.prefix(200))")
+    }
+
+    /// The number, as a type reads it from its decimal digits.
+    fileprivate func number<Value>(_ expected: String, _ read: (GeneratedNumber) -> Value?) throws -> Value {
+        guard case .number(let number) = storage, let value = read(number) else { throw mismatch(expected) }
+        return value
+    }
+}
+
+extension Bool: Generable, InlineGenerable {
+    static var schemaNode: SchemaNode { .boolean }
+    /// True or false.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not true or false.
+    public init(_ content: GeneratedContent) throws {
+        guard case .bool(let value) = content.kind else { throw content.mismatch("true or false") }
+        self = value
+    }
+
+    public var generatedContent: GeneratedContent { GeneratedContent(kind: .bool(self)) }
+}
+
+extension String: Generable, InlineGenerable {
+    static var schemaNode: SchemaNode { .string(.init()) }
+    /// Any text.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a text.
+    public init(_ content: GeneratedContent) throws {
+        guard case .string(let text) = content.kind else { throw content.mismatch("a text") }
+        self = text
+    }
+
+    public var generatedContent: GeneratedContent { GeneratedContent(kind: .string(self)) }
+}
+
+extension Int: Generable, InlineGenerable {
+    static var schemaNode: SchemaNode {
+        // What a model writes must fit the type.
+        .number(.init(isInteger: true, minimum: String(Int.min), maximum: String(Int.max)))
+    }
+    /// Any integer that fits.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an integer, or does not fit.
+    public init(_ content: GeneratedContent) throws {
+        self = try content.number("an integer that fits") { Int($0.text) ?? Int(exactly: $0.value) }
+    }
+
+    public var generatedContent: GeneratedContent {
+        GeneratedContent(storage: .number(GeneratedNumber(value: Double(self), text: String(self))))
+    }
+}
+
+extension Float: Generable, InlineGenerable {
+    static var schemaNode: SchemaNode { .number(.init(isInteger: false)) }
+    /// Any number.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a number.
+    public init(_ content: GeneratedContent) throws {
+        self = try content.number("a number") { Float($0.text) ?? Float($0.value) }
+    }
+
+    public var generatedContent: GeneratedContent {
+        GeneratedContent(storage: .number(GeneratedNumber(value: Double(self), text: "\(self)")))
+    }
+}
+
+extension Double: Generable, InlineGenerable {
+    static var schemaNode: SchemaNode { .number(.init(isInteger: false)) }
+    /// Any number.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a number.
+    public init(_ content: GeneratedContent) throws {
+        self = try content.number("a number") { $0.value }
+    }
+
+    public var generatedContent: GeneratedContent { GeneratedContent(kind: .number(self)) }
+}
+
+extension Decimal: Generable, InlineGenerable {
+    static var schemaNode: SchemaNode { .number(.init(isInteger: false)) }
+    /// Any number.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+
+    /// Reads the digits as they were written: 0.1 is exactly a tenth.
+    ///
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a number.
+    public init(_ content: GeneratedContent) throws {
+        self = try content.number("a decimal number") { Decimal(string: $0.text) }
+    }
+
+    public var generatedContent: GeneratedContent {
+        let text = "\(self)"
+        return GeneratedContent(storage: .number(GeneratedNumber(value: Double(text) ?? .nan, text: text)))
+    }
+}
+
+extension Never: Generable {
+    /// Nothing satisfies it.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: .string(.init(choices: []))) }
+
+    /// - Throws: always.
+    public init(_ content: GeneratedContent) throws { throw content.mismatch("possible") }
+
+    public var generatedContent: GeneratedContent { switch self {} }
+}
+
+extension Array: Generable where Element: Generable {
+    /// An array whose last element may be unfinished.
+    public typealias PartiallyGenerated = [Element.PartiallyGenerated]
+
+    /// Any number of elements.
+    public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
+}
+
+extension Array: InlineGenerable where Element: Generable {
+    static var schemaNode: SchemaNode { .array(.init(item: SchemaNode(type: Element.self))) }
+}
+
+extension Array: ConvertibleToGeneratedContent where Element: ConvertibleToGeneratedContent {
+    public var generatedContent: GeneratedContent { GeneratedContent(kind: .array(map(\.generatedContent))) }
+}
+
+extension Array: ConvertibleFromGeneratedContent where Element: ConvertibleFromGeneratedContent {
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an array, or an element is not what it should be.
+    public init(_ content: GeneratedContent) throws {
+        guard case .array(let elements) = content.kind else { throw content.mismatch("a list") }
+        self = []
+        reserveCapacity(elements.count)
+        for element in elements {
+            do {
+                append(try Element(element))
+            } catch {
+                // The element that is being generated may not be anything yet.
+                if element.isComplete { throw error }
+            }
+        }
+    }
+}
+
+extension Optional where Wrapped: Generable {
+    public typealias PartiallyGenerated = Wrapped.PartiallyGenerated
+}
+
+extension Optional: PromptRepresentable where Wrapped: ConvertibleToGeneratedContent {}
+extension Optional: InstructionsRepresentable where Wrapped: ConvertibleToGeneratedContent {}
+
+extension Optional: ConvertibleToGeneratedContent where Wrapped: ConvertibleToGeneratedContent {
+    /// The value's content, or null.
+    public var generatedContent: GeneratedContent { self?.generatedContent ?? GeneratedContent(kind: .null) }
+}

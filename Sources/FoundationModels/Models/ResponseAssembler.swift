@@ -1,0 +1,254 @@
+internal import Foundation
+
+/// Builds transcript entries from a model's events, in the order in which they began.
+///
+/// Text is joined when an entry is asked for, so that building is linear in the response.
+package struct ResponseAssembler: Sendable {
+    private typealias Channel = LanguageModelExecutorGenerationChannel
+
+    private struct TextSegment {
+        let id: String
+        var text: String
+    }
+
+    private enum Segment {
+        case text(TextSegment)
+        case attachment(Transcript.AttachmentSegment)
+    }
+
+    private struct Call {
+        let id: String
+        let name: String
+        var arguments = ""
+        var metadata: [String: GeneratedContent] = [:]
+    }
+
+    private struct Entry {
+        enum Content {
+            case response
+            case reasoning
+            case toolCalls
+        }
+
+        let id: String
+        let content: Content
+        var segments: [Segment] = []
+        var calls: [Call] = []
+        var signature: Data?
+        var metadata: [String: GeneratedContent] = [:]
+    }
+
+    /// What an event changed of the response's text.
+    package enum TextChange {
+        case none
+        case appended(String)
+        /// The text is another one altogether.
+        case replaced
+    }
+
+    private var entries: [Entry] = []
+    private var lastKind: Entry.Content?
+    /// Counted from the fragments; what the executor says itself takes its place.
+    private var counted = LanguageModelSession.Usage.zero
+    private var reported: LanguageModelSession.Usage?
+
+    package init() {}
+
+    package var usage: LanguageModelSession.Usage { reported ?? counted }
+    var hasToolCalls: Bool { entries.contains { !$0.calls.isEmpty } }
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// The text of the response that is being written, or was written last.
+    var text: String {
+        guard let entry = entries.last(where: { $0.content == .response }) else { return "" }
+        return entry.segments.map { if case .text(let segment) = $0 { segment.text } else { "" } }.joined()
+    }
+
+    /// Takes an event.
+    @discardableResult
+    package mutating func apply(_ event: LanguageModelExecutorGenerationChannel.Event) -> TextChange {
+        switch event.kind {
+        case .response(let response): apply(response)
+        case .reasoning(let reasoning): apply(reasoning)
+        case .toolCalls(let calls): apply(calls)
+        }
+    }
+
+    private mutating func apply(_ response: Channel.Response) -> TextChange {
+        if case .usage(let usage) = response.action.kind { report(usage) }
+        let before = entries.count
+        let index = entry(response.entryID, .response)
+        switch response.action.kind {
+        case .appendText(let fragment):
+            counted.output.totalTokenCount += fragment.tokenCount
+            append(fragment.content, to: fragment.segmentID, of: index)
+            let isNew = entries.count > before && entries.dropLast().contains { $0.content == .response }
+            return isNew || index != entries.lastIndex(where: { $0.content == .response })
+                ? .replaced : .appended(fragment.content)
+        case .replaceText(let replacement):
+            counted.output.totalTokenCount += replacement.tokenCount
+            replace(replacement.content, segmentID: replacement.segmentID, of: index)
+            return .replaced
+        case .addAttachment(let segment): entries[index].segments.append(.attachment(segment))
+        case .removeAttachment(let id):
+            entries[index].segments.removeAll { if case .attachment(let segment) = $0 { segment.id == id } else { false } }
+        case .metadata(let metadata): entries[index].metadata = metadata.values
+        case .usage: break
+        }
+        return .none
+    }
+
+    private mutating func apply(_ reasoning: Channel.Reasoning) -> TextChange {
+        if case .usage(let usage) = reasoning.action.kind { report(usage) }
+        let index = entry(reasoning.entryID, .reasoning)
+        func count(_ tokens: Int) {
+            counted.output.totalTokenCount += tokens
+            counted.output.reasoningTokenCount += tokens
+        }
+        switch reasoning.action.kind {
+        case .appendText(let fragment):
+            count(fragment.tokenCount)
+            append(fragment.content, to: fragment.segmentID, of: index)
+        case .replaceText(let replacement):
+            count(replacement.tokenCount)
+            replace(replacement.content, segmentID: replacement.segmentID, of: index)
+        case .signature(let signature):
+            count(signature.tokenCount)
+            entries[index].signature = signature.signature
+        case .metadata(let metadata): entries[index].metadata = metadata.values
+        case .usage: break
+        }
+        return .none
+    }
+
+    private mutating func apply(_ calls: Channel.ToolCalls) -> TextChange {
+        if case .usage(let usage) = calls.action.kind { report(usage) }
+        let index = entry(calls.entryID, .toolCalls)
+        switch calls.action.kind {
+        case .toolCall(let call):
+            let known = entries[index].calls.firstIndex { $0.id == call.id }
+            let place = known ?? entries[index].calls.count
+            if known == nil { entries[index].calls.append(Call(id: call.id, name: call.name)) }
+            switch call.action.kind {
+            case .arguments(let fragment):
+                counted.output.totalTokenCount += fragment.tokenCount
+                entries[index].calls[place].arguments += fragment.content
+            case .metadata(let metadata): entries[index].calls[place].metadata = metadata.values
+            }
+        case .removeToolCall(let id): entries[index].calls.removeAll { $0.id == id }
+        case .metadata(let metadata): entries[index].metadata = metadata.values
+        case .usage: break
+        }
+        return .none
+    }
+
+    private mutating func report(_ usage: Channel.Usage) {
+        reported = LanguageModelSession.Usage(
+            input: .init(
+                totalTokenCount: usage.input.totalTokenCount, cachedTokenCount: usage.input.cachedTokenCount),
+            output: .init(
+                totalTokenCount: usage.output.totalTokenCount, reasoningTokenCount: usage.output.reasoningTokenCount),
+            metadata: usage.metadata)
+    }
+
+    /// The entry that an event belongs to, opened now if there is none.
+    private mutating func entry(_ id: String?, _ content: Entry.Content) -> Int {
+        defer { lastKind = content }
+        if let id {
+            if let index = entries.firstIndex(where: { $0.id == id && $0.content == content }) { return index }
+        } else if content != .reasoning || lastKind == .reasoning,
+            let index = entries.lastIndex(where: { $0.content == content })
+        {
+            return index
+        }
+        entries.append(Entry(id: id ?? UUID().uuidString, content: content))
+        return entries.count - 1
+    }
+
+    private mutating func append(_ text: String, to segmentID: String?, of index: Int) {
+        let place = textSegment(segmentID, of: index)
+        // Taken out while it grows, so that it is not copied.
+        guard case .text(var segment) = entries[index].segments[place] else { return }
+        entries[index].segments[place] = .text(TextSegment(id: segment.id, text: ""))
+        segment.text += text
+        entries[index].segments[place] = .text(segment)
+    }
+
+    private mutating func replace(_ text: String, segmentID: String?, of index: Int) {
+        let place = textSegment(segmentID, of: index)
+        guard case .text(let segment) = entries[index].segments[place] else { return }
+        entries[index].segments[place] = .text(TextSegment(id: segment.id, text: text))
+    }
+
+    private mutating func textSegment(_ id: String?, of index: Int) -> Int {
+        let known = entries[index].segments.lastIndex { segment in
+            guard case .text(let segment) = segment else { return false }
+            return id == nil || segment.id == id
+        }
+        if let known { return known }
+        entries[index].segments.append(.text(TextSegment(id: id ?? UUID().uuidString, text: "")))
+        return entries[index].segments.count - 1
+    }
+
+    // MARK: - Entries
+
+    /// What was said so far.
+    ///
+    /// - Parameter structure: The response as a value, and its schema's name, where it is not text.
+    /// - Throws: ``GeneratedContent/ParsingError`` if the arguments of a call are not JSON.
+    package func transcriptEntries(structure: (schemaName: String, content: GeneratedContent)? = nil) throws -> [Transcript.Entry]
+    {
+        try entries.compactMap { entry in
+            switch entry.content {
+            case .response: response(entry, structure)
+            case .reasoning:
+                .reasoning(
+                    .init(id: entry.id, metadata: entry.metadata, segments: segments(entry), signature: entry.signature))
+            case .toolCalls:
+                entry.calls.isEmpty
+                    ? nil
+                    : .toolCalls(
+                        .init(
+                            id: entry.id,
+                            try entry.calls.map { call in
+                                .init(
+                                    id: call.id, metadata: call.metadata, toolName: call.name,
+                                    arguments: try Self.arguments(call))
+                            }))
+            }
+        }
+    }
+
+    private static func arguments(_ call: Call) throws -> GeneratedContent {
+        if call.arguments.isEmpty { return GeneratedContent(properties: [:]) }
+        let content = try GeneratedContent(json: call.arguments)
+        guard content.isComplete else {
+            throw GeneratedContent.ParsingError(
+                rawContent: call.arguments, debugDescription: "The arguments of the call of “\(call.name)” are cut short.")
+        }
+        return content
+    }
+
+    private func response(
+        _ entry: Entry, _ structure: (schemaName: String, content: GeneratedContent)?
+    ) -> Transcript.Entry? {
+        if let structure, entry.id == entries.last(where: { $0.content == .response })?.id {
+            return .response(
+                .init(
+                    id: entry.id, metadata: entry.metadata,
+                    segments: [.structure(.init(schemaName: structure.schemaName, content: structure.content))]))
+        }
+        // An answer that only says what it cost is none.
+        if entry.segments.isEmpty, hasToolCalls { return nil }
+        return .response(.init(id: entry.id, metadata: entry.metadata, segments: segments(entry)))
+    }
+
+    private func segments(_ entry: Entry) -> [Transcript.Segment] {
+        entry.segments.map { segment in
+            switch segment {
+            case .text(let segment): .text(.init(id: segment.id, content: segment.text))
+            case .attachment(let segment): .attachment(segment)
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+public import Foundation
+
+/// Something that is not text, as part of a prompt.
+///
+/// ```swift
+/// let prompt = Prompt {
+///     "What is in this picture?"
+///     Attachment(imageURL: url).label("photo")
+/// }
+/// ```
+public struct Attachment<Content> {
+    private let content: Transcript.Attachment
+    private let label: String?
+
+    private init(content: Transcript.Attachment, label: String?) {
+        self.content = content
+        self.label = label
+    }
+
+    /// The same under a name by which tools can find it.
+    public func label(_ label: String) -> Attachment<Content> { Attachment(content: content, label: label) }
+
+    private var part: PromptPart { .attachment(.init(content: content, label: label)) }
+}
+
+extension Attachment: PromptRepresentable {
+    public var promptRepresentation: Prompt { return Prompt(parts: [part]) }
+}
+
+extension Attachment: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions { return Instructions(parts: [part]) }
+}
+
+extension Attachment where Content == ImageAttachmentContent {
+    /// A picture in a file, which is read when the prompt is used.
+    public init(imageURL: URL) { self.init(content: .image(.init(imageURL: imageURL)), label: nil) }
+}
+
+/// Marks attachments that are pictures.
+public struct ImageAttachmentContent: Sendable, Equatable {}
+
+/// A picture of the conversation, by its label: what a tool gets when the model passes it one.
+public struct ImageReference: Sendable, Equatable {
+    public let attachmentLabel: String
+
+    /// The picture with that label; nil if there is none.
+    public func resolved(in transcript: some Sequence<Transcript.Entry>) -> Transcript.ImageAttachment? {
+        for entry in transcript {
+            let segments: [Transcript.Segment] =
+                switch entry {
+                case .instructions(let entry): entry.segments
+                case .prompt(let entry): entry.segments
+                case .toolOutput(let entry): entry.segments
+                case .response(let entry): entry.segments
+                case .toolCalls, .reasoning: []
+                }
+            for case .attachment(let attachment) in segments where attachment.label == attachmentLabel {
+                switch attachment.content {
+                case .image(let image): return image
+                }
+            }
+        }
+        return nil
+    }
+}
+
+extension ImageReference: nonisolated Generable {
+    public nonisolated static var generationSchema: GenerationSchema {
+        GenerationSchema(type: Self.self, properties: [.init(name: "attachmentLabel", type: String.self)])
+    }
+
+    public nonisolated var generatedContent: GeneratedContent {
+        GeneratedContent(properties: ["attachmentLabel": attachmentLabel])
+    }
+
+    public nonisolated init(_ content: GeneratedContent) throws {
+        attachmentLabel = try content.value(forProperty: "attachmentLabel")
+    }
+
+    /// A reference that is being generated.
+    public nonisolated struct PartiallyGenerated: Identifiable, nonisolated ConvertibleFromGeneratedContent, Equatable {
+        public var id: GenerationID
+        public var attachmentLabel: String.PartiallyGenerated?
+
+        public nonisolated init(_ content: GeneratedContent) throws {
+            id = content.id ?? GenerationID()
+            attachmentLabel = try content.value(forProperty: "attachmentLabel")
+        }
+    }
+}

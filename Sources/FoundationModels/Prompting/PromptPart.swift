@@ -1,0 +1,27 @@
+/// A piece of a prompt or of instructions.
+enum PromptPart: Sendable {
+    case text(String)
+    case attachment(Transcript.AttachmentSegment)
+}
+
+extension [PromptPart] {
+    /// The pieces as segments: neighbouring texts are lines of one.
+    var segments: [Transcript.Segment] {
+        var result: [Transcript.Segment] = []
+        var lines: [String] = []
+        func endText() {
+            if !lines.isEmpty { result.append(.text(.init(content: lines.joined(separator: "\n")))) }
+            lines = []
+        }
+        for part in self {
+            switch part {
+            case .text(let text): lines.append(text)
+            case .attachment(let attachment):
+                endText()
+                result.append(.attachment(attachment))
+            }
+        }
+        endText()
+        return result
+    }
+}

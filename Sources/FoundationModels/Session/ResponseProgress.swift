@@ -1,0 +1,179 @@
+internal import Synchronization
+
+/// Where a running request leaves what the model says, and a bell that wakes the reader.
+///
+/// Text and values are read as they come: taking a snapshot never reads the response again.
+final class ResponseProgress: Sendable {
+    /// A response as it is.
+    struct Current {
+        var content: GeneratedContent?
+        var isComplete: Bool
+        var entries: ArraySlice<Transcript.Entry>
+        var usage: LanguageModelSession.Usage
+    }
+
+    /// A response as it was in the end.
+    struct Finished: Sendable {
+        var content: GeneratedContent
+        var entries: ArraySlice<Transcript.Entry>
+        var usage: LanguageModelSession.Usage
+    }
+
+    private struct State {
+        var assembler = ResponseAssembler()
+        var text = ""
+        /// Reads structured responses; nil for text.
+        var reader: ContentReader?
+        /// Why the response is not the JSON it was asked to be.
+        var failure: ContentReader.Failure?
+        var entries: [Transcript.Entry] = []
+        var usage = LanguageModelSession.Usage.zero
+        var result: Result<Finished, any Error>?
+
+        mutating func restart(isStructured: Bool) {
+            text = ""
+            failure = nil
+            reader = isStructured ? ContentReader(assignsIDs: true) : nil
+        }
+
+        mutating func append(_ more: String) {
+            text += more
+            guard failure == nil else { return }
+            do { try reader?.append(more) } catch { failure = error }
+        }
+
+        var totalUsage: LanguageModelSession.Usage {
+            var total = usage
+            total.add(assembler.usage)
+            return total
+        }
+    }
+
+    private let state = Mutex(State())
+    /// Name of the schema that the response is held to; nil for text.
+    private let schemaName: String?
+    let bell: AsyncThrowingStream<Void, any Error>
+    private let ring: AsyncThrowingStream<Void, any Error>.Continuation
+
+    init(schemaName: String?) {
+        self.schemaName = schemaName
+        (bell, ring) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Runs the request in a task. It ends early when the reading task is cancelled, or when the last reader drops what is
+    /// returned.
+    func run(_ body: @escaping @Sendable (ResponseProgress) async throws -> Finished) -> RunningRequest {
+        let task = Task {
+            do { self.finish(.success(try await body(self))) } catch { self.finish(.failure(error)) }
+        }
+        ring.onTermination = { reason in
+            if case .cancelled = reason { task.cancel() }
+        }
+        return RunningRequest(task: task)
+    }
+
+    func finish(_ result: Result<Finished, any Error>) {
+        state.withLock { $0.result = result }
+        switch result {
+        case .success:
+            ring.yield()
+            ring.finish()
+        case .failure(let error): ring.finish(throwing: error)
+        }
+    }
+
+    func result() throws -> Finished {
+        guard let result = state.withLock({ $0.result }) else { throw CancellationError() }
+        return try result.get()
+    }
+
+    func current() -> Current {
+        state.withLock { state in
+            if case .success(let finished)? = state.result {
+                return Current(content: finished.content, isComplete: true, entries: finished.entries, usage: finished.usage)
+            }
+            let text = state.text.isEmpty ? nil : GeneratedContent(storage: .string(state.text), isComplete: false)
+            return Current(
+                content: state.reader == nil ? text : state.reader?.content, isComplete: false, entries: state.entries[...],
+                usage: state.totalUsage)
+        }
+    }
+
+    // MARK: - What the model says
+
+    /// Records an entry that did not come from the model: the prompt, the output of a tool.
+    func record(_ entry: Transcript.Entry) { state.withLock { $0.entries.append(entry) } }
+
+    /// Begins what a model says to one request of several.
+    func beginRound() {
+        state.withLock { state in
+            state.assembler = ResponseAssembler()
+            state.restart(isStructured: schemaName != nil)
+        }
+    }
+
+    func receive(_ event: LanguageModelExecutorGenerationChannel.Event) {
+        let changed = state.withLock { state in
+            switch state.assembler.apply(event) {
+            case .none: return false
+            case .appended(let text): state.append(text)
+            case .replaced:
+                state.restart(isStructured: schemaName != nil)
+                state.append(state.assembler.text)
+            }
+            return true
+        }
+        if changed { ring.yield() }
+    }
+
+    /// Ends the round: the entries that the model has made, and whether a value is still to come.
+    ///
+    /// - Throws: ``GeneratedContent/ParsingError`` if the response is not the whole value that was asked for.
+    func endRound() throws -> [Transcript.Entry] {
+        try state.withLock { state in
+            var structure: (String, GeneratedContent)?
+            if let schemaName, !state.assembler.hasToolCalls {
+                structure = (schemaName, try Self.value(&state))
+            }
+            let made = try state.assembler.transcriptEntries(structure: structure)
+            state.entries += made
+            state.usage.add(state.assembler.usage)
+            state.assembler = ResponseAssembler()
+            return made
+        }
+    }
+
+    private static func value(_ state: inout State) throws -> GeneratedContent {
+        do {
+            if let failure = state.failure { throw failure }
+            if let value = try state.reader?.finished() { return value }
+            throw ContentReader.Failure(reason: state.text.isEmpty ? "it is empty" : "it ends too early")
+        } catch let failure as ContentReader.Failure {
+            throw GeneratedContent.ParsingError(
+                rawContent: state.text, underlyingError: failure,
+                debugDescription: "The response is not the JSON it was asked to be: \(failure.reason).")
+        }
+    }
+
+    /// What there is of a response that broke off.
+    func partialEntries() -> (entries: [Transcript.Entry], hasText: Bool) {
+        state.withLock { state in
+            // Arguments that are cut short are no call.
+            guard let made = try? state.assembler.transcriptEntries(structure: nil) else { return ([], false) }
+            return (made.filter { if case .toolCalls = $0 { false } else { true } }, !state.text.isEmpty)
+        }
+    }
+
+    /// The request's whole cost, its entries, and its response.
+    func finished() -> Finished {
+        state.withLock { state in
+            let content: GeneratedContent
+            if schemaName != nil, let value = state.reader?.content {
+                content = value
+            } else {
+                content = state.text.generatedContent
+            }
+            return Finished(content: content, entries: state.entries[...], usage: state.usage)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+internal import Synchronization
+
+/// Where a session takes its instructions, tools and model from.
+struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the session, which uses them in one request at a time.
+    enum Source {
+        /// Instructions are part of the transcript and stay.
+        case fixed(model: any LanguageModel, tools: [any Tool])
+        /// Asked for anew before each model request.
+        case profile(any LanguageModelSession.DynamicProfile)
+        case instructions(any DynamicInstructions, model: any LanguageModel)
+    }
+
+    let source: Source
+
+    /// What holds now.
+    func resolved() -> ResolvedProfile {
+        var profile = ResolvedProfile()
+        switch source {
+        case .fixed(let model, let tools):
+            profile.model = model
+            profile.instructions.tools = tools
+        case .profile(let dynamic): profile.resolve(dynamic)
+        case .instructions(let dynamic, let model):
+            profile.model = model
+            profile.instructions.gather(dynamic)
+            profile.hasProfile = true
+        }
+        return profile
+    }
+}
+
+/// The executors of a session, one for each distinct configuration.
+final class ExecutorStore: Sendable {
+    private struct Key: Hashable, @unchecked Sendable {  // A configuration is Sendable; its box does not know.
+        let executor: ObjectIdentifier
+        let configuration: AnyHashable
+    }
+
+    private let executors = Mutex<[Key: any LanguageModelExecutor]>([:])
+
+    func executor<Model: LanguageModel>(for model: Model) throws -> Model.Executor {
+        let configuration = model.executorConfiguration
+        let key = Key(executor: ObjectIdentifier(Model.Executor.self), configuration: AnyHashable(configuration))
+        return try executors.withLock { executors in
+            if let known = executors[key] as? Model.Executor { return known }
+            let made = try Model.Executor(configuration: configuration)
+            executors[key] = made
+            return made
+        }
+    }
+}

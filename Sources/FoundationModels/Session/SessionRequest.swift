@@ -1,0 +1,222 @@
+internal import Foundation
+internal import Synchronization
+
+/// What is asked of a session.
+struct SessionRequest: Sendable {
+    var prompt: Prompt
+    var schema: GenerationSchema?
+    var options: GenerationOptions
+    var contextOptions = ContextOptions()
+    var metadata: [String: GeneratedContent] = [:]
+    /// A format that schemas cannot say.
+    var format: ResponseFormat?
+
+    var entry: Transcript.Prompt {
+        Transcript.Prompt(
+            metadata: metadata, segments: prompt.parts.segments, options: options,
+            responseFormat: schema.map { Transcript.ResponseFormat(schema: $0) }, contextOptions: contextOptions)
+    }
+}
+
+extension LanguageModelSession {
+    /// Answers a request. Every way to ask ends here.
+    func run(_ request: SessionRequest, _ progress: ResponseProgress) async throws -> ResponseProgress.Finished {
+        let prompt = request.entry
+        let before = try begin(prompt)
+        progress.record(.prompt(prompt))
+        do {
+            try await SessionPropertyValues.$current.withValue(properties) {
+                var rounds = RequestRounds(session: self, request: request, prompt: prompt, progress: progress)
+                try await rounds.run()
+            }
+            let finished = progress.finished()
+            update { state in
+                state.usage.add(finished.usage)
+                state.isResponding = false
+            }
+            return finished
+        } catch {
+            abandon(before, error, progress)
+            throw _SessionFailure.wrapping(error)
+        }
+    }
+
+    /// Records the prompt, or refuses because another request is running. Returns the transcript before it.
+    private func begin(_ prompt: Transcript.Prompt) throws -> Transcript {
+        // Asked first without telling observers: a refused request changes nothing.
+        guard !state.withLock({ $0.isResponding }) else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
+        return try update { state in
+            guard !state.isResponding else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
+            let before = state.transcript
+            state.isResponding = true
+            state.wasMutated = false
+            state.transcript.append(.prompt(prompt))
+            return before
+        }
+    }
+
+    /// After an error: see ``transcriptErrorHandlingPolicy``.
+    private func abandon(_ before: Transcript, _ error: any Swift.Error, _ progress: ResponseProgress) {
+        let policy = state.withLock { $0.policy } ?? behavior.resolved().policy
+        let partial = progress.partialEntries()
+        update { state in
+            let keeps = policy?.keepsEntries ?? (partial.hasText && !(error is ToolCallError))
+            if keeps { state.transcript.append(contentsOf: partial.entries) } else { state.transcript = before }
+            state.isResponding = false
+        }
+    }
+}
+
+/// The rounds of one request: the model is asked, its tool calls are run, it is asked again, until it answers.
+private struct RequestRounds {
+    let session: LanguageModelSession
+    let request: SessionRequest
+    let prompt: Transcript.Prompt
+    let progress: ResponseProgress
+    private var toolRounds = ToolRounds()
+
+    init(
+        session: LanguageModelSession, request: SessionRequest, prompt: Transcript.Prompt, progress: ResponseProgress
+    ) {
+        self.session = session
+        self.request = request
+        self.prompt = prompt
+        self.progress = progress
+    }
+
+    mutating func run() async throws {
+        while true {
+            let profile = session.behavior.resolved()
+            try await prepare(profile)
+            let tools = profile.instructions.tools
+            let options = request.options.completed(by: profile.options)
+            var mode = options.toolCallingMode?.kind ?? .allowed
+            if mode == .required, tools.isEmpty {
+                throw LanguageModelError.unsupportedCapability(
+                    .init(capability: .toolCalling, debugDescription: "Tool calls are required, but there are no tools."))
+            }
+            if toolRounds.isExhausted { mode = .disallowed }
+            let made = try await ask(profile, options, mode == .disallowed ? [] : tools)
+            try Task.checkCancellation()
+            try await tell(made, profile.callbacks)
+            let calls = made.flatMap { entry -> [Transcript.ToolCall] in
+                if case .toolCalls(let calls) = entry { Array(calls) } else { [] }
+            }
+            if calls.isEmpty { return }
+            if mode == .disallowed {
+                throw GeneratedContent.ParsingError(
+                    rawContent: calls[0].description, debugDescription: "The model calls tools although it may not.")
+            }
+            for output in try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks) {
+                append(.toolOutput(output))
+                progress.record(.toolOutput(output))
+            }
+        }
+    }
+
+    /// Brings the session to the state that the profile wants before the model is asked.
+    private func prepare(_ profile: ResolvedProfile) async throws {
+        if profile.hasProfile {
+            let last = session.state.withLock { $0.activeProfile }
+            if last?.identity != profile.identity {
+                for callback in last?.onDeactivate ?? [] { await callback() }
+                let active = LanguageModelSession.ActiveProfile(
+                    identity: profile.identity, onDeactivate: profile.callbacks.onDeactivate)
+                session.state.withLock { $0.activeProfile = active }
+                for callback in profile.callbacks.onActivate { await callback() }
+            }
+            session.update { state in
+                state.transcript.setInstructions(
+                    Transcript.Instructions(
+                        id: state.transcript.instructions?.id,
+                        parts: profile.instructions.parts.isEmpty ? nil : profile.instructions.parts,
+                        tools: profile.instructions.tools))
+            }
+        }
+        for callback in profile.callbacks.onPrompt { try await callback(prompt) }
+    }
+
+    /// Asks the model once and records what it says.
+    private func ask(
+        _ profile: ResolvedProfile, _ options: GenerationOptions, _ tools: [any Tool]
+    ) async throws -> [Transcript.Entry] {
+        var transcript = session.state.withLock { $0.transcript }
+        if !profile.historyTransforms.isEmpty {
+            let history = profile.historyTransforms.reduce(Array(transcript.history)) { $1($0) }
+            transcript.history = Transcript.HistoryView(history[...])
+        }
+        var contextOptions = request.contextOptions
+        contextOptions.reasoningLevel = contextOptions.reasoningLevel ?? profile.reasoningLevel
+        var executorRequest = LanguageModelExecutorGenerationRequest(
+            id: UUID(), transcript: transcript, enabledTools: tools.map { Transcript.ToolDefinition(tool: $0) },
+            schema: request.schema, generationOptions: options, contextOptions: contextOptions, metadata: request.metadata)
+        executorRequest.format = request.format
+        executorRequest.toolsWithoutSchema = Set(tools.filter { !$0.includesSchemaInInstructions }.map(\.name))
+        progress.beginRound()
+        let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
+        try await respond(with: model, executorRequest)
+        if session.state.withLock({ $0.wasMutated }) {
+            throw LanguageModelSession.Error.transcriptMutationWhileResponding
+        }
+        let made = try progress.endRound()
+        for entry in made { append(entry) }
+        return made
+    }
+
+    private func respond(
+        with model: some LanguageModel, _ request: LanguageModelExecutorGenerationRequest
+    ) async throws {
+        try model.capabilities.check(request)
+        let executor = try session.executors.executor(for: model)
+        let channel = LanguageModelExecutorGenerationChannel { [progress] in progress.receive($0) }
+        try await executor.respond(to: request, model: model, streamingInto: channel)
+    }
+
+    private func tell(_ entries: [Transcript.Entry], _ callbacks: ProfileCallbacks) async throws {
+        for entry in entries {
+            switch entry {
+            case .reasoning(let reasoning): for callback in callbacks.onReasoning { try await callback(reasoning) }
+            case .response(let response): for callback in callbacks.onResponse { try await callback(response) }
+            default: break
+            }
+        }
+    }
+
+    private func append(_ entry: Transcript.Entry) { session.update { $0.transcript.append(entry) } }
+}
+
+extension GenerationOptions {
+    /// What is open here, taken from the other.
+    fileprivate func completed(by other: GenerationOptions) -> GenerationOptions {
+        GenerationOptions(
+            samplingMode: samplingMode ?? other.samplingMode, temperature: temperature ?? other.temperature,
+            maximumResponseTokens: maximumResponseTokens ?? other.maximumResponseTokens,
+            toolCallingMode: toolCallingMode ?? other.toolCallingMode)
+    }
+}
+
+extension LanguageModelCapabilities {
+    /// - Throws: ``LanguageModelError/unsupportedCapability(_:)`` if the request needs what the model cannot do.
+    fileprivate func check(_ request: LanguageModelExecutorGenerationRequest) throws {
+        func need(_ capability: Capability, _ reason: String) throws {
+            if !contains(capability) {
+                throw LanguageModelError.unsupportedCapability(
+                    .init(capability: capability, debugDescription: "The model cannot do what the request needs: \(reason)."))
+            }
+        }
+        if request.schema != nil { try need(.guidedGeneration, "be held to a schema") }
+        if !request.enabledToolDefinitions.isEmpty { try need(.toolCalling, "call tools") }
+        if request.contextOptions.reasoningLevel != nil { try need(.reasoning, "think before it answers") }
+        let hasPictures = request.transcript.contains { entry in
+            let segments: [Transcript.Segment] =
+                switch entry {
+                case .instructions(let entry): entry.segments
+                case .prompt(let entry): entry.segments
+                case .toolOutput(let entry): entry.segments
+                default: []
+                }
+            return segments.contains { if case .attachment = $0 { true } else { false } }
+        }
+        if hasPictures { try need(.vision, "read pictures") }
+    }
+}

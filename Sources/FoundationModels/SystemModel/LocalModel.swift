@@ -1,0 +1,77 @@
+package import Foundation
+internal import Inference
+internal import Synchronization
+
+/// A model file and how it is used: what the system model and models from files have in common.
+package struct LocalModel: Hashable, Sendable {
+    package var path: String
+    /// Tokens that a conversation may have, if the model was trained for as many.
+    package var greatestContext: Int
+    /// Whether it answers with tags.
+    package var isTagging = false
+    /// Whether prompts and text responses are checked for safety.
+    package var checksText = true
+
+    package init(path: String, greatestContext: Int, isTagging: Bool = false, checksText: Bool = true) {
+        self.path = path
+        self.greatestContext = greatestContext
+        self.isTagging = isTagging
+        self.checksText = checksText
+    }
+
+    /// What the file says about the model, without loading it.
+    package struct Description: Sendable {
+        package var name: String
+        package var contextLength: Int
+        package var languages: Set<Locale.Language>
+    }
+
+    private static let descriptions = Mutex<[String: Description]>([:])
+
+    /// Read once for each file; a file that cannot be read is described as the default model.
+    package var description: Description {
+        if let known = Self.descriptions.withLock({ $0[path] }) { return known }
+        guard let summary = try? ModelSummary(path: path) else {  // requests will say what is wrong with the file
+            return Description(
+                name: ModelStore.defaultModel.name, contextLength: 8192, languages: [Locale.Language(identifier: "en")])
+        }
+        let codes = summary.languages.isEmpty ? ["en"] : summary.languages
+        let made = Description(
+            name: summary.name, contextLength: summary.contextLength,
+            languages: Set(codes.map { Locale.Language(identifier: $0) }))
+        Self.descriptions.withLock { $0[path] = made }
+        return made
+    }
+
+    package var contextSize: Int { min(greatestContext, description.contextLength) }
+
+    func load() async throws -> LoadedModel { try await ModelLoader.model(path: path) }
+
+    /// Tokens that the engine processes for a conversation; of a prompt alone, what it adds to one.
+    package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
+        do {
+            return try await load().tokens(
+                for: TranscriptRenderer(self).messages(for: entries), addGenerationPrompt: entries.isWaiting
+            ).count
+        } catch {
+            throw _SessionFailure.wrapping(error)
+        }
+    }
+
+    /// Tokens that a prompt adds to a conversation, with what opens the response to it.
+    package func tokenCount(prompt: Transcript.Prompt) async throws -> Int {
+        // Templates may add instructions of their own where there are none: they are not the prompt's.
+        let before = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
+        return try await tokenCount([before, .prompt(prompt)]) - tokenCount([before])
+    }
+}
+
+extension [Transcript.Entry] {
+    /// Whether the model is to speak next.
+    fileprivate var isWaiting: Bool {
+        switch last {
+        case .prompt, .toolOutput: true
+        default: false
+        }
+    }
+}

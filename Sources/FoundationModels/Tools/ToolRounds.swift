@@ -1,0 +1,78 @@
+/// Runs the tool calls of one request: side by side within a round, and not for ever.
+struct ToolRounds {
+    /// Rounds after which the model has to answer.
+    private static let greatestCount = 16
+
+    private var count = 0
+    private var hasRepeated = false
+    /// What calls gave, by tool and arguments.
+    private var outputs: [String: [Transcript.Segment]] = [:]
+
+    /// Whether the model has had its share of calls: it goes round in circles, or there were too many.
+    var isExhausted: Bool { hasRepeated || count >= Self.greatestCount }
+
+    /// Runs calls and returns their outputs in order. A call that was made before is answered from what it gave then; the
+    /// model is not asked for calls again after that.
+    ///
+    /// - Throws: ``LanguageModelSession/ToolCallError`` of the first call that fails, or what a callback throws.
+    mutating func run(
+        _ calls: [Transcript.ToolCall], tools: [any Tool], callbacks: ProfileCallbacks
+    ) async throws -> [Transcript.ToolOutput] {
+        count += 1
+        for call in calls { for callback in callbacks.onToolCall { try await callback(call) } }
+        let keys = calls.map { "\($0.toolName) \($0.arguments.jsonString)" }
+        hasRepeated = keys.allSatisfy { outputs[$0] != nil }
+        // Each distinct call once, side by side.
+        var fresh: [String: Transcript.ToolCall] = [:]
+        for (key, call) in zip(keys, calls) where outputs[key] == nil && fresh[key] == nil { fresh[key] = call }
+        try await withThrowingTaskGroup(of: (String, [Transcript.Segment]).self) { group in
+            for (key, call) in fresh {
+                guard let tool = tools.first(where: { $0.name == call.toolName }) else {
+                    throw LanguageModelSession.ToolCallError(
+                        tool: UnknownTool(name: call.toolName), underlyingError: UnknownTool.NotFound(name: call.toolName))
+                }
+                group.addTask { (key, try await tool.segments(for: call.arguments)) }
+            }
+            for try await (key, segments) in group { outputs[key] = segments }
+        }
+        var results: [Transcript.ToolOutput] = []
+        for (key, call) in zip(keys, calls) {
+            let output = Transcript.ToolOutput(id: call.id, toolName: call.toolName, segments: outputs[key] ?? [])
+            for callback in callbacks.onToolOutput { try await callback(call, output) }
+            results.append(output)
+        }
+        return results
+    }
+}
+
+extension Tool {
+    /// Calls the tool and gives its output as segments: values as structures, prompts as they are.
+    fileprivate func segments(for arguments: GeneratedContent) async throws -> [Transcript.Segment] {
+        do {
+            let output = try await call(arguments: try Arguments(arguments))
+            if !(output is String), let value = output as? any ConvertibleToGeneratedContent {
+                let name = (value as? any Generable).map { Swift.type(of: $0).generationSchema.name } ?? "\(Output.self)"
+                return [.structure(.init(schemaName: name, content: value.generatedContent))]
+            }
+            return output.promptRepresentation.parts.segments
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw LanguageModelSession.ToolCallError(tool: self, underlyingError: error)
+        }
+    }
+}
+
+/// Stands for a tool that a model called though it does not exist.
+private struct UnknownTool: Tool {
+    struct NotFound: Error, CustomStringConvertible {
+        let name: String
+        var description: String { "There is no tool “\(name)”." }
+    }
+
+    let name: String
+    let description = "A tool that does not exist."
+    let parameters = GeneratedContent.generationSchema
+
+    func call(arguments: GeneratedContent) async throws -> String { throw NotFound(name: name) }
+}

@@ -1,0 +1,59 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+extension DiagnosticsError {
+    /// One error, at the node that is to blame.
+    init(_ message: String, at node: some SyntaxProtocol, fixIt: FixIt? = nil) {
+        let message = MacroExpansionErrorMessage(message)
+        self.init(diagnostics: [Diagnostic(node: node, message: message, fixIts: fixIt.map { [$0] } ?? [])])
+    }
+
+    static func reserved(name: TokenSyntax) -> DiagnosticsError {
+        DiagnosticsError("'\(name.plainName)' is the name of a member that '@Generable' adds; use another name.", at: name)
+    }
+
+    static func conditional(_ what: String, in condition: IfConfigDeclSyntax) -> DiagnosticsError {
+        DiagnosticsError("\(what) of a '@Generable' type cannot be in an '#if'; put the '#if' around the type.", at: condition)
+    }
+}
+
+extension FixIt {
+    init(_ message: String, _ changes: Change...) {
+        self.init(message: MacroExpansionFixItMessage(message), changes: changes)
+    }
+}
+
+extension FixIt.Change {
+    /// Leaves the comments and spaces around the old node alone.
+    static func replacing(_ old: some SyntaxProtocol, with new: some SyntaxProtocol) -> FixIt.Change {
+        .replaceText(range: old.trimmedRange, with: new.trimmedDescription, in: Syntax(old))
+    }
+
+    /// Takes the space after the node as well.
+    static func removing(_ node: some SyntaxProtocol) -> FixIt.Change {
+        .replaceText(range: node.positionAfterSkippingLeadingTrivia..<node.endPosition, with: "", in: Syntax(node))
+    }
+
+    static func inserting(_ new: some SyntaxProtocol, after node: some SyntaxProtocol) -> FixIt.Change {
+        let end = node.endPositionBeforeTrailingTrivia
+        return .replaceText(range: end..<end, with: new.description, in: Syntax(node))
+    }
+}
+
+extension Sequence {
+    /// Goes on after an error, so that everything that is wrong is reported at once.
+    func mapReportingAll<Result>(_ transform: (Element) throws -> Result) throws -> [Result] {
+        var results: [Result] = []
+        var diagnostics: [Diagnostic] = []
+        for element in self {
+            do {
+                results.append(try transform(element))
+            } catch let error as DiagnosticsError {
+                diagnostics += error.diagnostics
+            }
+        }
+        guard diagnostics.isEmpty else { throw DiagnosticsError(diagnostics: diagnostics) }
+        return results
+    }
+}

@@ -1,0 +1,71 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// The head of a type with `@Generable`, and what the attribute says about it.
+struct GenerableType {
+    /// What is said instead of the name of the type.
+    let schemaName: ExprSyntax?
+    let description: ExprSyntax?
+    /// Whether a nil is written as null.
+    let writesNil: Bool
+    /// `public`, `package` or nothing.
+    let access: DeclModifierListSyntax
+    let isSendable: Bool
+
+    init(
+        _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
+    ) throws {
+        let hiding = declaration.modifiers.first { $0.name.tokenKind == .keyword(.private) }
+        if let hiding, !context.lexicalContext.isEmpty { throw DiagnosticsError.hidden(by: hiding) }
+
+        schemaName = attribute.arguments(labeled: "name").first?.trimmed
+        description = attribute.arguments(labeled: "description").first?.trimmed
+        writesNil = try attribute.arguments(labeled: "representNilExplicitlyInGeneratedContent").first?.booleanValue ?? false
+
+        // A type without a modifier of its own has the access level of the extension around it.
+        var access = declaration.modifiers.accessLevel
+        if access.isEmpty, let outer = context.lexicalContext.first?.as(ExtensionDeclSyntax.self) {
+            access = outer.modifiers.accessLevel
+        }
+        self.access = access.first(of: [.public, .package])
+
+        // Whether the partial form of a type parameter is sendable cannot be said here.
+        let isGeneric = ([Syntax(declaration)] + context.lexicalContext).contains { $0.hasTypeParameters }
+        let inherited = declaration.inheritanceClause?.inheritedTypes ?? []
+        isSendable = !isGeneric && inherited.contains { $0.type.isNamed("Sendable") }
+    }
+
+    /// What every generated member starts with.
+    var modifiers: DeclModifierListSyntax {
+        access + [DeclModifierSyntax(name: .keyword(.nonisolated, trailingTrivia: .space))]
+    }
+}
+
+extension SyntaxProtocol {
+    fileprivate var hasTypeParameters: Bool {
+        asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+    }
+}
+
+extension ExprSyntax {
+    fileprivate var booleanValue: Bool {
+        get throws {
+            guard let literal = self.as(BooleanLiteralExprSyntax.self)?.literal else {
+                throw DiagnosticsError("'@Generable' needs 'true' or 'false' here.", at: self)
+            }
+            return literal.tokenKind == .keyword(.true)
+        }
+    }
+}
+
+extension DiagnosticsError {
+    /// The extension with the conformance is not in the type around it.
+    fileprivate static func hidden(by modifier: DeclModifierSyntax) -> DiagnosticsError {
+        let change = FixIt.Change.replacing(modifier, with: TokenSyntax.keyword(.fileprivate))
+        return DiagnosticsError(
+            "A '@Generable' type in another one cannot be 'private'.", at: modifier,
+            fixIt: FixIt("Change 'private' to 'fileprivate'", change))
+    }
+}

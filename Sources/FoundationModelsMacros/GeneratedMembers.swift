@@ -1,0 +1,99 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// Members that structs and enums have in common.
+extension GenerableType {
+    func generationSchema(_ schema: FunctionCallExprSyntax) throws -> VariableDeclSyntax {
+        try VariableDeclSyntax("\(modifiers)static var generationSchema: FoundationModels.GenerationSchema") { schema }
+    }
+
+    func schema(properties: [Field]) -> FunctionCallExprSyntax {
+        schema(name: schemaName, description: description, properties: properties)
+    }
+
+    func schema(anyOf choices: [ExprSyntax]) -> FunctionCallExprSyntax {
+        schema(name: schemaName, description: description) {
+            LabeledExprSyntax(label: "anyOf", expression: ArrayExprSyntax(expressions: choices))
+        }
+    }
+
+    func schema(name: ExprSyntax?, description: ExprSyntax?, properties: [Field]) -> FunctionCallExprSyntax {
+        schema(name: name, description: description) {
+            if writesNil {
+                LabeledExprSyntax(label: "representNilExplicitlyInGeneratedContent", expression: true.makeLiteralSyntax())
+            }
+            LabeledExprSyntax(label: "properties", expression: ArrayExprSyntax(lines: properties.map(\.schema)))
+        }
+    }
+
+    /// Only the underscored initializers of the module take a name.
+    private func schema(
+        name: ExprSyntax?, description: ExprSyntax?, @LabeledExprListBuilder _ content: () -> LabeledExprListSyntax
+    ) -> FunctionCallExprSyntax {
+        let arguments = LabeledExprListSyntax {
+            if let name { LabeledExprSyntax(label: "_name", expression: name) }
+            LabeledExprSyntax(label: "type", expression: "Self.self" as ExprSyntax)
+            if let description { LabeledExprSyntax(label: "description", expression: description) }
+            content()
+        }
+        return FunctionCallExprSyntax(callee: "FoundationModels.GenerationSchema", lines: arguments)
+    }
+
+    /// `generatedContent` of an object, from statements that append to `__properties`.
+    func generatedContent(
+        @CodeBlockItemListBuilder _ appending: () throws -> CodeBlockItemListSyntax
+    ) throws -> VariableDeclSyntax {
+        let statements = try appending()
+        // A variable that nothing is appended to would be warned about.
+        let specifier: TokenSyntax = statements.isEmpty ? .keyword(.let) : .keyword(.var)
+        return try VariableDeclSyntax("\(modifiers)var generatedContent: FoundationModels.GeneratedContent") {
+            """
+            \(specifier) __properties: [(Swift.String, any FoundationModels.ConvertibleToGeneratedContent)] = []
+            """
+            statements
+            """
+            return FoundationModels.GeneratedContent(
+                properties: __properties,
+                id: nil,
+                uniquingKeysWith: { _, second in second }
+            )
+            """
+        }
+    }
+
+    /// The head of `init(_ content:)`, which is the same in the partially generated form.
+    var initializerHead: SyntaxNodeString {
+        "\(modifiers)init(_ content: FoundationModels.GeneratedContent) throws"
+    }
+
+    /// What the partially generated form conforms to.
+    func partialProtocols(isIdentifiable: Bool = false) -> InheritedTypeListSyntax {
+        InheritedTypeListSyntax {
+            if isIdentifiable { InheritedTypeSyntax(type: "Swift.Identifiable" as TypeSyntax) }
+            InheritedTypeSyntax(type: "FoundationModels.ConvertibleFromGeneratedContent" as TypeSyntax)
+            if isSendable { InheritedTypeSyntax(type: "Swift.Sendable" as TypeSyntax) }
+        }
+    }
+}
+
+extension FunctionCallExprSyntax {
+    /// A call with every argument on a line of its own.
+    fileprivate init(callee: ExprSyntax, lines arguments: LabeledExprListSyntax) {
+        self.init(
+            calledExpression: callee, leftParen: .leftParenToken(),
+            arguments: LabeledExprListSyntax(arguments.map { $0.with(\.leadingTrivia, .newline) }),
+            rightParen: .rightParenToken(leadingTrivia: .newline))
+    }
+}
+
+extension ArrayExprSyntax {
+    /// An array with every element on a line of its own.
+    fileprivate init(lines: [some ExprSyntaxProtocol]) {
+        let elements = ArrayElementListSyntax {
+            for line in lines {
+                ArrayElementSyntax(leadingTrivia: .newline, expression: line)
+            }
+        }
+        self.init(elements: elements, rightSquare: .rightSquareToken(leadingTrivia: lines.isEmpty ? [] : .newline))
+    }
+}

@@ -1,0 +1,107 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// An enum with payloads: its content is an object with the name of the case as its `type`, and the payloads.
+struct PayloadEnumExpansion: GenerableExpansion {
+    let type: GenerableType
+    let cases: [EnumCase]
+    /// `indirect` or nothing.
+    let modifiers: DeclModifierListSyntax
+
+    func members() throws -> [DeclSyntax] {
+        let schema = try type.generationSchema(type.schema(anyOf: cases.map { "\($0.schemaType).self" }))
+        return [DeclSyntax(schema), DeclSyntax(try generatedContent()), DeclSyntax(try partiallyGenerated())]
+            + (try cases.map { DeclSyntax(try schemaType(of: $0)) })
+    }
+
+    func initializer() throws -> InitializerDeclSyntax {
+        try InitializerDeclSyntax(type.initializerHead) {
+            try SwitchExprSyntax(#"switch try content.value(Swift.String.self, forProperty: "type")"#) {
+                for item in cases {
+                    SwitchCaseSyntax("case \(item.tag):") { "self = \(item.read)" }
+                }
+                SwitchCaseSyntax.unknown(expected: cases.map(\.tag))
+            }
+        }
+    }
+
+    private func generatedContent() throws -> VariableDeclSyntax {
+        try type.generatedContent {
+            try SwitchExprSyntax("switch self") {
+                for item in cases {
+                    SwitchCaseSyntax("case \(item.pattern):") {
+                        #"__properties.append(("type", \#(item.tag)))"#
+                        for (payload, variable) in zip(item.payloads, item.variables) {
+                            payload.field.write("\(variable)", writesNil: type.writesNil)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private func partiallyGenerated() throws -> EnumDeclSyntax {
+        let protocols = type.partialProtocols()
+        return try EnumDeclSyntax("\(type.modifiers)\(modifiers)enum PartiallyGenerated: \(protocols)") {
+            for item in cases {
+                item.partial
+            }
+            try initializer()
+        }
+    }
+
+    /// A type that is there for its schema only: it gives back the content it is made from.
+    private func schemaType(of item: EnumCase) throws -> StructDeclSyntax {
+        let name = Field(key: "type", type: .string, guide: Guide(guides: [".constant(\(item.tag))"]))
+        let schema = type.schema(name: item.tag, description: nil, properties: [name] + item.payloads.map(\.field))
+        return try StructDeclSyntax("private nonisolated struct \(item.schemaType): FoundationModels.Generable") {
+            try VariableDeclSyntax("static var generationSchema: FoundationModels.GenerationSchema") { schema }
+            "let generatedContent: FoundationModels.GeneratedContent"
+            """
+            init(_ content: FoundationModels.GeneratedContent) {
+                self.generatedContent = content
+            }
+            """
+        }
+    }
+}
+
+extension EnumCase {
+    /// The name of the type that has the schema of the case.
+    fileprivate var schemaType: TokenSyntax { name.escaped(prefix: "__Case_") }
+
+    fileprivate var variables: [TokenSyntax] { payloads.indices.map { "__payload\(raw: $0)" } }
+
+    /// Matches the case and binds the variables.
+    fileprivate var pattern: ExprSyntax {
+        guard !payloads.isEmpty else { return ".\(name)" }
+        let arguments = LabeledExprListSyntax {
+            for variable in variables {
+                LabeledExprSyntax(expression: DeclReferenceExprSyntax(baseName: variable))
+            }
+        }
+        return "let .\(name)(\(arguments))"
+    }
+
+    /// Makes the case of either form of the enum from `content`.
+    fileprivate var read: ExprSyntax {
+        guard !payloads.isEmpty else { return ".\(name)" }
+        let arguments = LabeledExprListSyntax {
+            for payload in payloads {
+                LabeledExprSyntax(label: payload.label?.escaped().text, expression: payload.field.read)
+            }
+        }
+        return ".\(name)(\(arguments))"
+    }
+
+    fileprivate var partial: EnumCaseDeclSyntax {
+        let parameters = EnumCaseParameterListSyntax {
+            for payload in payloads {
+                EnumCaseParameterSyntax(
+                    firstName: payload.label, colon: payload.label.map { _ in .colonToken() }, type: payload.field.type.partial)
+            }
+        }
+        let clause = payloads.isEmpty ? nil : EnumCaseParameterClauseSyntax(parameters: parameters)
+        return EnumCaseDeclSyntax(modifiers: modifiers) { EnumCaseElementSyntax(name: name, parameterClause: clause) }
+    }
+}

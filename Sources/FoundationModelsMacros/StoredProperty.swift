@@ -1,0 +1,73 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// A stored property of a struct that is generated.
+struct StoredProperty {
+    let name: TokenSyntax
+    let access: DeclModifierListSyntax
+    let field: Field
+
+    /// The properties in the order of their declaration.
+    static func all(in structure: StructDeclSyntax) throws -> [StoredProperty] {
+        let members = structure.memberBlock.members
+        if let condition = members.firstCondition(around: { $0.as(VariableDeclSyntax.self)?.storedBindings.isEmpty == false }) {
+            throw DiagnosticsError.conditional("A property", in: condition)
+        }
+        let bindings = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap { variable in
+            // A constant with a value cannot be assigned, so there is nothing to generate.
+            let bindings = variable.storedBindings.filter { !variable.isConstant || $0.binding.initializer == nil }
+            return bindings.map { (variable, $0.binding, $0.type) }
+        }
+        return try bindings.mapReportingAll { variable, binding, type in
+            try StoredProperty(binding, type: type, of: variable, in: structure.name)
+        }
+    }
+
+    private init(
+        _ binding: PatternBindingSyntax, type: TypeSyntax?, of variable: VariableDeclSyntax, in enclosing: TokenSyntax
+    ) throws {
+        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
+            throw DiagnosticsError("A '@Generable' type needs its properties declared one by one.", at: binding.pattern)
+        }
+        guard let type = type ?? binding.initializer?.value.literalType else {
+            throw DiagnosticsError.missingType(of: pattern)
+        }
+        name = pattern.identifier.trimmed
+        guard name.plainName != "generatedContent" else {
+            throw DiagnosticsError.reserved(name: pattern.identifier)
+        }
+        access = variable.modifiers.accessLevel
+        field = Field(
+            key: name.plainName, type: try FieldType(type, in: enclosing.trimmed), guide: Guide(variable.attributes))
+    }
+
+    /// The property in the partially generated form.
+    var partial: DeclSyntax { "\(access)var \(name): \(field.type.partial)" }
+
+    /// Sets the property of either form of the struct.
+    var assignment: CodeBlockItemSyntax { "self.\(name) = \(field.read)" }
+}
+
+extension ExprSyntax {
+    /// The type that Swift infers for a simple literal.
+    fileprivate var literalType: TypeSyntax? {
+        switch self.as(ExprSyntaxEnum.self) {
+        case .integerLiteralExpr: "Swift.Int"
+        case .floatLiteralExpr: "Swift.Double"
+        case .stringLiteralExpr: "Swift.String"
+        case .booleanLiteralExpr: "Swift.Bool"
+        case .prefixOperatorExpr(let signed) where signed.operator.text == "-": signed.expression.literalType
+        default: nil
+        }
+    }
+}
+
+extension DiagnosticsError {
+    fileprivate static func missingType(of pattern: IdentifierPatternSyntax) -> DiagnosticsError {
+        let annotation = TypeAnnotationSyntax(colon: .colonToken(trailingTrivia: .space), type: "<#Type#>" as TypeSyntax)
+        return DiagnosticsError(
+            "The property '\(pattern.identifier.plainName)' of a '@Generable' type needs a type annotation.", at: pattern,
+            fixIt: FixIt("Add a type annotation", .inserting(annotation, after: pattern)))
+    }
+}

@@ -1,0 +1,110 @@
+internal import Foundation
+internal import FoundationModels
+internal import Grammar
+
+/// Makes a session's events of what a server says, piece by piece.
+struct EventTranslator {
+    typealias Event = LanguageModelExecutorGenerationChannel.Event
+
+    private let schemaName: String?
+    /// Calls by their index in the response: the first piece of each names it, later ones may not.
+    private var calls: [Int: (id: String, name: String)] = [:]
+    private var refusal = ""
+    private var hasEnded = false
+
+    init(schemaName: String?) { self.schemaName = schemaName }
+
+    /// - Parameter data: The data of one server-sent event.
+    /// - Throws: ``LanguageModelError``, or ``OpenAILanguageModel/ServerError`` if this is not the protocol.
+    mutating func events(for data: [UInt8]) throws -> [Event] {
+        if data.elementsEqual("[DONE]".utf8) {
+            hasEnded = true
+            return []
+        }
+        let chunk: JSONValue
+        do { chunk = try JSONParser.parse(data) } catch {
+            throw OpenAILanguageModel.ServerError.invalidResponse(reason: "\(error)")
+        }
+        if let error = chunk["error"], error != .null { throw ServerFailure(status: 500, body: chunk, retryAfter: nil).error }
+        var events: [Event] = []
+        if case .array(let choices)? = chunk["choices"], let choice = choices.first {
+            if let delta = choice["delta"] { events += try self.events(delta) }
+            if let reason = choice["finish_reason"]?.string {
+                hasEnded = true
+                if reason == "content_filter" {
+                    throw LanguageModelError.guardrailViolation(
+                        .init(debugDescription: "The server's filter stopped the response."))
+                }
+            }
+        }
+        if let usage = chunk["usage"], usage != .null { events.append(self.usage(usage)) }
+        return events
+    }
+
+    private mutating func events(_ delta: JSONValue) throws -> [Event] {
+        var events: [Event] = []
+        // vLLM and others call it reasoning_content, newer servers reasoning.
+        if let thought = delta["reasoning_content"]?.string ?? delta["reasoning"]?.string, !thought.isEmpty {
+            events.append(.reasoning(action: .appendText(thought, tokenCount: 1)))
+        }
+        if let text = delta["content"]?.string, !text.isEmpty {
+            events.append(.response(action: .appendText(text, tokenCount: 1)))
+        }
+        refusal += delta["refusal"]?.string ?? ""
+        guard case .array(let parts)? = delta["tool_calls"] else { return events }
+        for part in parts {
+            guard case .number(let number)? = part["index"] ?? .number(DecimalNumber(0)), let index = number.integer else {
+                throw OpenAILanguageModel.ServerError.invalidResponse(reason: "a tool call has no place")
+            }
+            let name = part["function"]?["name"]?.string
+            if calls[index] == nil {
+                guard let name else {
+                    throw OpenAILanguageModel.ServerError.invalidResponse(reason: "a tool call has no name")
+                }
+                let id = part["id"]?.string.flatMap { $0.isEmpty ? nil : $0 } ?? UUID().uuidString
+                calls[index] = (id, name)
+            }
+            guard let call = calls[index] else { continue }
+            let arguments = part["function"]?["arguments"]?.string ?? ""
+            events.append(
+                .toolCalls(
+                    action: .toolCall(
+                        id: call.id, name: call.name, action: .appendArguments(arguments, tokenCount: arguments.isEmpty ? 0 : 1)))
+            )
+        }
+        return events
+    }
+
+    private func usage(_ usage: JSONValue) -> Event {
+        func count(_ value: JSONValue?) -> Int {
+            if case .number(let number)? = value { number.integer ?? 0 } else { 0 }
+        }
+        let input = LanguageModelExecutorGenerationChannel.Usage.Input(
+            totalTokenCount: count(usage["prompt_tokens"]),
+            cachedTokenCount: count(usage["prompt_tokens_details"]?["cached_tokens"]))
+        let output = LanguageModelExecutorGenerationChannel.Usage.Output(
+            totalTokenCount: count(usage["completion_tokens"]),
+            reasoningTokenCount: count(usage["completion_tokens_details"]?["reasoning_tokens"]))
+        // Whichever entry there is: an empty response beside tool calls would be one too many.
+        return calls.isEmpty
+            ? .response(action: .updateUsage(input: input, output: output))
+            : .toolCalls(action: .updateUsage(input: input, output: output))
+    }
+
+    /// - Throws: if the server has refused, or the connection ended before the response did.
+    mutating func finish() throws -> [Event] {
+        if !refusal.isEmpty {
+            throw LanguageModelError.refusal(.init(explanation: refusal, debugDescription: "The model refuses: \(refusal)"))
+        }
+        guard hasEnded else {
+            throw OpenAILanguageModel.ServerError.invalidResponse(reason: "the response ends too early")
+        }
+        return []
+    }
+}
+
+extension JSONValue {
+    var string: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+}

@@ -1,0 +1,69 @@
+public import FoundationModels
+internal import Synchronization
+
+/// A model that passes requests on to another one and keeps what that says.
+public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
+    /// Where exchanges are kept; copies of the model share it.
+    final class Log: Sendable, Hashable {
+        let exchanges = Mutex<[Recording.Exchange]>([])
+
+        static func == (a: Log, b: Log) -> Bool { a === b }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
+    private let base: Base
+    private let log = Log()
+
+    public init(_ base: Base) { self.base = base }
+
+    /// Everything said so far.
+    public var recording: Recording { Recording(exchanges: log.exchanges.withLock { $0 }) }
+
+    public var capabilities: LanguageModelCapabilities { base.capabilities }
+
+    public var executorConfiguration: Executor.Configuration {
+        Executor.Configuration(base: base.executorConfiguration, log: log)
+    }
+
+    public struct Executor: LanguageModelExecutor {
+        public typealias Model = RecordingLanguageModel<Base>
+
+        public struct Configuration: Hashable, Sendable {
+            let base: Base.Executor.Configuration
+            let log: Log
+        }
+
+        private let base: Base.Executor
+        private let log: Log
+
+        public init(configuration: Configuration) throws {
+            base = try Base.Executor(configuration: configuration.base)
+            log = configuration.log
+        }
+
+        public func prewarm(model: RecordingLanguageModel<Base>, transcript: Transcript) {
+            base.prewarm(model: model.base, transcript: transcript)
+        }
+
+        public nonisolated(nonsending) func respond(
+            to request: LanguageModelExecutorGenerationRequest, model: RecordingLanguageModel<Base>,
+            streamingInto channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            let said = Said()
+            let listener = LanguageModelExecutorGenerationChannel { event in
+                said.assembler.withLock { _ = $0.apply(event) }
+                channel.emit(event)
+            }
+            try await base.respond(to: request, model: model.base, streamingInto: listener)
+            let (entries, usage) = try said.assembler.withLock { (try $0.transcriptEntries(), $0.usage) }
+            let exchange = Recording.Exchange(
+                situation: Recording.situation(of: request.transcript), said: Transcript(entries: entries),
+                inputTokens: usage.input.totalTokenCount, outputTokens: usage.output.totalTokenCount)
+            log.exchanges.withLock { $0.append(exchange) }
+        }
+    }
+}
+
+private final class Said: Sendable {
+    let assembler = Mutex(ResponseAssembler())
+}
