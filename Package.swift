@@ -67,8 +67,13 @@ let package = Package(
             name: "GrammarTests", dependencies: ["Grammar", "TestSupport"], resources: [.copy("Schemas")],
             swiftSettings: settings),
         .testTarget(
-            name: "FoundationModelsTests", dependencies: ["FoundationModels", "Inference", "TestSupport"],
-            swiftSettings: settings),
+            name: "FoundationModelsTests",
+            dependencies: [
+                "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting", "Grammar",
+                "Inference", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            exclude: ["api.tsv"], swiftSettings: settings),
         .testTarget(
             name: "fmTests", dependencies: ["fm", "FoundationModels", "Inference", "TestSupport"],
             swiftSettings: settings),

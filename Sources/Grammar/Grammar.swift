@@ -71,7 +71,12 @@ package final class Grammar: @unchecked Sendable {
             let arena = ConstraintArena()
             let regexes = arena.regexes
             regexes.setDeadline(secondsToCompile)
-            let root = try calls(tools.tools, arena)
+            var root = try calls(tools.tools, arena)
+            if tools.greatestCount > 1 {
+                root = arena.all([
+                    arena.array(ArrayConstraint(rest: root, least: 1, most: tools.greatestCount)), arena.kinds(.array),
+                ])
+            }
             let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
             let parts: [SequencePart] = [
                 .language(regexes.literal(Array(tools.opening.utf8))),

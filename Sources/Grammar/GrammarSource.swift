@@ -10,7 +10,7 @@ package enum GrammarSource: Sendable, Hashable {
     case tools(ToolGrammar)
 }
 
-/// Free text, or one call of a tool: `{"name": …, "arguments": …}`, between a model's own marks if it has any.
+/// Free text, or calls of tools: `{"name": …, "arguments": …}`, between a model's own marks if it has any.
 package struct ToolGrammar: Sendable, Hashable {
     package struct Tool: Sendable, Hashable {
         package var name: String
@@ -29,8 +29,13 @@ package struct ToolGrammar: Sendable, Hashable {
     package var closing: String
     /// Whether the response may be text instead of a call.
     package var allowsText: Bool
+    /// Calls that may be made at once; if more than one, they are a list of one or more.
+    package var greatestCount: Int
 
-    package init(tools: [Tool], opening: String = "", closing: String = "", allowsText: Bool = true) {
+    package init(
+        tools: [Tool], opening: String = "", closing: String = "", allowsText: Bool = true, greatestCount: Int = 1
+    ) {
+        self.greatestCount = greatestCount
         self.tools = tools
         self.opening = opening
         self.closing = closing
@@ -62,7 +67,10 @@ extension GrammarSource {
             [3]
                 + JSONValue.array(
                     tools.tools.map { .array([.string($0.name), $0.parameters]) }
-                        + [.string(tools.opening), .string(tools.closing), .bool(tools.allowsText)]
+                        + [
+                            .string(tools.opening), .string(tools.closing), .bool(tools.allowsText),
+                            .number(DecimalNumber(tools.greatestCount)),
+                        ]
                 ).bytes
         }
     }

@@ -75,6 +75,24 @@ package actor LoadedModel {
         _ = try await process(tokens, in: sequence.cache, wantsLogits: false)
     }
 
+    /// The natural logarithm of the probability that the model writes `continuation` after `prompt`; of a long one, of its
+    /// beginning.
+    ///
+    /// - Throws: ``GenerationFailure`` if the two do not fit the sequence, or `CancellationError`.
+    package func logProbability(
+        of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
+    ) async throws -> Double {
+        guard let last = prompt.last else { throw GenerationFailure.emptyPrompt }
+        let next = [last] + continuation.prefix(LlamaModel.batchSize - 1)
+        guard prompt.count + next.count <= sequence.contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: prompt.count + next.count, contextSize: sequence.contextSize)
+        }
+        await sequence.lock.acquire()
+        defer { sequence.lock.release() }
+        _ = try await process(Array(prompt.dropLast()), in: sequence.cache, wantsLogits: false)
+        return try model.logProbability(of: next[...], cache: sequence.cache, isCancelled: { Task.isCancelled })
+    }
+
     /// Generates a response after the request's prompt and gives its text to `emit`, whole characters at a time, until that
     /// returns false.
     ///

@@ -47,10 +47,7 @@ extension String: Generable, InlineGenerable {
 }
 
 extension Int: Generable, InlineGenerable {
-    static var schemaNode: SchemaNode {
-        // What a model writes must fit the type.
-        .number(.init(isInteger: true, minimum: String(Int.min), maximum: String(Int.max)))
-    }
+    static var schemaNode: SchemaNode { .number(.integer) }
     /// Any integer that fits.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
@@ -65,7 +62,7 @@ extension Int: Generable, InlineGenerable {
 }
 
 extension Float: Generable, InlineGenerable {
-    static var schemaNode: SchemaNode { .number(.init(isInteger: false)) }
+    static var schemaNode: SchemaNode { .number(.float) }
     /// Any number.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
@@ -80,7 +77,7 @@ extension Float: Generable, InlineGenerable {
 }
 
 extension Double: Generable, InlineGenerable {
-    static var schemaNode: SchemaNode { .number(.init(isInteger: false)) }
+    static var schemaNode: SchemaNode { .number(.double) }
     /// Any number.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
@@ -93,7 +90,7 @@ extension Double: Generable, InlineGenerable {
 }
 
 extension Decimal: Generable, InlineGenerable {
-    static var schemaNode: SchemaNode { .number(.init(isInteger: false)) }
+    static var schemaNode: SchemaNode { .number(.decimal) }
     /// Any number.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
@@ -101,7 +98,8 @@ extension Decimal: Generable, InlineGenerable {
     ///
     /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a number.
     public init(_ content: GeneratedContent) throws {
-        self = try content.number("a decimal number") { Decimal(string: $0.text) }
+        // What is too small to be one is zero.
+        self = try content.number("a decimal number") { Decimal(string: $0.text) ?? (abs($0.value) < 1e-100 ? 0 : nil) }
     }
 
     public var generatedContent: GeneratedContent {

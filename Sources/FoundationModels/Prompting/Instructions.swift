@@ -37,8 +37,8 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
 /// Collects the components of instructions.
 @resultBuilder
 public struct InstructionsBuilder {
-    public static func buildBlock<each P>(_ components: repeat each P) -> Instructions
-    where repeat each P: InstructionsRepresentable {
+    public static func buildBlock<each I>(_ components: repeat each I) -> Instructions
+    where repeat each I: InstructionsRepresentable {
         var parts: [PromptPart] = []
         for component in repeat each components { parts += component.instructionsRepresentation.parts }
         return Instructions(parts: parts)
@@ -66,7 +66,7 @@ public struct InstructionsBuilder {
     }
 
     @_disfavoredOverload
-    public static func buildExpression<P>(_ expression: P) -> P where P: InstructionsRepresentable { expression }
+    public static func buildExpression<I>(_ expression: I) -> I where I: InstructionsRepresentable { expression }
 
     public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
 

@@ -106,9 +106,10 @@ struct SchemaReader {
             }
             return number.text
         }
-        let (least, greatest) = (try bound("minimum"), try bound("maximum"))
-        guard isInteger else { return .init(isInteger: false, minimum: least, maximum: greatest) }
-        return .init(isInteger: true, minimum: least ?? String(Int.min), maximum: greatest ?? String(Int.max))
+        var number = isInteger ? SchemaNode.Number.integer : .double
+        number.minimum = try bound("minimum")
+        number.maximum = try bound("maximum")
+        return number
     }
 
     private func string(_ json: JSONValue, _ description: String?) throws -> SchemaNode {

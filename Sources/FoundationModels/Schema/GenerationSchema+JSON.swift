@@ -61,13 +61,11 @@ struct SchemaWriter {
             members = self.text(text, isRoot: isRoot)
         case .number(let number):
             members.append(.init("type", .string(number.isInteger ? "integer" : "number")))
-            // The bounds of Int are the type's, not the author's: nobody needs to read them.
-            if let bound = number.minimum.flatMap({ DecimalNumber($0) }), isForGrammar || number.minimum != String(Int.min) {
-                members.append(.init("minimum", .number(bound)))
-            }
-            if let bound = number.maximum.flatMap({ DecimalNumber($0) }), isForGrammar || number.maximum != String(Int.max) {
-                members.append(.init("maximum", .number(bound)))
-            }
+            // Nobody needs to read the bounds of a type, but what is written has to fit it.
+            let minimum = number.minimum ?? (isForGrammar ? number.least : nil)
+            let maximum = number.maximum ?? (isForGrammar ? number.greatest : nil)
+            if let bound = minimum.flatMap({ DecimalNumber($0) }) { members.append(.init("minimum", .number(bound))) }
+            if let bound = maximum.flatMap({ DecimalNumber($0) }) { members.append(.init("maximum", .number(bound))) }
         case .boolean: members.append(.init("type", .string("boolean")))
         case .null: members.append(.init("type", .string("null")))
         case .array(let list):

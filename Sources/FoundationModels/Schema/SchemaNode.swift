@@ -41,9 +41,19 @@ indirect enum SchemaNode: Sendable {
 
     struct Number: Sendable {
         var isInteger: Bool
-        /// Bounds, inclusive, as JSON numbers.
+        /// Bounds that guides set, inclusive, as JSON numbers.
         var minimum: String?
         var maximum: String?
+        /// The least and the greatest number that fit the type; they go without saying.
+        var least: String
+        var greatest: String
+
+        static let integer = Number(isInteger: true, least: String(Int.min), greatest: String(Int.max))
+        static let float = Number(
+            isInteger: false, least: "-340282346638528860000000000000000000000",
+            greatest: "340282346638528860000000000000000000000")
+        static let double = Number(isInteger: false, least: "-1e300", greatest: "1e300")
+        static let decimal = Number(isInteger: false, least: "-1e120", greatest: "1e120")
     }
 
     struct List: Sendable {

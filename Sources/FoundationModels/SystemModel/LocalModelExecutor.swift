@@ -12,11 +12,26 @@ package final class LocalModelExecutor: Sendable {
     private let loaded = Mutex<Conversation?>(nil)
 
     /// The loaded model and the sequence whose cache follows the transcript.
-    private struct Conversation: Sendable {
+    private final class Conversation: Sendable {
         let model: LoadedModel
         let sequence: SequenceState
-        /// Used for questions about the conversation that are not part of it.
-        let aside: SequenceState
+        /// For questions about the conversation that are not part of it, by what they begin with.
+        private let asides = Mutex<[String: SequenceState]>([:])
+
+        init(model: LoadedModel, sequence: SequenceState) {
+            self.model = model
+            self.sequence = sequence
+        }
+
+        func aside(for beginning: String) throws -> SequenceState {
+            try asides.withLock { asides in
+                if let known = asides[beginning] { return known }
+                if asides.count >= 64 { asides.removeAll() }  // tools that change their descriptions
+                let made = try model.makeSequence(contextSize: sequence.contextSize)
+                asides[beginning] = made
+                return made
+            }
+        }
     }
 
     package init(_ configuration: LocalModel) {
@@ -28,8 +43,7 @@ package final class LocalModelExecutor: Sendable {
         if let known = loaded.withLock({ $0 }) { return known }
         let model = try await configuration.load()
         let made = Conversation(
-            model: model, sequence: try model.makeSequence(contextSize: configuration.greatestContext),
-            aside: try model.makeSequence(contextSize: configuration.greatestContext))
+            model: model, sequence: try model.makeSequence(contextSize: configuration.greatestContext))
         return loaded.withLock { known in
             if let known { return known }  // a prewarm was faster
             known = made
@@ -43,7 +57,7 @@ package final class LocalModelExecutor: Sendable {
     package func prewarm(_ transcript: Transcript) {
         Task {
             // A hint has no one to report to: the request itself will say what is wrong.
-            guard let conversation = try? await conversation() else { return }
+            guard let conversation = try? await self.conversation() else { return }
             var prefix = ""
             var entries = Array(transcript)
             if case .prompt(let prompt)? = entries.last {
@@ -71,10 +85,10 @@ package final class LocalModelExecutor: Sendable {
         let checksText = configuration.checksText || request.schema != nil
         if checksText { try Guardrail.check(prompt: request.transcript) }
         try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
-        let conversation = try await conversation()
+        let conversation = try await self.conversation()
         let messages = renderer.messages(for: request.transcript, toolsWithoutSchema: request.toolsWithoutSchema)
-        if let tool = try await chosenTool(request, conversation) {
-            return try await call(tool, request, messages, conversation, channel)
+        if let tools = try await chosenTools(request, conversation) {
+            return try await call(tools, request, messages, conversation, channel)
         }
         let grammar = try await self.grammar(request, conversation.model)
         var output = CheckedOutput(isChecked: checksText)
@@ -122,50 +136,54 @@ package final class LocalModelExecutor: Sendable {
 
     // MARK: - Tools
 
-    /// The tool that the model wants to call now; nil if it answers.
-    private func chosenTool(
+    /// The tools to call now, of which the model may choose; nil if it answers.
+    private func chosenTools(
         _ request: LanguageModelExecutorGenerationRequest, _ conversation: Conversation
-    ) async throws -> Transcript.ToolDefinition? {
+    ) async throws -> [Transcript.ToolDefinition]? {
         let tools = request.enabledToolDefinitions
         if tools.isEmpty { return nil }
         let isRequired = request.generationOptions.toolCallingMode?.kind == .required
-        if isRequired, tools.count == 1 { return tools[0] }
-        let question = ToolQuestion(transcript: request.transcript, tools: tools, mayAnswer: !isRequired)
-        let grammar = try await ResponseFormat(.texts(question.choices)).grammar(for: conversation.model.grammarVocabulary)
-        var choice = ""
-        _ = try await conversation.model.generate(
-            GenerationRequest(
-                tokens: conversation.model.tokenizer.encode(
-                    try conversation.model.template.render(
-                        question.messages, addGenerationPrompt: true) + [.user(question.opening)]),
-                sampling: .greedy, grammar: grammar),
-            in: conversation.aside
-        ) {
-            choice += $0; return true
+        if isRequired, tools.count == 1 { return tools }
+        guard let choice = ToolChoice(transcript: request.transcript, tools: tools, mayAnswer: !isRequired) else { return nil }
+        let message = conversation.model.tokenizer.encode(choice.message)
+        if message.isEmpty { return isRequired ? tools : nil }
+        var best: (listener: ToolChoice.Listener, score: Double)?
+        for listener in choice.listeners {
+            let score = try await conversation.model.logProbability(
+                of: message, after: choice.prompt(for: listener, conversation.model),
+                in: try conversation.aside(for: listener.introduction))
+            if score > best?.score ?? -.infinity { best = (listener, score) }
         }
-        return question.tool(for: choice)
+        return best?.listener.tool.map { [$0] }
     }
 
-    /// Has the model write a call's arguments.
+    /// Calls that a model may make at once.
+    private static let greatestCalls = 8
+
+    /// Has the model write calls.
     private func call(
-        _ tool: Transcript.ToolDefinition, _ request: LanguageModelExecutorGenerationRequest, _ messages: [ChatMessage],
+        _ tools: [Transcript.ToolDefinition], _ request: LanguageModelExecutorGenerationRequest, _ messages: [ChatMessage],
         _ conversation: Conversation, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
-        guard case .schema(let parameters) = try tool.parameters.grammarSource() else { return }
+        let grammarTools = try tools.compactMap { tool -> ToolGrammar.Tool? in
+            guard case .schema(let parameters) = try tool.parameters.grammarSource() else { return nil }
+            return ToolGrammar.Tool(name: tool.name, parameters: parameters)
+        }
         let format = ResponseFormat(
-            .tools(ToolGrammar(tools: [.init(name: tool.name, parameters: parameters)], allowsText: false)))
+            .tools(ToolGrammar(tools: grammarTools, allowsText: false, greatestCount: Self.greatestCalls)))
         let grammar = try await format.grammar(for: conversation.model.grammarVocabulary)
         var text = ""
         let result = try await generate(request, messages, grammar, conversation) {
             text += $0; return true
         }
-        let arguments = try GeneratedContent(json: text).value(GeneratedContent.self, forProperty: "arguments")
-        let id = UUID().uuidString
-        channel.emit(
-            .toolCalls(
-                action: .toolCall(
-                    id: id, name: tool.name,
-                    action: .appendArguments(arguments.jsonString, tokenCount: result.usage.generatedTokens))))
+        for call in try GeneratedContent(json: text).value([GeneratedContent].self) {
+            let arguments = try call.value(GeneratedContent.self, forProperty: "arguments")
+            channel.emit(
+                .toolCalls(
+                    action: .toolCall(
+                        id: UUID().uuidString, name: try call.value(forProperty: "name"),
+                        action: .appendArguments(arguments.jsonString, tokenCount: 0))))
+        }
         channel.emit(.toolCalls(action: .usage(result, conversation.model)))
     }
 }

@@ -117,17 +117,21 @@ extension SystemLanguageModel {
     /// Tokens that the definitions of tools add to instructions.
     public nonisolated(nonsending) func tokenCount(for tools: [any Tool]) async throws -> Int {
         let definitions = tools.map { Transcript.ToolDefinition(tool: $0) }
-        let with = Transcript.Instructions(segments: [], toolDefinitions: definitions)
-        let without = Transcript.Instructions(segments: [], toolDefinitions: [])
+        // Beside a text: line breaks at the beginning of instructions are other tokens.
+        let text = [Transcript.Segment.text(.init(content: "x"))]
+        let with = Transcript.Instructions(segments: text, toolDefinitions: definitions)
+        let without = Transcript.Instructions(segments: text, toolDefinitions: [])
         let model = localModel
         return try await model.tokenCount([.instructions(with)]) - model.tokenCount([.instructions(without)])
     }
 
     /// Tokens that a schema adds to a prompt.
     public nonisolated(nonsending) func tokenCount(for schema: GenerationSchema) async throws -> Int {
-        let with = Transcript.Prompt(segments: [], responseFormat: .init(schema: schema))
+        // Beside a text, as schemas always are: line breaks at the beginning of a prompt are other tokens.
+        let text = [Transcript.Segment.text(.init(content: "x"))]
+        let with = Transcript.Prompt(segments: text, responseFormat: .init(schema: schema))
         let model = localModel
-        return try await model.tokenCount(prompt: with) - model.tokenCount(prompt: Transcript.Prompt(segments: []))
+        return try await model.tokenCount(prompt: with) - model.tokenCount(prompt: Transcript.Prompt(segments: text))
     }
 
     /// Tokens of a conversation: what a request that ends with it processes.

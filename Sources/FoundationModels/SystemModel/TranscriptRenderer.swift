@@ -28,7 +28,7 @@ struct TranscriptRenderer {
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
             case .response(let response): messages.append(.init(role: .assistant, content: response.segments.modelText))
             case .toolCalls(let calls):
-                messages.append(.init(role: .assistant, content: calls.map(Self.text).joined(separator: "\n")))
+                messages.append(.init(role: .assistant, content: JSONValue.array(calls.map(Self.json)).text))
             case .toolOutput(let output):
                 messages.append(.init(role: .user, content: "\(output.toolName) gave: \(output.segments.modelText)"))
             // What a model thought is its own business: it is not asked to read it again.
@@ -45,8 +45,9 @@ struct TranscriptRenderer {
         if !text.isEmpty { parts.append(text) }
         if !instructions.toolDefinitions.isEmpty {
             let lines = instructions.toolDefinitions.map { tool in
-                let parameters = toolsWithoutSchema.contains(tool.name) ? "" : " Arguments: \(tool.parameters.shortText)"
-                return "- \(tool.name): \(tool.description)\(parameters)"
+                let arguments = SchemaSketch.text(of: tool.parameters, isArguments: true)
+                return "- \(tool.name)" + (toolsWithoutSchema.contains(tool.name) ? "" : "(\(arguments))")
+                    + ": \(tool.description)"
             }
             parts.append("You can call these tools:\n" + lines.joined(separator: "\n"))
         }
@@ -56,15 +57,12 @@ struct TranscriptRenderer {
     static func text(of prompt: Transcript.Prompt) -> String {
         let text = prompt.segments.modelText
         guard let format = prompt.responseFormat, prompt.contextOptions.includeSchemaInPrompt != false else { return text }
-        return text + "\n\nAnswer with JSON for this schema:\n\(format.schema.shortText)"
+        return text + "\n\nAnswer with JSON like this:\n\(SchemaSketch.text(of: format.schema))"
     }
 
     /// A call as the model writes it.
-    static func text(_ call: Transcript.ToolCall) -> String {
-        let value = JSONValue.object([
-            .init("name", .string(call.toolName)), .init("arguments", call.arguments.json),
-        ])
-        return value.text
+    private static func json(_ call: Transcript.ToolCall) -> JSONValue {
+        .object([.init("name", .string(call.toolName)), .init("arguments", call.arguments.json)])
     }
 }
 
@@ -78,23 +76,5 @@ extension [Transcript.Segment] {
             case .attachment(let attachment): attachment.description
             }
         }.joined(separator: "\n")
-    }
-}
-
-extension GenerationSchema {
-    /// The schema for a model to read: what it needs in order to fill it in, without what only programs need.
-    var shortText: String { json.withoutFormalities.text }
-}
-
-extension JSONValue {
-    fileprivate var withoutFormalities: JSONValue {
-        switch self {
-        case .object(let members):
-            .object(
-                members.filter { !["x-order", "additionalProperties"].contains($0.name) }
-                    .map { Member($0.name, $0.name == "enum" ? $0.value : $0.value.withoutFormalities) })
-        case .array(let values): .array(values.map(\.withoutFormalities))
-        default: self
-        }
     }
 }

@@ -112,15 +112,40 @@ package final class LlamaModel {
             ck_matmul(handle, kernels, &s.gatedRows, s.products, 1)
         }
         cache.append(batch)
-        guard wantsLogits else { return }
+        if wantsLogits { head(row: rows - 1, candidates: candidates) }
+    }
+
+    /// Logits of one row of the last batch.
+    private func head(row: Int, candidates: [TokenID]? = nil) {
+        let s = scratch
         s.setRows(1)
         ck_normalize(
-            handle, kernels, s.residual + (rows - 1) * width, weights.outputNorm, epsilon, s.normed, &s.normedRows, s.quantizes)
-        s.products[0] = ck_product(matrix: weights.head, y: s.logits, ldy: Int32(c.vocabularySize), add: false)
+            pool.handle, pool.kernels, s.residual + row * configuration.width, weights.outputNorm,
+            Float(configuration.normEpsilon), s.normed, &s.normedRows, s.quantizes)
+        s.products[0] = ck_product(matrix: weights.head, y: s.logits, ldy: Int32(configuration.vocabularySize), add: false)
         if let candidates {
-            ck_matmul_rows(kernels, &s.normedRows, s.products, candidates, Int32(candidates.count))
+            ck_matmul_rows(pool.kernels, &s.normedRows, s.products, candidates, Int32(candidates.count))
         } else {
-            ck_matmul(handle, kernels, &s.normedRows, s.products, 1)
+            ck_matmul(pool.handle, pool.kernels, &s.normedRows, s.products, 1)
         }
+    }
+
+    /// Appends `tokens`, at most a batch of them, and gives the natural logarithm of the probability of all but the first, each
+    /// given everything before it.
+    package func logProbability(
+        of tokens: ArraySlice<TokenID>, cache: KVCache, isCancelled: () -> Bool = { false }
+    ) throws(CancellationError) -> Double {
+        let tokens = tokens.prefix(scratch.batch)
+        try forward(tokens, cache: cache, wantsLogits: false, isCancelled: isCancelled)
+        var sum = 0.0
+        for (row, next) in tokens.dropFirst().enumerated() {
+            head(row: row)
+            let count = Int32(configuration.vocabularySize)
+            let greatest = logits[Int(pool.kernels.pointee.argmax(scratch.logits, count))]
+            let chosen = logits[Int(next)]
+            let total = pool.kernels.pointee.exp_shifted(scratch.logits, greatest, 1, count, scratch.logits)
+            sum += Double(chosen - greatest) - log(Double(total))
+        }
+        return sum
     }
 }

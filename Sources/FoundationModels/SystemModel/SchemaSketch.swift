@@ -1,0 +1,83 @@
+internal import Grammar
+
+/// A schema in a few words, for a model to read: `{"name": text, "age": integer 0...99, "tags": [text]}`.
+///
+/// A third of the tokens of JSON Schema, and small models do not mistake it for an answer. What the response is held to is
+/// the schema itself.
+struct SchemaSketch {
+    private let root: JSONValue
+    private var defined: [String] = []
+    private var pending: [String] = []
+
+    private init(_ root: JSONValue) { self.root = root }
+
+    /// - Parameter isArguments: Whether an object at the root is a list of arguments, without braces and quotes.
+    static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
+        let json = schema.json
+        var sketch = SchemaSketch(json)
+        var text = isArguments ? sketch.members(json, quoted: false) : sketch.value(json)
+        // Types that are used by name follow, each once.
+        while let name = sketch.pending.popLast() {
+            let schema = name == "#" ? json : json["$defs"]?[name] ?? .object([])
+            let shown = name == "#" ? sketch.title(json) : name
+            text += "\n\(shown) = " + (schema["anyOf"] == nil ? sketch.value(schema) : sketch.alternatives(schema))
+        }
+        return text
+    }
+
+    private func title(_ schema: JSONValue) -> String {
+        if case .string(let title)? = schema["title"] { title } else { "Answer" }
+    }
+
+    private mutating func value(_ schema: JSONValue) -> String {
+        if case .string(let reference)? = schema["$ref"] { return named(reference) }
+        if case .string(let constant)? = schema["const"] { return JSONValue.string(constant).text }
+        if case .array(let choices)? = schema["enum"] { return choices.map(\.text).joined(separator: " or ") }
+        if schema["anyOf"] != nil { return alternatives(schema) }
+        guard case .string(let type)? = schema["type"] else { return "anything" }
+        switch type {
+        case "string":
+            if case .string(let pattern)? = schema["pattern"] { return "text matching \(pattern)" }
+            return "text"
+        case "integer", "number": return type + range(schema, "minimum", "maximum")
+        case "boolean": return "true or false"
+        case "null": return "null"
+        case "array": return "[\(value(schema["items"] ?? .object([])))]" + range(schema, "minItems", "maxItems")
+        default: return "{" + members(schema, quoted: true) + "}"
+        }
+    }
+
+    private mutating func members(_ schema: JSONValue, quoted: Bool) -> String {
+        guard case .object(let properties)? = schema["properties"] else { return "" }
+        var required: [String] = []
+        if case .array(let names)? = schema["required"] {
+            required = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+        }
+        return properties.map { property in
+            let name = quoted ? JSONValue.string(property.name).text : property.name
+            var text = name + (required.contains(property.name) ? "" : "?") + ": " + value(property.value)
+            if case .string(let description)? = property.value["description"] { text += " (\(description))" }
+            return text
+        }.joined(separator: ", ")
+    }
+
+    private mutating func alternatives(_ schema: JSONValue) -> String {
+        guard case .array(let alternatives)? = schema["anyOf"] else { return "" }
+        return alternatives.map { value($0) }.joined(separator: " or ")
+    }
+
+    private func range(_ schema: JSONValue, _ least: String, _ greatest: String) -> String {
+        let (from, to) = (schema[least]?.text, schema[greatest]?.text)
+        if from == nil, to == nil { return "" }
+        return from == to ? " \(from ?? "")" : " \(from ?? "")...\(to ?? "")"
+    }
+
+    private mutating func named(_ reference: String) -> String {
+        let name = reference == "#" ? "#" : String(reference.split(separator: "/").last ?? "#")
+        if !defined.contains(name) {
+            defined.append(name)
+            pending.insert(name, at: 0)
+        }
+        return name == "#" ? title(root) : name
+    }
+}

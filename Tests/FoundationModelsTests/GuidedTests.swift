@@ -1,0 +1,112 @@
+import Foundation
+import FoundationModels
+import FoundationModelsGGUF
+import TestSupport
+import Testing
+
+/// Guided generation over fifty types. The tiny model has random weights: whatever can be written, it will write.
+struct GuidedTests {
+    /// Generates one value and says whether it is what its guides ask for.
+    private func check<Value: Checked>(
+        _ type: Value.Type, _ model: some LanguageModel, seed: UInt64, limit: Int
+    ) async throws {
+        let session = LanguageModelSession(model: model)
+        let options = GenerationOptions(
+            samplingMode: .random(probabilityThreshold: 1, seed: seed), temperature: 2, maximumResponseTokens: limit)
+        let response = try await session.respond(to: "Go", generating: type, includeSchemaInPrompt: false, options: options)
+        #expect(response.content.isValid, "\(type), seed \(seed): \(response.rawContent.jsonString)")
+        #expect(response.rawContent.isComplete)
+        #expect(response.usage.output.totalTokenCount <= limit)
+        // What the value says of itself is again a value of the type.
+        let again = try Value(response.content.generatedContent)
+        #expect(again.generatedContent.jsonString == response.content.generatedContent.jsonString)
+        _ = response.content.asPartiallyGenerated()
+    }
+
+    @Test("[B2] 1,000 values of 50 types at temperature 2 satisfy all guides") func thousand() async throws {
+        var tiny = TinyModel()
+        tiny.context = 512
+        let file = try tiny.file()
+        let model = GGUFLanguageModel(url: URL(fileURLWithPath: file.path))
+        for seed in 0..<20 {
+            for type in Guided.all { try await check(type, model, seed: UInt64(seed), limit: 300) }
+        }
+    }
+
+    @Test("[B2] the default model satisfies all guides, too") func realModel() async throws {
+        for (seed, type) in Guided.all.enumerated() where seed % 2 == 0 {
+            try await check(type, SystemLanguageModel.default, seed: UInt64(seed), limit: 60)
+        }
+    }
+
+    @Test("[B9] a limit that no value fits is an error, and nothing half-parsed comes out") func tooShort() async throws {
+        let session = LanguageModelSession()
+        await #expect(throws: GeneratedContent.ParsingError.self) {
+            try await session.respond(to: "Go", generating: Guided.S10.self, options: GenerationOptions(maximumResponseTokens: 3))
+        }
+        do {
+            try await session.respond(to: "Go", generating: Guided.S10.self, options: GenerationOptions(maximumResponseTokens: 3))
+        } catch LanguageModelSession.GenerationError.decodingFailure(let context) {
+            #expect(context.debugDescription.contains("tokens"))
+        }
+        #expect(session.transcript.isEmpty)
+    }
+
+    @Test("[B8] leaving the schema out of the prompt saves its tokens, and the value is held to it all the same")
+    func schemaInPrompt() async throws {
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 100)
+        let with = try await LanguageModelSession().respond(to: "Go", generating: Guided.T4.self, options: options)
+        let without = try await LanguageModelSession().respond(
+            to: "Go", generating: Guided.T4.self, includeSchemaInPrompt: false, options: options)
+        #expect(without.content.isValid)
+        let saved = with.usage.input.totalTokenCount - without.usage.input.totalTokenCount
+        #expect(saved == (try await SystemLanguageModel.default.tokenCount(for: Guided.T4.generationSchema)))
+        #expect(saved > 10)
+    }
+
+    @Test("[B7] snapshots fill in order, elements keep their identity, the last one is the value") func streaming() async throws {
+        let session = LanguageModelSession()
+        let stream = session.streamResponse(
+            to: "Three dice", generating: Guided.L6.self, options: GenerationOptions(samplingMode: .greedy))
+        var ids: [GenerationID] = []
+        var snapshots = 0
+        var last: Guided.L6.PartiallyGenerated?
+        for try await snapshot in stream {
+            snapshots += 1
+            let now = (snapshot.content.items ?? []).map(\.id)
+            #expect(now.count >= ids.count && Array(now.prefix(ids.count)) == ids)
+            ids = now
+            last = snapshot.content
+            if snapshots < 3 { #expect(!snapshot.rawContent.isComplete) }
+        }
+        let value = try await stream.collect().content
+        #expect(last?.items?.map(\.die) == value.items.map(\.die))
+        #expect(snapshots > 1)
+    }
+
+    @Test("[B1] numbers, lists and texts can be asked for directly") func primitives() async throws {
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
+        _ = try await LanguageModelSession().respond(to: "What is 3+4?", generating: Int.self, options: options)
+        _ = try await LanguageModelSession().respond(to: "Is water wet?", generating: Bool.self, options: options)
+        _ = try await LanguageModelSession().respond(to: "Name colours", generating: [String].self, options: options)
+        _ = try await LanguageModelSession().respond(to: "A price", generating: Decimal.self, options: options)
+        let text = try await LanguageModelSession().respond(to: "Hi", generating: String.self, options: options)
+        #expect(!text.content.hasPrefix("\""))
+    }
+
+    @Generable struct Unenforceable {
+        @Guide(.pattern(/([ab])\1/)) var text: String
+    }
+
+    @Test("[G] a guide that cannot be enforced is an error before anything is generated") func unsupported() async throws {
+        let session = LanguageModelSession()
+        do {
+            try await session.respond(to: "Go", generating: Unenforceable.self)
+            Issue.record("the guide was accepted")
+        } catch LanguageModelSession.GenerationError.unsupportedGuide(let context) {
+            #expect(!context.debugDescription.isEmpty)
+        }
+        await #expect(throws: LanguageModelError.self) { try await session.respond(to: "Go", generating: Unenforceable.self) }
+        #expect(session.transcript.isEmpty)
+    }
+}
