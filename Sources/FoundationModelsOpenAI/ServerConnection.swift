@@ -21,6 +21,8 @@ final class ServerConnection: Sendable {
         let patience = TimeAmount.seconds(min(seconds, 86_400)) + .nanoseconds(attoseconds / 1_000_000_000)
         var configuration = HTTPClient.Configuration(timeout: .init(connect: .seconds(10), read: patience))
         configuration.redirectConfiguration = .disallow
+        // A server that is not there is an error at once.
+        configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

@@ -1,0 +1,239 @@
+import Foundation
+import FoundationModels
+import FoundationModelsOpenAI
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+/// A server on this machine that answers each connection's request with what it was told to.
+private final class Server: Sendable {
+    struct Answer: Sendable {
+        var status = "200 OK"
+        var headers = ""
+        var body = ""
+        /// Keeps the connection open without another word.
+        var hangs = false
+    }
+
+    private let log: Log
+    private let channel: any Channel
+
+    var url: String { "http://127.0.0.1:\(channel.localAddress?.port ?? 0)/v1" }
+    var requests: [String] { log.requests }
+
+    init(_ answers: [Answer]) async throws {
+        let log = Log(answers)
+        self.log = log
+        channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { $0.pipeline.addHandler(Handler { log.answer($0) }) }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    deinit { channel.close(promise: nil) }
+
+    private final class Log: Sendable {
+        private let state: Mutex<(answers: [Answer], requests: [String])>
+
+        init(_ answers: [Answer]) { state = Mutex((answers, [])) }
+        var requests: [String] { state.withLock { $0.requests } }
+
+        func answer(_ request: String) -> Answer {
+            state.withLock { state in
+                state.requests.append(request)
+                return state.answers.isEmpty ? Answer(status: "500 Nothing left") : state.answers.removeFirst()
+            }
+        }
+    }
+
+    private final class Handler: ChannelInboundHandler, @unchecked Sendable {  // Used on its channel's event loop.
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        private var received = ""
+        private let answer: @Sendable (String) -> Answer
+
+        init(_ answer: @escaping @Sendable (String) -> Answer) { self.answer = answer }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            received += String(buffer: unwrapInboundIn(data))
+            guard let end = received.range(of: "\r\n\r\n") else { return }
+            let header = received[..<end.lowerBound].lowercased()
+            let length =
+                header.split(separator: "\r\n").first { $0.hasPrefix("content-length:") }
+                .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
+            let body = String(received[end.upperBound...])
+            guard body.utf8.count >= length else { return }
+            let answer = answer(body)
+            received = ""
+            let text =
+                "HTTP/1.1 \(answer.status)\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\(answer.headers)\r\n\(answer.body)"
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+            if !answer.hangs { context.close(promise: nil) }
+        }
+    }
+}
+
+struct OpenAITests {
+    private static func events(_ deltas: [String], usage: String? = nil, finish: String = "stop") -> String {
+        var lines = deltas.map { "data: {\"choices\":[{\"index\":0,\"delta\":\($0)}]}\n\n" }
+        lines.append("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"\(finish)\"}]}\n\n")
+        if let usage { lines.append("data: {\"choices\":[],\"usage\":\(usage)}\n\n") }
+        return lines.joined() + "data: [DONE]\n\n"
+    }
+
+    private func session(
+        _ server: Server, tools: [any Tool] = [], timeout: Duration = .seconds(10)
+    ) -> LanguageModelSession {
+        LanguageModelSession(
+            model: OpenAILanguageModel(name: "m", url: server.url, apiKey: "k", timeout: timeout), tools: tools,
+            instructions: "Be brief.")
+    }
+
+    @Test("text is streamed, usage is the server's, options are sent") func text() async throws {
+        let server = try await Server([
+            .init(
+                body: Self.events(
+                    ["{\"content\":\"Hel\"}", "{\"content\":\"lo é\"}"],
+                    usage: "{\"prompt_tokens\":9,\"completion_tokens\":2,\"prompt_tokens_details\":{\"cached_tokens\":4}}"))
+        ])
+        let session = session(server)
+        let options = GenerationOptions(samplingMode: .random(probabilityThreshold: 0.5, seed: 3), temperature: 0.7)
+        var texts: [String] = []
+        let stream = session.streamResponse(to: "Hi", options: options)
+        for try await snapshot in stream { texts.append(snapshot.content) }
+        let response = try await stream.collect()
+        #expect(response.content == "Hello é")
+        #expect(texts.last == "Hello é")
+        #expect(response.usage.input.totalTokenCount == 9 && response.usage.input.cachedTokenCount == 4)
+        #expect(response.usage.output.totalTokenCount == 2)
+        let sent = try GeneratedContent(json: try #require(server.requests.first))
+        #expect(try sent.value(Double.self, forProperty: "top_p") == 0.5)
+        #expect(try sent.value(Int.self, forProperty: "seed") == 3)
+        let messages = try sent.value([GeneratedContent].self, forProperty: "messages")
+        #expect(try messages.map { try $0.value(String.self, forProperty: "role") } == ["system", "user"])
+    }
+
+    @Generable struct City {
+        var name: String
+        @Guide(.range(0...40_000_000)) var people: Int
+    }
+
+    @Test("values are held to a schema by the server and parsed here") func structured() async throws {
+        let server = try await Server([
+            .init(
+                body: Self.events([
+                    "{\"content\":\"{\\\"name\\\": \\\"Oslo\\\",\"}", "{\"content\":\" \\\"people\\\": 700000}\"}",
+                ]))
+        ])
+        let city = try await session(server).respond(to: "A city", generating: City.self).content
+        #expect(city.name == "Oslo" && city.people == 700_000)
+        let sent = try GeneratedContent(json: try #require(server.requests.first))
+        let format = try sent.value(GeneratedContent.self, forProperty: "response_format")
+        #expect(try format.value(String.self, forProperty: "type") == "json_schema")
+    }
+
+    struct Weather: Tool {
+        let description = "Tells the weather."
+        @Generable struct Arguments { var city: String }
+        func call(arguments: Arguments) async throws -> String { "Sunny in \(arguments.city)" }
+    }
+
+    @Test("tool calls come in pieces, run, and go back with their ids") func tools() async throws {
+        let server = try await Server([
+            .init(
+                body: Self.events(
+                    [
+                        "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"Weather\",\"arguments\":\"{\\\"ci\"}}]}",
+                        "{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"ty\\\":\\\"Rome\\\"}\"}}]}",
+                        "{\"tool_calls\":[{\"index\":1,\"id\":\"c2\",\"function\":{\"name\":\"Weather\",\"arguments\":\"{\\\"city\\\":\\\"Bonn\\\"}\"}}]}",
+                    ], usage: "{\"prompt_tokens\":5,\"completion_tokens\":7}", finish: "tool_calls")),
+            .init(body: Self.events(["{\"content\":\"Sunny in both.\"}"])),
+        ])
+        let session = session(server, tools: [Weather()])
+        #expect(try await session.respond(to: "Rome and Bonn?").content == "Sunny in both.")
+        let kinds = session.transcript.map { entry in
+            switch entry {
+            case .instructions: "i"
+            case .prompt: "p"
+            case .toolCalls(let calls): "c\(calls.count)"
+            case .toolOutput(let output): "o\(output.id)"
+            case .response: "r"
+            default: "?"
+            }
+        }
+        #expect(kinds == ["i", "p", "c2", "oc1", "oc2", "r"])
+        let second = try GeneratedContent(json: try #require(server.requests.last))
+        let messages = try second.value([GeneratedContent].self, forProperty: "messages")
+        #expect(
+            try messages.map { try $0.value(String.self, forProperty: "role") } == [
+                "system", "user", "assistant", "tool", "tool",
+            ])
+        #expect(try messages[3].value(String.self, forProperty: "tool_call_id") == "c1")
+    }
+
+    @Test("[G] rate limits, refusals, windows, filters, keys, time: each its own error") func errors() async throws {
+        func failure(_ answer: Server.Answer, timeout: Duration = .seconds(10)) async throws -> any Error {
+            let server = try await Server([answer])
+            do {
+                try await session(server, timeout: timeout).respond(to: "Hi")
+                return CancellationError()
+            } catch { return error }
+        }
+        let limited = try await failure(
+            .init(status: "429 Slow", headers: "Retry-After: 30\r\n", body: "{\"error\":{\"message\":\"slow\"}}"))
+        guard case .rateLimited(let limit)? = limited as? LanguageModelError, let date = limit.resetDate else {
+            Issue.record("\(limited)")
+            return
+        }
+        #expect((20...31).contains(date.timeIntervalSinceNow))
+        #expect({ if case .rateLimited? = limited as? LanguageModelSession.GenerationError { true } else { false } }())
+        let refused = try await failure(.init(body: Self.events(["{\"refusal\":\"I will \"}", "{\"refusal\":\"not.\"}"])))
+        guard case .refusal(let refusal, _)? = refused as? LanguageModelSession.GenerationError else {
+            Issue.record("\(refused)")
+            return
+        }
+        #expect(try await refusal.explanation.content == "I will not.")
+        var explanation = ""
+        for try await snapshot in refusal.explanationStream { explanation = snapshot.content }
+        #expect(explanation == "I will not.")
+        let full = try await failure(
+            .init(
+                status: "400 Bad",
+                body:
+                    "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"This model's maximum context length is 4096 tokens, you have 5000.\"}}"
+            ))
+        guard case .contextSizeExceeded(let sizes)? = full as? LanguageModelError else {
+            Issue.record("\(full)")
+            return
+        }
+        #expect(sizes.contextSize == 4096 && sizes.tokenCount == 5000)
+        let filtered = try await failure(.init(body: Self.events(["{\"content\":\"x\"}"], finish: "content_filter")))
+        #expect({ if case .guardrailViolation? = filtered as? LanguageModelError { true } else { false } }())
+        let slow = try await failure(.init(body: "", hangs: true), timeout: .milliseconds(300))
+        #expect({ if case .timeout? = slow as? LanguageModelError { true } else { false } }(), "\(slow)")
+        typealias ServerError = OpenAILanguageModel.ServerError
+        #expect(
+            try await failure(.init(status: "401 No", body: "{\"error\":\"bad key\"}")) as? ServerError
+                == .unauthorized(reason: "bad key"))
+        #expect(try await failure(.init(body: "data: nonsense\n\n")) is ServerError)
+        #expect(try await failure(.init(body: "data: {\"choices\":[{\"delta\":{\"content\":\"cut\"}}]}\n\n")) is ServerError)
+        let nobody = LanguageModelSession(model: OpenAILanguageModel(name: "m", url: "http://127.0.0.1:1/v1"))
+        await #expect(throws: ServerError.self) { try await nobody.respond(to: "Hi") }
+        let wrong = LanguageModelSession(model: OpenAILanguageModel(name: "m", url: "nowhere"))
+        await #expect(throws: ServerError.invalidURL("nowhere")) { try await wrong.respond(to: "Hi") }
+    }
+
+    @Test("cancelling closes the connection and frees the session") func cancellation() async throws {
+        let server = try await Server([
+            .init(body: "data: {\"choices\":[{\"delta\":{\"content\":\"One \"}}]}\n\n", hangs: true)
+        ])
+        let session = session(server)
+        let reading = Task {
+            for try await snapshot in session.streamResponse(to: "Hi") where !snapshot.content.isEmpty { return }
+        }
+        try await reading.value
+        let start = ContinuousClock.now
+        while session.isResponding, ContinuousClock.now - start < .seconds(3) { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(!session.isResponding)
+    }
+}

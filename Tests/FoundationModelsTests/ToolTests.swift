@@ -1,0 +1,200 @@
+import Foundation
+import FoundationModels
+import FoundationModelsTesting
+import Synchronization
+import Testing
+
+/// Tools on scripted models, where what the model says does not matter, and on the default one, where it does.
+struct ToolTests {
+    struct Adder: Tool {
+        let name = "add"
+        let description = "Adds two integers."
+        @Generable struct Arguments {
+            var a: Int
+            var b: Int
+        }
+        func call(arguments: Arguments) async throws -> String { "\(arguments.a + arguments.b)" }
+    }
+
+    /// Counts its calls and says when it began and ended.
+    final class Slow: Tool {
+        let name = "slow"
+        let description = "Takes its time."
+        @Generable struct Arguments { var id: Int }
+        let running = Mutex((now: 0, most: 0, calls: 0))
+
+        func call(arguments: Arguments) async throws -> String {
+            running.withLock {
+                $0.now += 1
+                $0.calls += 1
+                $0.most = max($0.most, $0.now)
+            }
+            // The first call is the slowest: outputs keep their order all the same.
+            try await Task.sleep(for: .milliseconds(arguments.id == 1 ? 60 : 20))
+            running.withLock { $0.now -= 1 }
+            return "done \(arguments.id)"
+        }
+    }
+
+    actor Memory: Tool {
+        nonisolated let name = "remember"
+        nonisolated let description = "Remembers a word."
+        @Generable struct Arguments { var word: String }
+        @Generable struct Words { var words: [String] }
+        private var words: [String] = []
+        private func add(_ word: String) -> [String] {
+            words.append(word)
+            return words
+        }
+        nonisolated func call(arguments: Arguments) async -> Words { Words(words: await add(arguments.word)) }
+    }
+
+    struct Broken: Tool {
+        struct Failure: Error, Equatable {}
+        let description = "Always fails."
+        @Generable struct Arguments { var x: Int }
+        func call(arguments: Arguments) async throws -> String { throw Failure() }
+    }
+
+    private static func call(_ name: String, _ arguments: GeneratedContent) -> ScriptedLanguageModel.Call {
+        .init(name: name, arguments: arguments)
+    }
+
+    @Test("[C2] calls of one round run side by side, outputs come in order, then the answer") func concurrent() async throws {
+        let slow = Slow()
+        let calls = (1...3).map { Self.call("slow", GeneratedContent(properties: ["id": $0])) }
+        let model = ScriptedLanguageModel([.toolCalls(calls), .text("All done.")])
+        let session = LanguageModelSession(model: model, tools: [slow])
+        let response = try await session.respond(to: "Go")
+        #expect(response.content == "All done.")
+        #expect(slow.running.withLock { $0.most } == 3)
+        let outputs = session.transcript.compactMap { entry -> String? in
+            guard case .toolOutput(let output) = entry, case .text(let text)? = output.segments.first else { return nil }
+            return text.content
+        }
+        #expect(outputs == ["done 1", "done 2", "done 3"])
+        #expect(response.transcriptEntries.count == 6)
+    }
+
+    @Test("[C1] a value comes back as a structure; an actor keeps its state") func structured() async throws {
+        let calls = ["a", "b"].map { Self.call("remember", GeneratedContent(properties: ["word": $0])) }
+        let model = ScriptedLanguageModel([.toolCalls([calls[0]]), .toolCalls([calls[1]]), .text("Two words.")])
+        let session = LanguageModelSession(model: model, tools: [Memory()])
+        try await session.respond(to: "Go")
+        let outputs = session.transcript.compactMap { entry -> GeneratedContent? in
+            guard case .toolOutput(let output) = entry, case .structure(let value)? = output.segments.first else { return nil }
+            #expect(value.schemaName == "Words")
+            return value.content
+        }
+        #expect(try outputs.last?.value([String].self, forProperty: "words") == ["a", "b"])
+    }
+
+    @Test("[C3] a tool that throws is named, the transcript is as before, the session goes on") func failing() async throws {
+        let model = ScriptedLanguageModel([
+            .toolCalls([Self.call("Broken", GeneratedContent(properties: ["x": 1]))]), .text("Hello again."),
+        ])
+        let session = LanguageModelSession(model: model, tools: [Broken()], instructions: "Be kind.")
+        let before = session.transcript
+        do {
+            try await session.respond(to: "Go")
+            Issue.record("the error was lost")
+        } catch let error as LanguageModelSession.ToolCallError {
+            #expect(error.tool.name == "Broken")
+            #expect(error.underlyingError is Broken.Failure)
+        }
+        #expect(session.transcript == before)
+        #expect(!session.isResponding)
+        #expect(try await session.respond(to: "Again").content == "Hello again.")
+    }
+
+    @Test("[C3] with the preserving policy the calls stay in the transcript") func preserving() async throws {
+        let model = ScriptedLanguageModel([.toolCalls([Self.call("Broken", GeneratedContent(properties: ["x": 1]))])])
+        let session = LanguageModelSession(model: model, tools: [Broken()])
+        session.transcriptErrorHandlingPolicy = .preserveTranscript
+        await #expect(throws: LanguageModelSession.ToolCallError.self) { try await session.respond(to: "Go") }
+        #expect(session.transcript.contains { if case .toolCalls = $0 { true } else { false } })
+    }
+
+    @Test("[C2] a tool that does not exist is an error with its name") func unknown() async throws {
+        let model = ScriptedLanguageModel([.toolCalls([Self.call("nothing", GeneratedContent(properties: [:]))])])
+        let session = LanguageModelSession(model: model, tools: [Adder()])
+        do {
+            try await session.respond(to: "Go")
+            Issue.record("the call was accepted")
+        } catch let error as LanguageModelSession.ToolCallError {
+            #expect(error.tool.name == "nothing")
+        }
+    }
+
+    @Test("[C4] a repeated call is answered from the first result, and the model has to answer then") func repeated() async throws
+    {
+        let slow = Slow()
+        let call = Self.call("slow", GeneratedContent(properties: ["id": 2]))
+        let model = ScriptedLanguageModel([.toolCalls([call]), .toolCalls([call]), .text("Enough.")])
+        let session = LanguageModelSession(model: model, tools: [slow])
+        #expect(try await session.respond(to: "Go").content == "Enough.")
+        #expect(slow.running.withLock { $0.calls } == 1)
+        #expect(session.transcript.count { if case .toolOutput = $0 { true } else { false } } == 2)
+    }
+
+    @Test("[C4] a model that calls for ever is stopped") func endless() async throws {
+        let slow = Slow()
+        let steps = (0..<40).map { id in
+            ScriptedLanguageModel.Step.toolCalls([Self.call("slow", GeneratedContent(properties: ["id": id]))])
+        }
+        let session = LanguageModelSession(model: ScriptedLanguageModel(steps), tools: [slow])
+        await #expect(throws: (any Error).self) { try await session.respond(to: "Go") }
+        #expect(slow.running.withLock { $0.calls } <= 16)
+        #expect(!session.isResponding)
+    }
+
+    @Test("tool calling modes: disallowed hides the tools, required needs some") func modes() async throws {
+        let session = LanguageModelSession(model: ScriptedLanguageModel([.text("Words.")]), tools: [Adder()])
+        let quiet = GenerationOptions(toolCallingMode: .disallowed)
+        #expect(try await session.respond(to: "2+2?", options: quiet).content == "Words.")
+        let required = GenerationOptions(toolCallingMode: .required)
+        await #expect(throws: LanguageModelError.self) {
+            try await LanguageModelSession().respond(to: "Hello", options: required)
+        }
+    }
+
+    @Test("[C2] the default model calls a calculator for sums, and answers small talk itself") func realModel() async throws {
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
+        let session = LanguageModelSession(tools: [Adder()])
+        try await session.respond(to: "What is 12 plus 30?", options: options)
+        let calls = session.transcript.compactMap { if case .toolCalls(let calls) = $0 { calls } else { nil } }
+        #expect(calls.first?.first?.toolName == "add")
+        let arguments = try calls.first?.first?.arguments.value(Adder.Arguments.self)
+        #expect(arguments?.a == 12 && arguments?.b == 30)
+        guard case .response? = session.transcript.last else {
+            Issue.record("there is no answer")
+            return
+        }
+        let greeting = LanguageModelSession(tools: [Adder()])
+        try await greeting.respond(to: "Hello, how are you?", options: options)
+        #expect(greeting.transcript.map { if case .toolCalls = $0 { 1 } else { 0 } }.reduce(0, +) == 0)
+    }
+
+    @Test("[C2] required calls are made whatever the model would rather say, with valid arguments") func requiredOnRealModel()
+        async throws
+    {
+        let session = LanguageModelSession(tools: [Broken()])
+        let options = GenerationOptions(maximumResponseTokens: 60, toolCallingMode: .required)
+        await #expect(throws: LanguageModelSession.ToolCallError.self) {
+            try await session.respond(to: "Tell me a joke.", options: options)
+        }
+    }
+
+    @Test("[C5] the definitions of tools are counted before sending, exactly") func counted() async throws {
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4, toolCallingMode: .disallowed)
+        let with = try await LanguageModelSession(tools: [Adder(), Memory()], instructions: "Be brief.")
+            .respond(to: "Hi", options: options).usage.input.totalTokenCount
+        let without = try await LanguageModelSession(instructions: "Be brief.")
+            .respond(to: "Hi", options: options).usage.input.totalTokenCount
+        let model = SystemLanguageModel.default
+        #expect(try await model.tokenCount(for: [Adder(), Memory()] as [any Tool]) == with - without)
+        let instructions = try await model.tokenCount(for: Instructions("Be brief."))
+        let prompt = try await model.tokenCount(for: "Hi")
+        #expect(instructions + prompt == without)
+    }
+}
