@@ -57,6 +57,13 @@ let package = Package(
             name: "grammar-bench",
             dependencies: ["Grammar", "Inference", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Grammar", swiftSettings: settings),
+        // Small programs to learn from and to begin with: swift run Chat.
+        .executableTarget(name: "Chat", dependencies: ["FoundationModels"], path: "Examples/Chat", swiftSettings: settings),
+        .executableTarget(
+            name: "CustomExecutor", dependencies: ["FoundationModels", "FoundationModelsGGUF"],
+            path: "Examples/CustomExecutor", swiftSettings: settings),
+        .executableTarget(
+            name: "DynamicSchema", dependencies: ["FoundationModels"], path: "Examples/DynamicSchema", swiftSettings: settings),
         .target(
             name: "TestSupport", dependencies: ["Grammar", "Inference"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
@@ -74,6 +81,12 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             exclude: ["api.tsv"], swiftSettings: settings),
+        // What app authors write, with nothing but the public API, in both language modes.
+        .testTarget(
+            name: "SourceCompatibilityTests", dependencies: ["FoundationModels"], swiftSettings: [.swiftLanguageMode(.v6)]),
+        .target(
+            name: "SourceCompatibilitySwift5", dependencies: ["FoundationModels"], path: "Tests/SourceCompatibilitySwift5",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "fmTests", dependencies: ["fm", "FoundationModels", "Inference", "TestSupport"],
             swiftSettings: settings),
@@ -82,6 +95,9 @@ let package = Package(
 )
 
 if hasMacros {
+    package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in
+        .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
+    }
     package.targets.append(
         .macro(
             name: "FoundationModelsMacros",

@@ -6,13 +6,10 @@ internal import Grammar
 struct EventTranslator {
     typealias Event = LanguageModelExecutorGenerationChannel.Event
 
-    private let schemaName: String?
     /// Calls by their index in the response: the first piece of each names it, later ones may not.
     private var calls: [Int: (id: String, name: String)] = [:]
     private var refusal = ""
     private var hasEnded = false
-
-    init(schemaName: String?) { self.schemaName = schemaName }
 
     /// - Parameter data: The data of one server-sent event.
     /// - Throws: ``LanguageModelError``, or ``OpenAILanguageModel/ServerError`` if this is not the protocol.

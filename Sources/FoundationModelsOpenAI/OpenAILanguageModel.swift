@@ -88,7 +88,7 @@ public struct OpenAILanguageModel: LanguageModel {
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
             let body = try RequestTranslator(model: server.model).body(for: request)
-            var translator = EventTranslator(schemaName: request.schema?.name)
+            var translator = EventTranslator()
             try await connection.stream(body) { data in
                 for event in try translator.events(for: data) { channel.emit(event) }
             }

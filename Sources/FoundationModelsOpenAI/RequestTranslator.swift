@@ -21,7 +21,9 @@ struct RequestTranslator {
         }
         if let schema = request.schema {
             let format = JSONValue.object([
-                .init("name", .string(Self.identifier(schema.name))), .init("schema", schema.json), .init("strict", .bool(true)),
+                .init("name", .string(Self.identifier(schema.name))), .init("schema", schema.json),
+                // Some servers take no optional properties where they are strict.
+                .init("strict", .bool(schema.json.requiresAll)),
             ])
             members.append(
                 .init("response_format", .object([.init("type", .string("json_schema")), .init("json_schema", format)])))
@@ -145,5 +147,22 @@ struct RequestTranslator {
                         .init(unsupportedContent: [entry], debugDescription: "A picture cannot be read: \(error)"))
                 }
             })
+    }
+}
+
+extension JSONValue {
+    /// Whether no object of a schema has a property that may be left out.
+    fileprivate var requiresAll: Bool {
+        switch self {
+        case .object(let members):
+            if case .object(let properties)? = self["properties"], case .array(let required)? = self["required"],
+                required.count < properties.count
+            {
+                return false
+            }
+            return members.allSatisfy(\.value.requiresAll)
+        case .array(let values): return values.allSatisfy(\.requiresAll)
+        default: return true
+        }
     }
 }

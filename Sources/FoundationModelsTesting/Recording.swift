@@ -22,6 +22,13 @@ public struct Recording: Codable, Sendable, Equatable {
         public var said: Transcript
         public var inputTokens: Int
         public var outputTokens: Int
+
+        public init(situation: String, said: Transcript, inputTokens: Int = 0, outputTokens: Int = 0) {
+            self.situation = situation
+            self.said = said
+            self.inputTokens = inputTokens
+            self.outputTokens = outputTokens
+        }
     }
 
     public var exchanges: [Exchange]

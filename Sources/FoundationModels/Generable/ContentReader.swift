@@ -107,7 +107,7 @@ struct ContentReader: Sendable {
             if Self.isPartOfWord(byte) {
                 token = .none  // keeps the array unique
                 word.append(byte)
-                guard word.count <= 4_096 else { throw Failure(reason: "a number is too long") }
+                try Self.check(word)
                 token = .word(word)
             } else {
                 guard let value = Self.value(ofWord: word) else {
@@ -136,6 +136,7 @@ struct ContentReader: Sendable {
         case (UInt8(ascii: "]"), .commaOrEnd) where stack.last?.isObject == false: try close(isObject: false)
         case (_, .value), (_, .valueOrEnd):
             guard Self.isPartOfWord(byte) else { throw unexpected(byte) }
+            try Self.check([byte])
             token = .word([byte])
         default: throw unexpected(byte)
         }
@@ -243,6 +244,18 @@ struct ContentReader: Sendable {
             true
         default: false
         }
+    }
+
+    /// - Throws: ``Failure`` if no number and no word begins like this.
+    private static func check(_ word: [UInt8]) throws(Failure) {
+        let isWord = ["true", "false", "null"].contains { $0.utf8.starts(with: word) }
+        let isNumber =
+            word[0] == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(word[0])
+                && word.allSatisfy { $0 < UInt8(ascii: "a") || $0 == UInt8(ascii: "e") }
+        guard isWord || isNumber else {
+            throw Failure(reason: "“\(String(decoding: word.prefix(40), as: UTF8.self))” is not a value")
+        }
+        guard word.count <= 4_096 else { throw Failure(reason: "a number is too long") }
     }
 
     private static func value(ofWord word: [UInt8]) -> GeneratedContent? {

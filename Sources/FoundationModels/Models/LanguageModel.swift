@@ -75,8 +75,6 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
     public var metadata: [String: GeneratedContent]
     /// A format that schemas cannot say; takes the place of `schema`.
     package var format: ResponseFormat?
-    /// Tools whose parameters are not to be explained to the model.
-    package var toolsWithoutSchema: Set<String> = []
 
     public init(
         id: UUID, transcript: Transcript, enabledTools: [Transcript.ToolDefinition], schema: GenerationSchema? = nil,

@@ -72,6 +72,8 @@ public struct DynamicGenerationSchema: Sendable {
 struct DynamicSchemaResolver {
     private var names: Set<String> = []
     private var references: [String] = []
+    /// Types that were met, which may be met again.
+    private var types: Set<ObjectIdentifier> = []
 
     static func schema(
         root: DynamicGenerationSchema, dependencies: [DynamicGenerationSchema]
@@ -99,8 +101,7 @@ struct DynamicSchemaResolver {
 
     private mutating func collect(_ node: SchemaNode, in schema: String?) throws {
         if let name = node.name, !names.insert(name).inserted {
-            throw GenerationSchema.SchemaError.duplicateType(
-                schema: schema, type: name, context: .init(debugDescription: "Two schemas have the name “\(name)”."))
+            throw duplicate(name, in: schema)
         }
         switch node {
         case .object(let object):
@@ -119,9 +120,19 @@ struct DynamicSchemaResolver {
         case .string(let text):
             if text.name != nil, text.choices?.isEmpty == true { throw Self.emptyChoice(text.name ?? "") }
         case .array(let list): try collect(list.item, in: schema)
+        case .type(let type):
+            guard types.insert(ObjectIdentifier(type)).inserted else { return }
+            guard names.insert(type.generationSchema.name).inserted else {
+                throw duplicate(type.generationSchema.name, in: schema)
+            }
         case .reference(let name): references.append(name)
         default: break
         }
+    }
+
+    private func duplicate(_ name: String, in schema: String?) -> GenerationSchema.SchemaError {
+        .duplicateType(
+            schema: schema, type: name, context: .init(debugDescription: "Two schemas have the name “\(name)”."))
     }
 
     private static func emptyChoice(_ name: String) -> GenerationSchema.SchemaError {

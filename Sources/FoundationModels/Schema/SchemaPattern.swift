@@ -12,18 +12,25 @@ enum SchemaPattern {
     private static func withoutQuoting(_ pattern: String) -> String {
         var result = ""
         var isQuoting = false
+        var isInClass = false
         var rest = pattern[...]
         while let character = rest.popFirst() {
             if character == "\\", let next = rest.first, next == (isQuoting ? "E" : "Q") {
                 rest.removeFirst()
                 isQuoting.toggle()
             } else if isQuoting {
-                if "\\^$.|?*+()[]{}/-".contains(character) { result += "\\" }
+                if "\\^$.|?*+()[]{}".contains(character) { result += "\\" }
                 result.append(character)
             } else {
-                result.append(character)
+                if character == "[" { isInClass = true }
+                if character == "]" { isInClass = false }
                 // Whatever follows a backslash belongs to it: \\Q is a backslash and a letter.
-                if character == "\\", let next = rest.popFirst() { result.append(next) }
+                if character == "\\", let next = rest.popFirst() {
+                    // Swift escapes the hyphen of a literal, which means nothing outside of classes.
+                    result += next == "-" && !isInClass ? "-" : "\\\(next)"
+                } else {
+                    result.append(character)
+                }
             }
         }
         return result

@@ -42,7 +42,8 @@ extension LanguageModelSession {
         desiredOutput: Transcript.Entry? = nil
     ) -> Data {
         let report = FeedbackReport(
-            transcript: state.withLock { $0.transcript }, sentiment: sentiment.map { "\($0)" },
+            // What was taken back after an error is what the feedback may be about.
+            transcript: state.withLock { Transcript(entries: $0.transcript + $0.discarded) }, sentiment: sentiment.map { "\($0)" },
             issues: issues.map { .init(category: "\($0.category)", explanation: $0.explanation) },
             desiredOutput: desiredOutput.map { Transcript(entries: [$0]) })
         let encoder = JSONEncoder()

@@ -28,7 +28,10 @@ extension LanguageModelSession {
         self.init(behavior: SessionBehavior(source: .fixed(model: model, tools: tools)), transcript: transcript)
     }
 
+    // Disfavored, unlike Apple's: with the system model both this and the initializer above would do, and the compiler would
+    // not choose.
     /// A session with a model of any kind.
+    @_disfavoredOverload
     public convenience init<Failure>(
         model: some LanguageModel, tools: [any Tool] = [],
         @InstructionsBuilder instructions: () throws(Failure) -> Instructions
@@ -94,7 +97,7 @@ extension LanguageModelSession {
     ///
     /// Call it when a request is likely, about a second ahead: its first token then comes sooner.
     public func prewarm(promptPrefix: Prompt? = nil) {
-        let profile = behavior.resolved()
+        let profile = SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
         var transcript = state.withLock { $0.transcript }
         if profile.hasProfile {
             transcript.setInstructions(

@@ -16,6 +16,11 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var policy: TranscriptErrorHandlingPolicy?
         /// Someone else changed the transcript during a request.
         var wasMutated = false
+        /// The request was cancelled and is about to end; the next one waits for that.
+        var isEnding = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// What the last request had recorded when it failed, if it is not in the transcript.
+        var discarded: [Transcript.Entry] = []
         /// The profile that was active in the last request, and what it wants to hear when another one is.
         var activeProfile: ActiveProfile?
     }

@@ -92,10 +92,12 @@ final class ResponseProgress: Sendable {
             if case .success(let finished)? = state.result {
                 return Current(content: finished.content, isComplete: true, entries: finished.entries, usage: finished.usage)
             }
-            let text = state.text.isEmpty ? nil : GeneratedContent(storage: .string(state.text), isComplete: false)
+            let text = state.text.isEmpty ? nil : GeneratedContent(storage: .string(state.text))
+            let content = state.reader == nil ? text : state.reader?.content
             return Current(
-                content: state.reader == nil ? text : state.reader?.content, isComplete: false, entries: state.entries[...],
-                usage: state.totalUsage)
+                // Even a closed value is not the response before the request has ended.
+                content: content.map { GeneratedContent(storage: $0.storage, id: $0.id, isComplete: false) },
+                isComplete: false, entries: state.entries[...], usage: state.totalUsage)
         }
     }
 

@@ -22,47 +22,79 @@ extension LanguageModelSession {
     /// Answers a request. Every way to ask ends here.
     func run(_ request: SessionRequest, _ progress: ResponseProgress) async throws -> ResponseProgress.Finished {
         let prompt = request.entry
-        let before = try begin(prompt)
+        let before = try await begin(prompt)
         progress.record(.prompt(prompt))
-        do {
-            try await SessionPropertyValues.$current.withValue(properties) {
-                var rounds = RequestRounds(session: self, request: request, prompt: prompt, progress: progress)
-                try await rounds.run()
+        return try await SessionPropertyValues.$current.withValue(properties) {
+            do {
+                try await withTaskCancellationHandler {
+                    var rounds = RequestRounds(session: self, request: request, prompt: prompt, progress: progress)
+                    try await rounds.run()
+                } onCancel: {
+                    state.withLock { $0.isEnding = true }
+                }
+                let finished = progress.finished()
+                end { state in
+                    state.usage.add(finished.usage)
+                    state.discarded = []
+                }
+                return finished
+            } catch {
+                abandon(before, error, progress)
+                throw _SessionFailure.wrapping(error)
             }
-            let finished = progress.finished()
-            update { state in
-                state.usage.add(finished.usage)
-                state.isResponding = false
-            }
-            return finished
-        } catch {
-            abandon(before, error, progress)
-            throw _SessionFailure.wrapping(error)
         }
     }
 
     /// Records the prompt, or refuses because another request is running. Returns the transcript before it.
-    private func begin(_ prompt: Transcript.Prompt) throws -> Transcript {
+    private func begin(_ prompt: Transcript.Prompt) async throws -> Transcript {
+        // A request that was cancelled ends within a token; whoever cancelled it need not wait for that.
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isResponding, state.isEnding { state.waiting.append(continuation) }
+                return !(state.isResponding && state.isEnding)
+            }
+            if isFree { continuation.resume() }
+        }
+        try Task.checkCancellation()
         // Asked first without telling observers: a refused request changes nothing.
         guard !state.withLock({ $0.isResponding }) else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
         return try update { state in
             guard !state.isResponding else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
             let before = state.transcript
             state.isResponding = true
+            state.isEnding = false
             state.wasMutated = false
             state.transcript.append(.prompt(prompt))
             return before
         }
     }
 
+    /// Ends the request and lets the next one begin.
+    private func end(_ change: (inout State) -> Void) {
+        let waiting = update { state in
+            change(&state)
+            state.isResponding = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
     /// After an error: see ``transcriptErrorHandlingPolicy``.
     private func abandon(_ before: Transcript, _ error: any Swift.Error, _ progress: ResponseProgress) {
         let policy = state.withLock { $0.policy } ?? behavior.resolved().policy
         let partial = progress.partialEntries()
-        update { state in
-            let keeps = policy?.keepsEntries ?? (partial.hasText && !(error is ToolCallError))
-            if keeps { state.transcript.append(contentsOf: partial.entries) } else { state.transcript = before }
-            state.isResponding = false
+        var keeps = partial.hasText && !(error is ToolCallError)
+        // What is not safe to say is not safe to read again.
+        if case LanguageModelError.guardrailViolation = error { keeps = false }
+        end { state in
+            if policy?.keepsEntries ?? keeps {
+                state.transcript.append(contentsOf: partial.entries)
+                state.discarded = []
+            } else {
+                state.discarded = Array(state.transcript.dropFirst(before.count)) + partial.entries
+                state.transcript = before
+            }
         }
     }
 }
@@ -145,13 +177,18 @@ private struct RequestRounds {
             let history = profile.historyTransforms.reduce(Array(transcript.history)) { $1($0) }
             transcript.history = Transcript.HistoryView(history[...])
         }
+        // A transcript that was continued may know other tools, or none.
+        if !profile.hasProfile, !profile.instructions.tools.isEmpty {
+            var instructions = transcript.instructions ?? Transcript.Instructions(segments: [], toolDefinitions: [])
+            instructions.toolDefinitions = profile.instructions.tools.map { Transcript.ToolDefinition(tool: $0) }
+            transcript.setInstructions(instructions)
+        }
         var contextOptions = request.contextOptions
         contextOptions.reasoningLevel = contextOptions.reasoningLevel ?? profile.reasoningLevel
         var executorRequest = LanguageModelExecutorGenerationRequest(
             id: UUID(), transcript: transcript, enabledTools: tools.map { Transcript.ToolDefinition(tool: $0) },
             schema: request.schema, generationOptions: options, contextOptions: contextOptions, metadata: request.metadata)
         executorRequest.format = request.format
-        executorRequest.toolsWithoutSchema = Set(tools.filter { !$0.includesSchemaInInstructions }.map(\.name))
         progress.beginRound()
         let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
         try await respond(with: model, executorRequest)

@@ -15,7 +15,7 @@ enum Guardrail {
             groups: [
                 ["build", "make", "construct", "assemble", "synthesize", "synthesise", "create", "cook"],
                 [
-                    "pipe bomb", "nail bomb", "a bomb", "bombs", "nerve agent", "sarin", "ricin", "nerve gas", "dirty bomb",
+                    "pipe bomb", "nail bomb", "a bomb", "car bomb", "nerve agent", "sarin", "ricin", "nerve gas", "dirty bomb",
                     "explosive device", "chemical weapon", "biological weapon",
                 ],
             ]),
@@ -29,13 +29,17 @@ enum Guardrail {
             name: "violence",
             groups: [
                 ["how to", "how do i", "how can i", "best way to", "plan to", "help me"],
-                ["kill my", "murder", "kill someone", "poison someone", "kill a person", "mass shooting"],
+                [
+                    "kill someone", "kill a person", "kill people", "kill my wife", "kill my husband", "kill my neighbor",
+                    "kill my neighbour", "kill my boss", "murder someone", "commit murder", "get away with murder",
+                    "poison someone", "commit a mass shooting",
+                ],
             ]),
         Rule(
             name: "sexual content about minors",
             groups: [
                 ["child", "children", "minor", "underage", "toddler", "preteen", "little girl", "little boy"],
-                ["sexual", "porn", "nude", "naked", "erotic", "sexy"],
+                ["sexual content", "sexual story", "sexual act", "sexually explicit", "sex scene", "porn", "nude", "erotic"],
                 ["write", "show", "describe", "create", "generate", "story", "picture", "image", "find"],
             ]),
     ]

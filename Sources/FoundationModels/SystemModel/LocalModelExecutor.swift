@@ -86,13 +86,14 @@ package final class LocalModelExecutor: Sendable {
         if checksText { try Guardrail.check(prompt: request.transcript) }
         try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         let conversation = try await self.conversation()
-        let messages = renderer.messages(for: request.transcript, toolsWithoutSchema: request.toolsWithoutSchema)
+        let messages = renderer.messages(for: request.transcript)
         if let tools = try await chosenTools(request, conversation) {
             return try await call(tools, request, messages, conversation, channel)
         }
         let grammar = try await self.grammar(request, conversation.model)
         var output = CheckedOutput(isChecked: checksText)
-        let result = try await generate(request, messages, grammar, conversation) { text in
+        let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
+        let result = try await generate(request, messages, grammar, limit: limit, conversation) { text in
             output.append(text)
             if !output.isUnsafe { channel.emit(.response(action: .appendText(text, tokenCount: 1))) }
             return !output.isUnsafe
@@ -111,14 +112,14 @@ package final class LocalModelExecutor: Sendable {
 
     /// - Parameter emit: Takes each piece of text; false ends the response.
     private func generate(
-        _ request: LanguageModelExecutorGenerationRequest, _ messages: [ChatMessage], _ grammar: Grammar?,
+        _ request: LanguageModelExecutorGenerationRequest, _ messages: [ChatMessage], _ grammar: Grammar?, limit: Int?,
         _ conversation: Conversation, emit: sending (String) -> Bool
     ) async throws -> GenerationResult {
-        let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
+        let tokens = try conversation.model.tokens(for: messages)
         do {
             let result = try await conversation.model.generate(
                 GenerationRequest(
-                    tokens: try conversation.model.tokens(for: messages),
+                    tokens: tokens,
                     sampling: SamplingSettings(request.generationOptions), maximumTokens: limit, grammar: grammar),
                 in: conversation.sequence, emit: emit)
             if result.stopReason == .contextFull {
@@ -127,10 +128,16 @@ package final class LocalModelExecutor: Sendable {
                     contextSize: conversation.sequence.contextSize)
             }
             return result
-        } catch GenerationFailure.budgetTooSmall(let needed, let available) where available == limit {
-            throw GeneratedContent.ParsingError(
-                rawContent: "", underlyingError: GenerationFailure.budgetTooSmall(needed: needed, available: available),
-                debugDescription: GenerationFailure.budgetTooSmall(needed: needed, available: available).description)
+        } catch GenerationFailure.budgetTooSmall(let needed, let available) {
+            let failure = GenerationFailure.budgetTooSmall(needed: needed, available: available)
+            if available == limit {
+                throw GeneratedContent.ParsingError(
+                    rawContent: "", underlyingError: failure, debugDescription: failure.description)
+            }
+            throw LanguageModelError.contextSizeExceeded(
+                .init(
+                    contextSize: conversation.sequence.contextSize, tokenCount: tokens.count + needed,
+                    debugDescription: failure.description))
         }
     }
 
@@ -159,6 +166,8 @@ package final class LocalModelExecutor: Sendable {
 
     /// Calls that a model may make at once.
     private static let greatestCalls = 8
+    /// Tokens that they may have together.
+    private static let greatestCallTokens = 512
 
     /// Has the model write calls.
     private func call(
@@ -173,8 +182,10 @@ package final class LocalModelExecutor: Sendable {
             .tools(ToolGrammar(tools: grammarTools, allowsText: false, greatestCount: Self.greatestCalls)))
         let grammar = try await format.grammar(for: conversation.model.grammarVocabulary)
         var text = ""
-        let result = try await generate(request, messages, grammar, conversation) {
-            text += $0; return true
+        // The limit is meant for the answer; calls have one of their own, against arguments without end.
+        let result = try await generate(request, messages, grammar, limit: Self.greatestCallTokens, conversation) {
+            text += $0
+            return true
         }
         for call in try GeneratedContent(json: text).value([GeneratedContent].self) {
             let arguments = try call.value(GeneratedContent.self, forProperty: "arguments")

@@ -73,7 +73,8 @@ struct SchemaSketch {
     }
 
     private mutating func named(_ reference: String) -> String {
-        let name = reference == "#" ? "#" : String(reference.split(separator: "/").last ?? "#")
+        let escaped = reference == "#" ? "#" : String(reference.split(separator: "/").last ?? "#")
+        let name = escaped.replacing("~1", with: "/").replacing("~0", with: "~")
         if !defined.contains(name) {
             defined.append(name)
             pending.insert(name, at: 0)

@@ -15,16 +15,14 @@ struct TranscriptRenderer {
         case, the most important first.
         """
 
-    func messages(
-        for entries: some Sequence<Transcript.Entry>, toolsWithoutSchema: Set<String> = []
-    ) -> [ChatMessage] {
+    func messages(for entries: some Sequence<Transcript.Entry>) -> [ChatMessage] {
         var messages: [ChatMessage] = []
         var hasInstructions = false
         for entry in entries {
             switch entry {
             case .instructions(let instructions):
                 hasInstructions = true
-                messages.append(.init(role: .system, content: text(of: instructions, toolsWithoutSchema)))
+                messages.append(.init(role: .system, content: text(of: instructions)))
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
             case .response(let response): messages.append(.init(role: .assistant, content: response.segments.modelText))
             case .toolCalls(let calls):
@@ -39,14 +37,14 @@ struct TranscriptRenderer {
         return messages
     }
 
-    private func text(of instructions: Transcript.Instructions, _ toolsWithoutSchema: Set<String>) -> String {
+    private func text(of instructions: Transcript.Instructions) -> String {
         var parts = isTagging ? [Self.tagging] : []
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
         if !instructions.toolDefinitions.isEmpty {
             let lines = instructions.toolDefinitions.map { tool in
                 let arguments = SchemaSketch.text(of: tool.parameters, isArguments: true)
-                return "- \(tool.name)" + (toolsWithoutSchema.contains(tool.name) ? "" : "(\(arguments))")
+                return "- \(tool.name)" + (tool.explainsParameters ? "(\(arguments))" : "")
                     + ": \(tool.description)"
             }
             parts.append("You can call these tools:\n" + lines.joined(separator: "\n"))

@@ -19,25 +19,27 @@ struct ToolRounds {
         _ calls: [Transcript.ToolCall], tools: [any Tool], callbacks: ProfileCallbacks
     ) async throws -> [Transcript.ToolOutput] {
         count += 1
-        for call in calls { for callback in callbacks.onToolCall { try await callback(call) } }
         let keys = calls.map { "\($0.toolName) \($0.arguments.jsonString)" }
         hasRepeated = keys.allSatisfy { outputs[$0] != nil }
-        // Each distinct call once, side by side.
-        var fresh: [String: Transcript.ToolCall] = [:]
-        for (key, call) in zip(keys, calls) where outputs[key] == nil && fresh[key] == nil { fresh[key] = call }
-        try await withThrowingTaskGroup(of: (String, [Transcript.Segment]).self) { group in
-            for (key, call) in fresh {
+        let fresh = calls.indices.filter { outputs[keys[$0]] == nil }
+        for index in fresh { for callback in callbacks.onToolCall { try await callback(calls[index]) } }
+        var made: [Int: [Transcript.Segment]] = [:]
+        try await withThrowingTaskGroup(of: (Int, [Transcript.Segment]).self) { group in
+            for index in fresh {
+                let call = calls[index]
                 guard let tool = tools.first(where: { $0.name == call.toolName }) else {
                     throw LanguageModelSession.ToolCallError(
                         tool: UnknownTool(name: call.toolName), underlyingError: UnknownTool.NotFound(name: call.toolName))
                 }
-                group.addTask { (key, try await tool.segments(for: call.arguments)) }
+                group.addTask { (index, try await tool.segments(for: call.arguments)) }
             }
-            for try await (key, segments) in group { outputs[key] = segments }
+            for try await (index, segments) in group { made[index] = segments }
         }
+        for (index, segments) in made { outputs[keys[index]] = segments }
         var results: [Transcript.ToolOutput] = []
-        for (key, call) in zip(keys, calls) {
-            let output = Transcript.ToolOutput(id: call.id, toolName: call.toolName, segments: outputs[key] ?? [])
+        for (index, call) in calls.enumerated() {
+            let segments = made[index] ?? outputs[keys[index]] ?? []
+            let output = Transcript.ToolOutput(id: call.id, toolName: call.toolName, segments: segments)
             for callback in callbacks.onToolOutput { try await callback(call, output) }
             results.append(output)
         }

@@ -65,6 +65,8 @@ extension Transcript {
         public var description: String
         /// What the arguments must be.
         public var parameters: GenerationSchema
+        /// Whether models are told the parameters.
+        var explainsParameters = true
 
         public init(name: String, description: String, parameters: GenerationSchema) {
             self.name = name
@@ -74,6 +76,7 @@ extension Transcript {
 
         public init(tool: some Tool) {
             self.init(name: tool.name, description: tool.description, parameters: tool.parameters)
+            explainsParameters = tool.includesSchemaInInstructions
         }
 
         public static func == (a: Transcript.ToolDefinition, b: Transcript.ToolDefinition) -> Bool {

@@ -1,0 +1,107 @@
+/// CustomExecutor: a language model of one's own. It looks questions up in a glossary and passes all others on.
+///
+///     swift run -Xcc -O2 CustomExecutor
+///     swift run -Xcc -O2 CustomExecutor other.gguf      another model behind the glossary
+///
+/// Sessions cannot tell it from any other model: what both sources say is one conversation. Each answer is printed with
+/// its source. The glossary is right; a small model behind it often is not.
+
+import Foundation
+import FoundationModels
+import FoundationModelsGGUF
+
+struct GlossaryModel<Fallback: LanguageModel>: LanguageModel {
+    /// Explanations by term, in lower case.
+    var entries: [String: String]
+    var fallback: Fallback
+
+    var capabilities: LanguageModelCapabilities { fallback.capabilities }
+
+    var executorConfiguration: Executor.Configuration {
+        Executor.Configuration(entries: entries, fallback: fallback.executorConfiguration)
+    }
+
+    struct Executor: LanguageModelExecutor {
+        typealias Model = GlossaryModel<Fallback>
+
+        struct Configuration: Hashable, Sendable {
+            var entries: [String: String]
+            var fallback: Fallback.Executor.Configuration
+        }
+
+        private let entries: [String: String]
+        private let fallback: Fallback.Executor
+
+        init(configuration: Configuration) throws {
+            entries = configuration.entries
+            fallback = try Fallback.Executor(configuration: configuration.fallback)
+        }
+
+        func prewarm(model: Model, transcript: Transcript) {
+            fallback.prewarm(model: model.fallback, transcript: transcript)
+        }
+
+        nonisolated(nonsending) func respond(
+            to request: LanguageModelExecutorGenerationRequest, model: Model,
+            streamingInto channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            // The glossary has texts only: values held to a schema are for the other model.
+            guard request.schema == nil, let text = explanation(for: request.transcript) else {
+                return try await fallback.respond(to: request, model: model.fallback, streamingInto: channel)
+            }
+            await channel.send(.response(action: .updateMetadata(["source": "glossary"])))
+            for (index, word) in text.split(separator: " ").enumerated() {
+                try Task.checkCancellation()
+                let piece = index == 0 ? String(word) : " \(word)"
+                await channel.send(.response(action: .appendText(piece, tokenCount: 1)))
+            }
+        }
+
+        /// What the glossary says to the last prompt: “What is X?”, with or without an article.
+        private func explanation(for transcript: Transcript) -> String? {
+            guard case .prompt(let prompt)? = transcript.last, case .text(let segment)? = prompt.segments.first,
+                let match = segment.content.lowercased().wholeMatch(of: /what (?:is|are) (?:an? |the )?(.+?)\s*\??/)
+            else { return nil }
+            return entries[String(match.1)]
+        }
+    }
+}
+
+func fail(_ message: String, code: Int32 = 1) -> Never {
+    FileHandle.standardError.write(Data("CustomExecutor: \(message)\n".utf8))
+    exit(code)
+}
+
+func converse(with model: some LanguageModel) async throws {
+    let session = LanguageModelSession(model: model, instructions: "Answer in one sentence.")
+    for question in ["What is a token?", "What is the capital of France?", "What is a transcript?"] {
+        print("\n> \(question)")
+        let response = try await session.respond(
+            to: question, options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60))
+        var source = "the model"
+        if case .response(let entry)? = response.transcriptEntries.last, entry.metadata["source"] != nil {
+            source = "the glossary"
+        }
+        print("\(response.content)\n(from \(source))")
+    }
+}
+
+let entries = [
+    "token": "A piece of text, often part of a word, that a model reads and writes as one.",
+    "transcript": "Everything that was said in a session: instructions, prompts, tool calls and responses.",
+]
+do {
+    if let path = CommandLine.arguments.dropFirst().first {
+        let model = GGUFLanguageModel(url: URL(filePath: path))
+        try await converse(with: GlossaryModel(entries: entries, fallback: model))
+    } else {
+        guard SystemLanguageModel.default.isAvailable else {
+            fail("There is no model. Fetch it with “fm model pull”, or name a GGUF file.", code: 3)
+        }
+        try await converse(with: GlossaryModel(entries: entries, fallback: SystemLanguageModel.default))
+    }
+} catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
+    fail(reason.debugDescription, code: 3)
+} catch {
+    fail(error.localizedDescription)
+}

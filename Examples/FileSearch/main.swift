@@ -1,0 +1,120 @@
+/// FileSearch: a tool that searches the text files of a folder by words, and a session that uses it.
+///
+///     swift run -Xcc -O2 FileSearch Sources "Where is the context size set?"
+///
+/// The tool stays in the folder: hidden files and symbolic links are left out, and every amount has a bound. What it
+/// found is printed, because a small model may pick the wrong words and misread the lines.
+
+import Foundation
+import FoundationModels
+
+struct SearchFiles: Tool {
+    let description = "Finds lines with given words in the files of the folder."
+    /// Without symbolic links in its path.
+    let folder: URL
+
+    private static let greatestCount = 2000  // files
+    private static let greatestFile = 256 << 10  // bytes read of each
+    private static let greatestLine = 160  // characters shown of a line
+    private static let bestMatches = 5
+
+    @Generable
+    struct Arguments {
+        @Guide(description: "Words of the wanted line", .count(1...3), .element(.pattern(/[A-Za-z0-9_]{2,20}/)))
+        var words: [String]
+    }
+
+    @Generable
+    struct Findings {
+        var matches: [Match]
+        var filesRead: Int
+        @Guide(description: "False if some files, or parts of them, were not searched")
+        var isComplete: Bool
+    }
+
+    @Generable
+    struct Match {
+        var file: String
+        var line: Int
+        var text: String
+    }
+
+    func call(arguments: Arguments) throws -> Findings {
+        var best: [(score: Int, match: Match)] = []
+        var findings = Findings(matches: [], filesRead: 0, isComplete: true)
+        var seen = 0
+        let root = folder.path == "/" ? "/" : folder.path + "/"
+        let keys: [URLResourceKey] = [.isRegularFileKey, .isSymbolicLinkKey]
+        let files = FileManager.default.enumerator(
+            at: folder, includingPropertiesForKeys: keys, options: [.skipsHiddenFiles])
+        while let file = files?.nextObject() as? URL {
+            try Task.checkCancellation()
+            let kind = try? file.resourceValues(forKeys: Set(keys))  // a file may be gone by now
+            let path = file.resolvingSymlinksInPath().path
+            guard kind?.isRegularFile == true, kind?.isSymbolicLink == false, path.hasPrefix(root) else { continue }
+            seen += 1
+            if seen > Self.greatestCount { break }
+            guard let data = Self.beginning(of: path), !data.contains(0) else { continue }  // unreadable, or no text
+            findings.filesRead += 1
+            if data.count == Self.greatestFile { findings.isComplete = false }  // there may be more
+            let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+            for (index, line) in lines.enumerated() {
+                let score = arguments.words.count { line.localizedCaseInsensitiveContains($0) }
+                guard score > 0, best.count < Self.bestMatches || score > best[best.count - 1].score else { continue }
+                let text = line.trimmingCharacters(in: .whitespaces).prefix(Self.greatestLine)
+                let match = Match(file: String(path.dropFirst(root.count)), line: index + 1, text: String(text))
+                best.insert((score, match), at: best.firstIndex { $0.score < score } ?? best.count)
+                if best.count > Self.bestMatches { best.removeLast() }
+            }
+        }
+        findings.matches = best.map(\.match)
+        if seen > Self.greatestCount { findings.isComplete = false }
+        return findings
+    }
+
+    /// The first bytes of a file; nil if it cannot be read, or has become a link meanwhile.
+    private static func beginning(of path: String) -> Data? {
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        return try? file.read(upToCount: greatestFile) ?? Data()
+    }
+}
+
+func fail(_ message: String, code: Int32 = 1) -> Never {
+    FileHandle.standardError.write(Data("FileSearch: \(message)\n".utf8))
+    exit(code)
+}
+
+let arguments = CommandLine.arguments.dropFirst()
+let folder = URL(filePath: arguments.first ?? ".").absoluteURL.resolvingSymlinksInPath()
+let question = arguments.dropFirst().first ?? "Where is the license?"
+guard (try? folder.resourceValues(forKeys: [.isDirectoryKey]))?.isDirectory == true else {
+    fail("“\(folder.path)” is not a folder.", code: 64)
+}
+guard SystemLanguageModel.default.isAvailable else {
+    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+}
+let session = LanguageModelSession(
+    tools: [SearchFiles(folder: folder)], instructions: "Search the files, then name the file in one sentence.")
+do {
+    let response = try await session.respond(
+        to: question, options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 120))
+    for entry in response.transcriptEntries {
+        switch entry {
+        case .toolCalls(let calls): for call in calls { print("search: \(call.arguments.jsonString)") }
+        case .toolOutput(let output):
+            for case .structure(let segment) in output.segments {
+                let findings = try SearchFiles.Findings(segment.content)
+                for match in findings.matches { print("  \(match.file):\(match.line): \(match.text)") }
+                print("  \(findings.filesRead) files\(findings.isComplete ? "" : ", not all of it")")
+            }
+        default: break
+        }
+    }
+    print("The model says: \(response.content)")
+} catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
+    fail(reason.debugDescription, code: 3)
+} catch {
+    fail(error.localizedDescription)
+}

@@ -1,0 +1,71 @@
+/// Streaming: a structure that grows on the screen. Each snapshot is the whole value so far; what is missing is nil.
+///
+///     swift run -Xcc -O2 Streaming
+///     swift run -Xcc -O2 Streaming "pancakes"
+///
+/// The recipe is well formed and complete. Whether it can be eaten is another matter: the default model is small.
+
+import Foundation
+import FoundationModels
+
+@Generable
+struct Recipe {
+    @Guide(description: "What the dish is called")
+    var title: String
+    @Guide(description: "Minutes it takes", .range(1...240))
+    var minutes: Int
+    @Guide(.count(3...5))
+    var ingredients: [Ingredient]
+    @Guide(description: "What to do, one sentence each", .count(3...4))
+    var steps: [String]
+
+    @Generable
+    struct Ingredient {
+        @Guide(description: "How much of it, such as 200 g")
+        var amount: String
+        var name: String
+    }
+}
+
+func fail(_ message: String, code: Int32 = 1) -> Never {
+    FileHandle.standardError.write(Data("Streaming: \(message)\n".utf8))
+    exit(code)
+}
+
+/// A recipe as text, however much there is of it.
+func card(_ recipe: Recipe.PartiallyGenerated) -> String {
+    var lines = [recipe.title ?? "…"]
+    if let minutes = recipe.minutes { lines.append("\(minutes) minutes") }
+    for ingredient in recipe.ingredients ?? [] {
+        lines.append("  - \(ingredient.amount ?? "…") \(ingredient.name ?? "…")")
+    }
+    for (number, step) in (recipe.steps ?? []).enumerated() { lines.append("  \(number + 1). \(step)") }
+    return lines.joined(separator: "\n")
+}
+
+guard SystemLanguageModel.default.isAvailable else {
+    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+}
+let dish = CommandLine.arguments.dropFirst().first ?? "vegetable soup"
+let isTerminal = isatty(STDOUT_FILENO) == 1
+let session = LanguageModelSession(instructions: "You write short recipes for beginners.")
+do {
+    let stream = session.streamResponse(
+        to: "A recipe for \(dish).", generating: Recipe.self,
+        options: GenerationOptions(temperature: 0.6, maximumResponseTokens: 400))
+    var last = ""
+    for try await snapshot in stream {
+        last = card(snapshot.content)
+        // Clears the screen and begins at its top. A file or a pipe gets the finished recipe only.
+        if isTerminal { print("\u{1B}[2J\u{1B}[H" + last) }
+    }
+    if !isTerminal { print(last) }
+    // The stream has been read to its end: this is the response, and it waits for nothing.
+    let response = try await stream.collect()
+    let needed = response.content.ingredients.count
+    print("\n\(needed) ingredients, \(response.usage.output.totalTokenCount) tokens")
+} catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
+    fail(reason.debugDescription, code: 3)
+} catch {
+    fail(error.localizedDescription)
+}

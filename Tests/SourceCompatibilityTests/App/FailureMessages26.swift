@@ -1,0 +1,107 @@
+import Foundation
+import FoundationModels
+
+/// What the app says when a request fails, written for the first release's errors.
+struct AdviceDesk {
+    enum Outcome: Equatable {
+        case answer(String)
+        case startOver(String)
+        case sorry(String)
+        case refused(String)
+        case toolFailed(tool: String, reason: String)
+    }
+
+    let session: LanguageModelSession
+
+    /// One `catch` for each case that the screen treats in its own way.
+    func ask(_ question: String) async throws -> Outcome {
+        do {
+            return .answer(try await session.respond(to: question).content)
+        } catch LanguageModelSession.GenerationError.exceededContextWindowSize(let context) {
+            return .startOver(context.debugDescription)
+        } catch LanguageModelSession.GenerationError.guardrailViolation {
+            return .sorry("Let us talk about something else.")
+        } catch LanguageModelSession.GenerationError.unsupportedLanguageOrLocale(_) {
+            return .sorry("I do not speak that language yet.")
+        } catch LanguageModelSession.GenerationError.refusal(let refusal, _) {
+            let explanation = try await refusal.explanation
+            return .refused(explanation.content)
+        } catch let error as LanguageModelSession.ToolCallError {
+            return .toolFailed(tool: error.tool.name, reason: "\(error.underlyingError)")
+        }
+    }
+
+    /// The same with one `catch` and a switch that names every case.
+    func askBriefly(_ question: String) async -> String {
+        do {
+            return try await session.respond(to: question).content
+        } catch let error as LanguageModelSession.GenerationError {
+            return Self.name(of: error)
+        } catch let error as LanguageModelSession.ToolCallError {
+            return "tool: \(error.tool.name)"
+        } catch is CancellationError {
+            return "cancelled"
+        } catch {
+            return "other: \(error.localizedDescription)"
+        }
+    }
+
+    static func name(of error: LanguageModelSession.GenerationError) -> String {
+        switch error {
+        case .exceededContextWindowSize: "exceededContextWindowSize"
+        case .assetsUnavailable: "assetsUnavailable"
+        case .guardrailViolation: "guardrailViolation"
+        case .unsupportedGuide: "unsupportedGuide"
+        case .unsupportedLanguageOrLocale: "unsupportedLanguageOrLocale"
+        case .decodingFailure: "decodingFailure"
+        case .rateLimited: "rateLimited"
+        case .concurrentRequests: "concurrentRequests"
+        case .refusal: "refusal"
+        @unknown default: "unknown"
+        }
+    }
+
+    static func debugDescription(of error: LanguageModelSession.GenerationError) -> String {
+        switch error {
+        case .exceededContextWindowSize(let context), .assetsUnavailable(let context),
+            .guardrailViolation(let context), .unsupportedGuide(let context),
+            .unsupportedLanguageOrLocale(let context), .decodingFailure(let context),
+            .rateLimited(let context), .concurrentRequests(let context):
+            return context.debugDescription
+        case .refusal(_, let context):
+            return context.debugDescription
+        @unknown default:
+            return ""
+        }
+    }
+
+    /// The texts that the errors bring along.
+    static func alert(for error: LanguageModelSession.GenerationError) -> (title: String, body: String) {
+        (
+            error.errorDescription ?? "Something went wrong.",
+            [error.failureReason, error.recoverySuggestion].compactMap { $0 }.joined(separator: " ")
+        )
+    }
+
+    /// A refusal explains itself while the model writes the explanation.
+    func explainRefusal(of question: String, each: (String) -> Void) async throws {
+        do {
+            try await session.respond(to: question, generating: NoteSummary.self)
+        } catch let error as LanguageModelSession.GenerationError {
+            guard case .refusal(let refusal, _) = error else { throw error }
+            for try await snapshot in refusal.explanationStream {
+                each(snapshot.content)
+            }
+        }
+    }
+
+    /// Errors that an app makes itself, in previews and tests.
+    static let samples: [LanguageModelSession.GenerationError] = {
+        let context = LanguageModelSession.GenerationError.Context(debugDescription: "A sample.")
+        return [
+            .exceededContextWindowSize(context), .assetsUnavailable(context), .guardrailViolation(context),
+            .unsupportedGuide(context), .unsupportedLanguageOrLocale(context), .decodingFailure(context),
+            .rateLimited(context), .concurrentRequests(context), .refusal(.init(transcriptEntries: []), context),
+        ]
+    }()
+}

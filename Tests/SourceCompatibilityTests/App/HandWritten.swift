@@ -1,0 +1,163 @@
+import Foundation
+import FoundationModels
+
+/// A type that explains itself to the model without the macro.
+struct Temperature: Generable, Equatable {
+    var degrees: Double
+    var scale: String
+    var station: String?
+
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(
+            type: Temperature.self,
+            description: "A temperature reading",
+            properties: [
+                GenerationSchema.Property(
+                    name: "degrees", description: "The reading", type: Double.self, guides: [.range(-90...60)]),
+                GenerationSchema.Property(name: "scale", type: String.self, guides: [.anyOf(["C", "F"])]),
+                .init(name: "station", type: String?.self, guides: [#/[A-Z]{4}/#]),
+            ])
+    }
+
+    init(degrees: Double, scale: String, station: String? = nil) {
+        self.degrees = degrees
+        self.scale = scale
+        self.station = station
+    }
+
+    init(_ content: GeneratedContent) throws {
+        degrees = try content.value(Double.self, forProperty: "degrees")
+        scale = try content.value(forProperty: "scale")
+        station = try content.value(String?.self, forProperty: "station")
+    }
+
+    var generatedContent: GeneratedContent {
+        GeneratedContent(properties: ["degrees": degrees, "scale": scale, "station": station])
+    }
+}
+
+/// Guides on a type with a conformance by hand: they say what the schema below repeats.
+struct Pressure: Generable {
+    @Guide(description: "In hectopascal", .range(850...1090))
+    var value: Int
+
+    static var generationSchema: GenerationSchema {
+        .init(type: Self.self, properties: [.init(name: "value", type: Int.self, guides: [.range(850...1090)])])
+    }
+
+    init(_ content: GeneratedContent) throws {
+        value = try content.value(forProperty: "value")
+    }
+
+    var generatedContent: GeneratedContent {
+        .init(properties: ["value": value])
+    }
+}
+
+/// A conformance by hand with a partial form of its own.
+struct Forecast: Generable, Equatable {
+    var summary: String
+    var readings: [Temperature]
+
+    struct PartiallyGenerated: ConvertibleFromGeneratedContent, Identifiable {
+        var id: GenerationID
+        var summary: String.PartiallyGenerated?
+        var readings: [Temperature].PartiallyGenerated?
+
+        init(_ content: GeneratedContent) throws {
+            id = content.id ?? GenerationID()
+            summary = try content.value(forProperty: "summary")
+            readings = try content.value(forProperty: "readings")
+        }
+    }
+
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(
+            type: Self.self,
+            properties: [
+                .init(name: "summary", type: String.self),
+                .init(name: "readings", type: [Temperature].self, guides: [.maximumCount(3)]),
+            ])
+    }
+
+    init(summary: String, readings: [Temperature]) {
+        self.summary = summary
+        self.readings = readings
+    }
+
+    init(_ content: GeneratedContent) throws {
+        try self.init(
+            summary: content.value(forProperty: "summary"),
+            readings: content.value([Temperature].self, forProperty: "readings"))
+    }
+
+    var generatedContent: GeneratedContent {
+        GeneratedContent(properties: ["summary": summary, "readings": readings])
+    }
+}
+
+/// A choice by hand.
+enum WindDirection: String, CaseIterable, Generable {
+    case north, east, south, west
+
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(type: Self.self, description: "Where the wind comes from", anyOf: allCases.map(\.rawValue))
+    }
+
+    init(_ content: GeneratedContent) throws {
+        let text = try content.value(String.self)
+        guard let direction = Self(rawValue: text) else {
+            throw GeneratedContent.ParsingError(rawContent: text, debugDescription: "No direction is called \(text).")
+        }
+        self = direction
+    }
+
+    var generatedContent: GeneratedContent { GeneratedContent(rawValue) }
+}
+
+/// One of several types, by hand.
+enum SensorValue: Generable {
+    case temperature(Temperature)
+    case pressure(Pressure)
+
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(type: Self.self, anyOf: [Temperature.self, Pressure.self])
+    }
+
+    init(_ content: GeneratedContent) throws {
+        if let temperature = try? Temperature(content) {
+            self = .temperature(temperature)
+        } else {
+            self = .pressure(try Pressure(content))
+        }
+    }
+
+    var generatedContent: GeneratedContent {
+        switch self {
+        case .temperature(let temperature): temperature.generatedContent
+        case .pressure(let pressure): pressure.generatedContent
+        }
+    }
+}
+
+/// Read from content, but never asked for: no schema.
+struct WeatherQuery: ConvertibleFromGeneratedContent, Equatable {
+    var place: String
+    var days: Int
+
+    init(place: String, days: Int) {
+        self.place = place
+        self.days = days
+    }
+
+    init(_ content: GeneratedContent) throws {
+        place = try content.value(forProperty: "place")
+        days = try content.value(Int?.self, forProperty: "days") ?? 1
+    }
+}
+
+extension WeatherQuery: ConvertibleToGeneratedContent {
+    var generatedContent: GeneratedContent {
+        GeneratedContent(properties: ["place": place, "days": days])
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import FoundationModels
+
+/// A row of a list needs an identity that the model does not write.
+@Generable
+struct InventoryItem: Identifiable, Equatable {
+    let id = UUID()
+    var name: String
+    var quantity: Int = 1
+    var tags: [String] = []
+    private(set) var price: Decimal?
+
+    static func == (lhs: InventoryItem, rhs: InventoryItem) -> Bool {
+        (lhs.name, lhs.quantity, lhs.price) == (rhs.name, rhs.quantity, rhs.price) && lhs.tags == rhs.tags
+    }
+}
+
+/// The identity may also come from the model.
+@Generable
+struct CatalogueEntry: Identifiable {
+    @Guide(description: "A short unique code")
+    var id: String
+    var label: String
+}
+
+@Generable
+struct NumberedEntry: Identifiable, Hashable, Sendable {
+    var id: Int
+    var label: String
+}
+
+/// Constants, defaults and computed properties beside what is generated.
+@Generable(description: "A label for a shelf")
+struct ShelfLabel: Codable, Hashable, Sendable {
+    static let width = 20
+    let text: String
+    let level: Int
+    var isFragile: Bool
+
+    var padded: String {
+        text.padding(toLength: Self.width, withPad: " ", startingAt: 0)
+    }
+
+    init(text: String, level: Int) {
+        self.text = text
+        self.level = level
+        self.isFragile = false
+    }
+}
+
+/// The schema may be called by another name than the type.
+@Generable(name: "stock_report", description: "What is in stock")
+struct StockReportVersion2 {
+    var items: [InventoryItem]
+    var checkedBy: String?
+}
+
+@Generable(representNilExplicitlyInGeneratedContent: true)
+struct Delivery {
+    var carrier: String
+    var trackingCode: String?
+    var weight: Double?
+}
+
+@Generable(description: "As Delivery, and nil is left out", representNilExplicitlyInGeneratedContent: false)
+struct QuietDelivery {
+    var carrier: String
+    var trackingCode: String?
+}
+
+/// Whatever the model makes of it.
+@Generable
+struct ScannedDocument {
+    var kind: String
+    var fields: GeneratedContent?
+    var pages: [GeneratedContent]
+}
+
+/// Nothing to fill in: a tool without arguments has one of these.
+@Generable
+struct NoDetails {}
+
+/// Types in other types, and in extensions.
+enum Warehouse {
+    @Generable
+    struct Aisle: Equatable {
+        var number: Int
+        var shelves: [Shelf]
+
+        @Generable
+        struct Shelf: Equatable {
+            var level: Level
+        }
+
+        @Generable
+        enum Level: String, Equatable { case low, high }
+    }
+}
+
+extension Warehouse {
+    @Generable
+    struct Forklift: Equatable {
+        var isCharging: Bool
+        var aisle: Aisle?
+    }
+
+    @Generable(description: "Why a door is open")
+    enum DoorReason: Equatable {
+        case delivery
+        case broken(since: String)
+    }
+}
+
+/// A library's type, for other modules.
+@Generable
+public struct PublicParcel: Equatable, Sendable {
+    @Guide(description: "Where it goes")
+    public var address: String
+    public var weight: Double?
+    public var contents: [Item]
+
+    public init(address: String, weight: Double?, contents: [Item]) {
+        self.address = address
+        self.weight = weight
+        self.contents = contents
+    }
+
+    @Generable
+    public enum Item: Equatable, Sendable {
+        case book
+        case other(name: String)
+    }
+}
