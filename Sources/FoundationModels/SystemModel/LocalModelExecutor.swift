@@ -187,7 +187,10 @@ package final class LocalModelExecutor: Sendable {
             text += $0
             return true
         }
-        for call in try GeneratedContent(json: text).value([GeneratedContent].self) {
+        var known: Set<String> = []
+        for call in try GeneratedContent(json: text).value([GeneratedContent].self)
+        // A small model may say the same thing several times.
+        where known.insert(call.jsonString).inserted {
             let arguments = try call.value(GeneratedContent.self, forProperty: "arguments")
             channel.emit(
                 .toolCalls(

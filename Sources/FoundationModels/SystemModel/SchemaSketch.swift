@@ -36,9 +36,8 @@ struct SchemaSketch {
         if schema["anyOf"] != nil { return alternatives(schema) }
         guard case .string(let type)? = schema["type"] else { return "anything" }
         switch type {
-        case "string":
-            if case .string(let pattern)? = schema["pattern"] { return "text matching \(pattern)" }
-            return "text"
+        // Patterns are for the decoder: a small model takes them for examples.
+        case "string": return "text"
         case "integer", "number": return type + range(schema, "minimum", "maximum")
         case "boolean": return "true or false"
         case "null": return "null"

@@ -18,6 +18,7 @@ struct TranscriptRenderer {
     func messages(for entries: some Sequence<Transcript.Entry>) -> [ChatMessage] {
         var messages: [ChatMessage] = []
         var hasInstructions = false
+        var calls: [String: Transcript.ToolCall] = [:]
         for entry in entries {
             switch entry {
             case .instructions(let instructions):
@@ -25,10 +26,16 @@ struct TranscriptRenderer {
                 messages.append(.init(role: .system, content: text(of: instructions)))
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
             case .response(let response): messages.append(.init(role: .assistant, content: response.segments.modelText))
-            case .toolCalls(let calls):
-                messages.append(.init(role: .assistant, content: JSONValue.array(calls.map(Self.json)).text))
+            // Models that were not trained to call tools imitate calls that they read: they get to know the results only, as part
+            // of the question.
+            case .toolCalls(let new): for call in new { calls[call.id] = call }
             case .toolOutput(let output):
-                messages.append(.init(role: .user, content: "\(output.toolName) gave: \(output.segments.modelText)"))
+                let result = Self.result(output, of: calls[output.id])
+                if messages.last?.role == .user {
+                    messages[messages.count - 1].content += "\n" + result
+                } else {
+                    messages.append(.init(role: .user, content: result))
+                }
             // What a model thought is its own business: it is not asked to read it again.
             case .reasoning: break
             }
@@ -58,9 +65,15 @@ struct TranscriptRenderer {
         return text + "\n\nAnswer with JSON like this:\n\(SchemaSketch.text(of: format.schema))"
     }
 
-    /// A call as the model writes it.
-    private static func json(_ call: Transcript.ToolCall) -> JSONValue {
-        .object([.init("name", .string(call.toolName)), .init("arguments", call.arguments.json)])
+    /// What a call gave, in a line: `weather(city: Rome): sunny`.
+    private static func result(_ output: Transcript.ToolOutput, of call: Transcript.ToolCall?) -> String {
+        var arguments = ""
+        if case .object(let members)? = call?.arguments.json {
+            arguments = members.map { member in
+                if case .string(let text) = member.value { "\(member.name): \(text)" } else { "\(member.name): \(member.value.text)" }
+            }.joined(separator: ", ")
+        }
+        return "\(output.toolName)(\(arguments)): \(output.segments.modelText)"
     }
 }
 

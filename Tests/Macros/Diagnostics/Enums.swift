@@ -1,0 +1,29 @@
+import FoundationModels
+
+@Generable
+enum Empty {}
+// expected-error@-1:6 {{A '@Generable' enum needs at least one case.}}
+
+@Generable
+enum Labels {
+    case a(type: String)
+    // expected-error@-1:12 {{'type' is already in the content of the case; use another label.}}
+    case b(Int, value: Int)
+    // expected-error@-1:17 {{'value' is already in the content of the case; use another label.}}
+    case c(Int, Int, value2: Int)
+    // expected-error@-1:22 {{'value2' is already in the content of the case; use another label.}}
+    case generationSchema
+    // expected-error@-1:10 {{'generationSchema' is the name of a member that '@Generable' adds; use another name.}}
+    case d(x: Int)
+    case d(y: Int)
+    // expected-error@-1:10 {{Another case is called 'd' as well; use another name.}}
+}
+
+@Generable
+enum ConditionalCases {
+    case a
+    #if DEBUG
+        // expected-error@-1:5 {{A case of a '@Generable' type cannot be in an '#if'; put the '#if' around the type.}}
+        case b
+    #endif
+}

@@ -1,0 +1,34 @@
+import FoundationModels
+
+@Generable
+struct Untyped {
+    var name = String()
+    // expected-error@-1:9 {{The property 'name' of a '@Generable' type needs a type annotation.}}
+    // expected-note@-2:9 {{Add a type annotation}} {{13-13=: <#Type#>}}
+    var items = [1, 2] { didSet {} }
+    // expected-error@-1:9 {{The property 'items' of a '@Generable' type needs a type annotation.}}
+    // expected-note@-2:9 {{Add a type annotation}} {{14-14=: <#Type#>}}
+    var (x, y) = (1, 2)
+    // expected-error@-1:9 {{A '@Generable' type needs its properties declared one by one.}}
+    let constant = String()
+    var generatedContent: Int
+    // expected-error@-1:9 {{'generatedContent' is the name of a member that '@Generable' adds; use another name.}}
+    #if DEBUG
+        static let level = 1
+    #endif
+}
+
+@Generable
+struct Conditional {
+    var name: String
+    #if DEBUG
+        // expected-error@-1:5 {{A property of a '@Generable' type cannot be in an '#if'; put the '#if' around the type.}}
+        var level: Int
+    #endif
+}
+
+@Generable(representNilExplicitlyInGeneratedContent: [true][0])
+// expected-error@-1:54 {{'@Generable' needs 'true' or 'false' here.}}
+struct Flag {
+    var name: String
+}
