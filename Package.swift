@@ -99,6 +99,11 @@ if hasMacros {
         .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
     }
     package.targets.append(
+        .executableTarget(
+            name: "session-bench",
+            dependencies: ["FoundationModels", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Benchmarks/Session", swiftSettings: settings))
+    package.targets.append(
         .macro(
             name: "FoundationModelsMacros",
             dependencies: [

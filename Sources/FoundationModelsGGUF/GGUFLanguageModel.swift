@@ -41,14 +41,17 @@ public struct GGUFLanguageModel: LanguageModel {
 
     /// Runs the model.
     public struct Executor: LanguageModelExecutor {
+        /// The model whose requests it answers.
         public typealias Model = GGUFLanguageModel
 
+        /// The file and how it is used.
         public struct Configuration: Hashable, Sendable {
             let model: LocalModel
         }
 
         private let executor: LocalModelExecutor
 
+        /// Called by sessions; the file is loaded when the first request or a prewarming needs it.
         public init(configuration: Configuration) { executor = LocalModelExecutor(configuration.model) }
 
         public func prewarm(model: GGUFLanguageModel, transcript: Transcript) { executor.prewarm(transcript) }

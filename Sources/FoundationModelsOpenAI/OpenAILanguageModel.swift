@@ -68,8 +68,10 @@ public struct OpenAILanguageModel: LanguageModel {
 
     /// Talks to the server.
     public struct Executor: LanguageModelExecutor {
+        /// The model whose requests it answers.
         public typealias Model = OpenAILanguageModel
 
+        /// The server and how it is reached.
         public struct Configuration: Hashable, Sendable {
             let server: Server
         }
@@ -77,6 +79,7 @@ public struct OpenAILanguageModel: LanguageModel {
         private let server: Server
         private let connection: ServerConnection
 
+        /// Called by sessions; the server is not spoken to before the first request.
         public init(configuration: Configuration) {
             server = configuration.server
             connection = ServerConnection(server: server)

@@ -20,9 +20,12 @@ public struct Recording: Codable, Sendable, Equatable {
         public var situation: String
         /// What it said: reasoning, tool calls, a response.
         public var said: Transcript
+        /// Tokens that the model read; 0 if nobody counted.
         public var inputTokens: Int
+        /// Tokens that the model wrote; 0 if nobody counted.
         public var outputTokens: Int
 
+        /// For recordings that are written by hand.
         public init(situation: String, said: Transcript, inputTokens: Int = 0, outputTokens: Int = 0) {
             self.situation = situation
             self.said = said
@@ -31,8 +34,10 @@ public struct Recording: Codable, Sendable, Equatable {
         }
     }
 
+    /// In the order in which they happened.
     public var exchanges: [Exchange]
 
+    /// For recordings that are written by hand, or put together from others.
     public init(exchanges: [Exchange] = []) { self.exchanges = exchanges }
 
     /// - Throws: an error of the file system, or `DecodingError` if this is not a recording.

@@ -14,6 +14,7 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
     private let base: Base
     private let log = Log()
 
+    /// Asks this model, and can do what it can do.
     public init(_ base: Base) { self.base = base }
 
     /// Everything said so far.
@@ -25,9 +26,12 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
         Executor.Configuration(base: base.executorConfiguration, log: log)
     }
 
+    /// Passes requests on, and keeps what comes back unless it is an error.
     public struct Executor: LanguageModelExecutor {
+        /// The model whose requests it answers.
         public typealias Model = RecordingLanguageModel<Base>
 
+        /// The other model's, and where exchanges are kept.
         public struct Configuration: Hashable, Sendable {
             let base: Base.Executor.Configuration
             let log: Log
@@ -36,6 +40,9 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
         private let base: Base.Executor
         private let log: Log
 
+        /// Called by sessions.
+        ///
+        /// - Throws: what the other model's executor throws.
         public init(configuration: Configuration) throws {
             base = try Base.Executor(configuration: configuration.base)
             log = configuration.log

@@ -17,6 +17,7 @@ public struct ScriptedLanguageModel: LanguageModel {
         var name: String
         var arguments: GeneratedContent
 
+        /// A call with these arguments, which nothing checks before the tool reads them.
         public init(name: String, arguments: GeneratedContent) {
             self.name = name
             self.arguments = arguments
@@ -91,15 +92,19 @@ public struct ScriptedLanguageModel: LanguageModel {
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(script: script) }
 
+    /// Takes the steps of the script.
     public struct Executor: LanguageModelExecutor {
+        /// The model whose requests it answers.
         public typealias Model = ScriptedLanguageModel
 
+        /// The script: copies of a model go on with the same one.
         public struct Configuration: Hashable, Sendable {
             fileprivate let script: Script
         }
 
         private let script: Script
 
+        /// Called by sessions.
         public init(configuration: Configuration) { script = configuration.script }
 
         /// - Throws: ``ScriptError``, or the error of a step.

@@ -22,8 +22,8 @@ enum Guided {
         @Guide(.range(-1.5...1.5)) var angle: Float; var isValid: Bool { (-1.5...1.5).contains(angle) }
     }
     @Generable struct N6: Checked {
-        @Guide(.range(Decimal(string: "0.01")!...Decimal(string: "99.99")!)) var price: Decimal
-        var isValid: Bool { price >= Decimal(string: "0.01")! && price <= Decimal(string: "99.99")! }
+        @Guide(.range((Decimal(1) / 100)...(Decimal(9999) / 100))) var price: Decimal
+        var isValid: Bool { price >= (Decimal(1) / 100) && price <= (Decimal(9999) / 100) }
     }
     @Generable struct N7: Checked {
         @Guide(.minimum(10), .maximum(12)) var month: Int; var isValid: Bool { (10...12).contains(month) }

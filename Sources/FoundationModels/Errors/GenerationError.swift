@@ -27,7 +27,9 @@ extension LanguageModelSession {
 
         /// What went wrong, for developers.
         public struct Context: Sendable {
+            /// What went wrong, in a sentence for developers.
             public let debugDescription: String
+            /// For errors that a program makes itself, as in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 

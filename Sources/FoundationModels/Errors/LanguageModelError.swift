@@ -24,14 +24,18 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
     /// The answer took too long.
     case timeout(Timeout)
 
+    /// By how much the conversation is too long.
     public struct ContextSizeExceeded: Sendable {
         /// Tokens that the context window has room for.
         public var contextSize: Int
         /// Tokens that the request has.
         public var tokenCount: Int
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that throw it; both counts are in tokens.
         public init(contextSize: Int, tokenCount: Int, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.contextSize = contextSize
             self.tokenCount = tokenCount
@@ -40,12 +44,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
+    /// When the model can be asked again.
     public struct RateLimited: Sendable {
         /// When requests are answered again, if that is known.
         public var resetDate: Date?
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that throw it; no date if they do not know when to ask again.
         public init(resetDate: Date?, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.resetDate = resetDate
             self.debugDescription = debugDescription
@@ -53,21 +61,29 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
+    /// What was found not to be safe.
     public struct GuardrailViolation: Sendable {
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that check prompts or responses.
         public init(debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.debugDescription = debugDescription
             self.metadata = metadata
         }
     }
 
+    /// The model's own words about why it does not answer.
     public struct Refusal: Sendable {
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
         let source: RefusalExplanation
 
+        /// A refusal whose explanation is known: no model is asked for it.
         public init(explanation: String, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.init(source: .text(explanation), debugDescription: debugDescription, metadata: metadata)
         }
@@ -87,12 +103,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         public var explanationStream: LanguageModelSession.ResponseStream<String> { source.stream }
     }
 
+    /// What the model cannot do.
     public struct UnsupportedCapability: Sendable {
         /// What the model would need.
         public var capability: LanguageModelCapabilities.Capability
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// Made by sessions before a request reaches the executor; executors may throw it too.
         public init(
             capability: LanguageModelCapabilities.Capability, debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -102,12 +122,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
+    /// What the model cannot read.
     public struct UnsupportedTranscriptContent: Sendable {
         /// The entries that the model cannot read.
         public var unsupportedContent: [Transcript.Entry]
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that throw it; a program may take these entries out of the transcript.
         public init(
             unsupportedContent: [Transcript.Entry], debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -117,11 +141,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
+    /// The schema that a response cannot be held to.
     public struct UnsupportedGenerationGuide: Sendable {
+        /// Name of the schema; nil if it is not known.
         public var schemaName: String?
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that throw it; the description says what is in the way.
         public init(schemaName: String?, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.schemaName = schemaName
             self.debugDescription = debugDescription
@@ -129,11 +158,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
+    /// The language that the model does not know.
     public struct UnsupportedLanguageOrLocale: Sendable {
+        /// The language that the prompt seems to be in.
         public var languageCode: Locale.LanguageCode
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that look at the prompt's language.
         public init(languageCode: Locale.LanguageCode, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.languageCode = languageCode
             self.debugDescription = debugDescription
@@ -141,10 +175,14 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
+    /// What took too long.
     public struct Timeout: Sendable {
+        /// What went wrong, in a sentence for developers.
         public var debugDescription: String
+        /// Whatever else the executor says, for programs that know it.
         public var metadata: [String: any Sendable]
 
+        /// For executors that wait for something else, such as a server.
         public init(debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.debugDescription = debugDescription
             self.metadata = metadata
@@ -189,10 +227,12 @@ extension LanguageModelSession {
 
     /// A tool that failed.
     public struct ToolCallError: Swift.Error, LocalizedError {
+        /// The tool that was called; for a name that no tool has, a stand-in of that name.
         public var tool: any Tool
         /// What the tool threw.
         public var underlyingError: any Swift.Error
 
+        /// Made by sessions; a program needs it in tests only.
         public init(tool: any Tool, underlyingError: any Swift.Error) {
             self.tool = tool
             self.underlyingError = underlyingError

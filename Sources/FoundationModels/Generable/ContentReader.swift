@@ -250,7 +250,8 @@ struct ContentReader: Sendable {
     private static func check(_ word: [UInt8]) throws(Failure) {
         let isWord = ["true", "false", "null"].contains { $0.utf8.starts(with: word) }
         let isNumber =
-            word[0] == UInt8(ascii: "-") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(word[0])
+            word[0] == UInt8(ascii: "-")
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(word[0])
                 && word.allSatisfy { $0 < UInt8(ascii: "a") || $0 == UInt8(ascii: "e") }
         guard isWord || isNumber else {
             throw Failure(reason: "“\(String(decoding: word.prefix(40), as: UTF8.self))” is not a value")

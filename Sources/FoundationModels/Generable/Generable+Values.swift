@@ -152,6 +152,7 @@ extension Array: ConvertibleFromGeneratedContent where Element: ConvertibleFromG
 }
 
 extension Optional where Wrapped: Generable {
+    /// What there is of the wrapped value while it is still being generated.
     public typealias PartiallyGenerated = Wrapped.PartiallyGenerated
 }
 

@@ -4,10 +4,15 @@ public import Foundation
 public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStringConvertible {
     /// What a value is.
     public enum Kind: Equatable, Sendable {
+        /// No value.
         case null
+        /// True or false.
         case bool(Bool)
+        /// A number, as the nearest `Double`.
         case number(Double)
+        /// A text.
         case string(String)
+        /// A list, in order.
         case array([GeneratedContent])
         /// Members by name, and their names in order.
         case structure(properties: [String: GeneratedContent], orderedKeys: [String])
@@ -162,9 +167,11 @@ extension GeneratedContent {
     public struct ParsingError: LocalizedError, Sendable, CustomDebugStringConvertible {
         /// The content's text.
         public var rawContent: String
+        /// What was thrown while the content was read, if anything was.
         public var underlyingError: (any Error)?
         public var debugDescription: String
 
+        /// For conformances written by hand, where content is not what they need.
         public init(rawContent: String, underlyingError: (any Error)? = nil, debugDescription: String) {
             self.rawContent = rawContent
             self.underlyingError = underlyingError

@@ -82,10 +82,14 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
 // MARK: - What events say
 
 extension LanguageModelExecutorGenerationChannel {
+    /// Part of an answer, as an event carries it.
     public struct Response: Sendable {
+        /// The transcript entry it belongs to; nil for the one that is being written.
         public var entryID: String?
+        /// What happens to the entry.
         public var action: LanguageModelExecutorGenerationChannel.Response.Action
 
+        /// A change of an answer.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case appendText(TextFragment)
@@ -112,12 +116,14 @@ extension LanguageModelExecutorGenerationChannel {
                 Action(kind: .replaceText(TextSegmentReplacement(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
+            /// An attachment at the end of the entry.
             public static func addAttachmentSegment(
                 _ segment: Transcript.AttachmentSegment
             ) -> LanguageModelExecutorGenerationChannel.Response.Action {
                 Action(kind: .addAttachment(segment))
             }
 
+            /// Takes the entry's attachment with that id back, if there is one.
             public static func removeAttachmentSegment(
                 id: String
             ) -> LanguageModelExecutorGenerationChannel.Response.Action {
@@ -142,10 +148,14 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// Part of the model's thoughts, as an event carries it.
     public struct Reasoning: Sendable {
+        /// The transcript entry it belongs to; nil for the one that is being written, or a new one after anything but thoughts.
         public var entryID: String?
+        /// What happens to the entry.
         public var action: LanguageModelExecutorGenerationChannel.Reasoning.Action
 
+        /// A change of thoughts.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case appendText(TextFragment)
@@ -157,30 +167,35 @@ extension LanguageModelExecutorGenerationChannel {
 
             let kind: Kind
 
+            /// More thoughts at the end of a segment; nil for the one that is being written.
             public static func appendText(
                 _ text: String, segmentID: String? = nil, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
                 Action(kind: .appendText(TextFragment(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
+            /// Other thoughts in place of a segment's.
             public static func replaceTextSegment(
                 _ text: String, segmentID: String? = nil, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
                 Action(kind: .replaceText(TextSegmentReplacement(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
+            /// Replaces the signature of the entry.
             public static func updateSignature(
                 _ signature: Data, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
                 Action(kind: .signature(ReasoningSignature(signature: signature, tokenCount: tokenCount)))
             }
 
+            /// Replaces the entry's metadata.
             public static func updateMetadata(
                 _ values: [String: any ConvertibleToGeneratedContent]
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
                 Action(kind: .metadata(Metadata(values)))
             }
 
+            /// Replaces what the request has cost so far: totals, not increments.
             public static func updateUsage(
                 input: LanguageModelExecutorGenerationChannel.Usage.Input,
                 output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -191,15 +206,22 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
+    /// What proves to the model's provider that the thoughts are its own.
     public struct ReasoningSignature: Sendable {
+        /// Bytes that mean something to the provider only; the transcript keeps them.
         public var signature: Data
+        /// Tokens to be counted as thoughts.
         public var tokenCount: Int
     }
 
+    /// Part of tool calls, as an event carries it.
     public struct ToolCalls: Sendable {
+        /// The transcript entry it belongs to; nil for the one that is being written.
         public var entryID: String?
+        /// What happens to the entry.
         public var action: LanguageModelExecutorGenerationChannel.ToolCalls.Action
 
+        /// A change of calls.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case toolCall(ToolCall)
@@ -217,18 +239,21 @@ extension LanguageModelExecutorGenerationChannel {
                 Action(kind: .toolCall(ToolCall(id: id, name: name, action: action)))
             }
 
+            /// Takes the call with that id back: its tool does not run.
             public static func removeToolCall(
                 id: String
             ) -> LanguageModelExecutorGenerationChannel.ToolCalls.Action {
                 Action(kind: .removeToolCall(id: id))
             }
 
+            /// Replaces the metadata of the calls together. Transcripts keep that of single calls only.
             public static func updateMetadata(
                 _ values: [String: any ConvertibleToGeneratedContent]
             ) -> LanguageModelExecutorGenerationChannel.ToolCalls.Action {
                 Action(kind: .metadata(Metadata(values)))
             }
 
+            /// Replaces what the request has cost so far: totals, not increments.
             public static func updateUsage(
                 input: LanguageModelExecutorGenerationChannel.Usage.Input,
                 output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -238,11 +263,16 @@ extension LanguageModelExecutorGenerationChannel {
             }
         }
 
+        /// Part of one call.
         public struct ToolCall: Sendable {
+            /// Tells calls apart: all parts of one have the same.
             public var id: String
+            /// Name of the tool; that of the first part counts.
             public var name: String
+            /// What happens to the call.
             public var action: LanguageModelExecutorGenerationChannel.ToolCalls.ToolCall.Action
 
+            /// A change of one call.
             public struct Action: Sendable {
                 enum Kind: Sendable {
                     case arguments(ArgumentsFragment)
@@ -258,6 +288,7 @@ extension LanguageModelExecutorGenerationChannel {
                     Action(kind: .arguments(ArgumentsFragment(content: content, tokenCount: tokenCount)))
                 }
 
+                /// Replaces the call's metadata.
                 public static func updateMetadata(
                     _ values: [String: any ConvertibleToGeneratedContent]
                 ) -> LanguageModelExecutorGenerationChannel.ToolCalls.ToolCall.Action {
@@ -265,26 +296,39 @@ extension LanguageModelExecutorGenerationChannel {
                 }
             }
 
+            /// More of a call's arguments.
             public struct ArgumentsFragment: Sendable {
+                /// A piece of their JSON, to be joined to those before it.
                 public var content: String
+                /// Tokens that it took; added to the usage, unless the executor says that itself.
                 public var tokenCount: Int
             }
         }
     }
 
+    /// A piece of text at the end of a segment.
     public struct TextFragment: Sendable {
+        /// The piece, with the spaces before it.
         public var content: String
+        /// The segment it belongs to; nil for the one that is being written.
         public var segmentID: String?
+        /// Tokens that it took; added to the usage, unless the executor says that itself.
         public var tokenCount: Int
     }
 
+    /// A text in place of a segment's.
     public struct TextSegmentReplacement: Sendable {
+        /// The whole of the new text.
         public var content: String
+        /// The segment whose text it replaces; nil for the one that is being written.
         public var segmentID: String?
+        /// Tokens that it took; added to the usage, unless the executor says that itself.
         public var tokenCount: Int
     }
 
+    /// What is to be kept with an entry or a call.
     public struct Metadata: Sendable {
+        /// By name. They take the place of all that was there.
         public var values: [String: GeneratedContent]
 
         init(_ values: [String: any ConvertibleToGeneratedContent]) { self.values = values.mapValues(\.generatedContent) }
@@ -292,10 +336,14 @@ extension LanguageModelExecutorGenerationChannel {
 
     /// What a request has cost, as its executor counts it.
     public struct Usage: Sendable {
+        /// What the model read.
         public var input: LanguageModelExecutorGenerationChannel.Usage.Input
+        /// What the model wrote.
         public var output: LanguageModelExecutorGenerationChannel.Usage.Output
+        /// What else there is to say, by name; programs find it in their response's usage.
         public var metadata: [String: GeneratedContent]
 
+        /// The cost of the whole request so far.
         public init(
             input: LanguageModelExecutorGenerationChannel.Usage.Input,
             output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -306,22 +354,28 @@ extension LanguageModelExecutorGenerationChannel {
             self.metadata = metadata.mapValues(\.generatedContent)
         }
 
+        /// Tokens that a model read.
         public struct Input: Sendable {
             /// Tokens of the whole prompt.
             public var totalTokenCount: Int
             /// Those of them that did not have to be computed again.
             public var cachedTokenCount: Int
 
+            /// Cached tokens are part of the total.
             public init(totalTokenCount: Int, cachedTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.cachedTokenCount = cachedTokenCount
             }
         }
 
+        /// Tokens that a model wrote.
         public struct Output: Sendable {
+            /// All of them, thoughts included.
             public var totalTokenCount: Int
+            /// Those of them that were thoughts.
             public var reasoningTokenCount: Int
 
+            /// Tokens of thoughts are part of the total.
             public init(totalTokenCount: Int, reasoningTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.reasoningTokenCount = reasoningTokenCount

@@ -4,6 +4,7 @@ public import Foundation
 ///
 /// A model says what it can do and how its executor is configured; the executor does the work.
 public protocol LanguageModel: Sendable {
+    /// What answers the model's requests.
     associatedtype Executor: LanguageModelExecutor where Self == Self.Executor.Model
 
     /// What the model can do. A request that needs more is refused before the executor sees it.
@@ -16,8 +17,10 @@ public protocol LanguageModel: Sendable {
 public struct LanguageModelCapabilities: Sendable {
     private let capabilities: Set<Capability>
 
+    /// The capabilities of a model that can do this and nothing else.
     public init(_ capabilities: [LanguageModelCapabilities.Capability]) { self.capabilities = Set(capabilities) }
 
+    /// Whether the model can do it.
     public func contains(_ capability: LanguageModelCapabilities.Capability) -> Bool { capabilities.contains(capability) }
 
     /// Something that not every model can do.
@@ -37,12 +40,17 @@ public struct LanguageModelCapabilities: Sendable {
 
 /// What answers the requests of a model. It lives as long as the session that made it, and may keep state between requests.
 public protocol LanguageModelExecutor: Sendable {
+    /// What the executor is made from: where its model is, and how it is reached.
     associatedtype Configuration: Hashable, Sendable
+    /// The model whose requests it answers.
     associatedtype Model: LanguageModel
 
     /// Gets ready for a request that begins like this transcript. A hint: it may do nothing.
     func prewarm(model: Self.Model, transcript: Transcript)
 
+    /// Called once for each configuration, at a session's first request or before it.
+    ///
+    /// - Throws: what the request then throws.
     init(configuration: Self.Configuration) throws
 
     /// Answers one request: sends what the model says, as it says it, and returns at the end.
@@ -69,13 +77,16 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
     public var enabledToolDefinitions: [Transcript.ToolDefinition]
     /// What the response must be; nil for text.
     public var schema: GenerationSchema?
+    /// How the response is generated, with what the session's profile says.
     public var generationOptions: GenerationOptions
+    /// What the prompt contains besides what was asked, and how long the model is to think.
     public var contextOptions: ContextOptions
     /// What the caller passed on.
     public var metadata: [String: GeneratedContent]
     /// A format that schemas cannot say; takes the place of `schema`.
     package var format: ResponseFormat?
 
+    /// Made by sessions; a program needs it to test executors, or to ask them itself.
     public init(
         id: UUID, transcript: Transcript, enabledTools: [Transcript.ToolDefinition], schema: GenerationSchema? = nil,
         generationOptions: GenerationOptions, contextOptions: ContextOptions,

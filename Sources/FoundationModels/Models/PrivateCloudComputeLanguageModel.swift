@@ -7,24 +7,32 @@ public import Observation
 public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
     /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
+        /// Requests can be made. Not reported here.
         case available
+        /// Requests fail, for this reason.
         case unavailable(PrivateCloudComputeLanguageModel.Availability.UnavailableReason)
 
         /// Why the model cannot be used.
         public enum UnavailableReason: Equatable, Sendable, Hashable {
+            /// Apple's servers do not answer this machine.
             case deviceNotEligible
+            /// The machine is not set up for it. Not reported here.
             case systemNotReady
         }
     }
 
+    /// The model; no connection is made.
     public convenience init() { self.init(isReachable: false) }
 
     private init(isReachable: Bool) {}
 
+    /// Always unavailable: the device is not eligible.
     public var availability: PrivateCloudComputeLanguageModel.Availability { .unavailable(.deviceNotEligible) }
+    /// Always below the limit: nothing is used here.
     public var quotaUsage: PrivateCloudComputeLanguageModel.QuotaUsage {
         QuotaUsage(status: .belowLimit(.init(isApproachingLimit: false)), limitIncreaseSuggestion: nil, resetDate: nil)
     }
+    /// Always false.
     public var isAvailable: Bool { availability == .available }
     public var capabilities: LanguageModelCapabilities {
         LanguageModelCapabilities([.vision, .guidedGeneration, .reasoning, .toolCalling])
@@ -58,21 +66,31 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
 extension PrivateCloudComputeLanguageModel {
     /// How much of what one may ask is used up.
     public struct QuotaUsage: Sendable {
+        /// Whether the limit is reached.
         public var status: PrivateCloudComputeLanguageModel.QuotaUsage.Status
+        /// A way to a higher limit; nil here.
         public var limitIncreaseSuggestion: PrivateCloudComputeLanguageModel.QuotaUsage.LimitIncreaseSuggestion?
+        /// When counting begins anew; nil here.
         public var resetDate: Date?
+        /// Whether further requests are refused.
         public var isLimitReached: Bool {
             if case .limitReached = status { true } else { false }
         }
 
+        /// How far use is from the limit.
         public enum Status: Sendable {
+            /// Requests are answered.
             case belowLimit(PrivateCloudComputeLanguageModel.QuotaUsage.Status.BelowLimit)
+            /// Requests are refused until counting begins anew.
             case limitReached(PrivateCloudComputeLanguageModel.QuotaUsage.Status.LimitReached)
 
+            /// What is known while there is something left.
             public struct BelowLimit: Sendable {
+                /// Whether little is left.
                 public var isApproachingLimit: Bool
             }
 
+            /// What is known when nothing is left.
             public struct LimitReached: Sendable {}
         }
 
@@ -85,20 +103,31 @@ extension PrivateCloudComputeLanguageModel {
 
     /// Why the model does not answer.
     public enum Error: Swift.Error, LocalizedError, CustomDebugStringConvertible {
+        /// The servers cannot be reached. Not thrown here.
         case networkFailure(PrivateCloudComputeLanguageModel.Error.NetworkFailure)
+        /// There were too many requests. Not thrown here.
         case quotaLimitReached(PrivateCloudComputeLanguageModel.Error.QuotaLimitReached)
+        /// The servers do not answer: what every request throws here.
         case serviceUnavailable(PrivateCloudComputeLanguageModel.Error.ServiceUnavailable)
 
+        /// Why the servers cannot be reached.
         public struct NetworkFailure: Sendable {
+            /// What went wrong, in a sentence for developers.
             public var debugDescription: String
+            /// For errors that a program makes itself, as in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
+        /// What can be done about the limit.
         public struct QuotaLimitReached: Sendable {
+            /// A way to a higher limit, if there is one.
             public var limitIncreaseSuggestion: PrivateCloudComputeLanguageModel.QuotaUsage.LimitIncreaseSuggestion?
+            /// When counting begins anew, if that is known.
             public var resetDate: Date?
+            /// What went wrong, in a sentence for developers.
             public var debugDescription: String
 
+            /// For errors that a program makes itself, as in tests.
             public init(
                 limitIncreaseSuggestion: PrivateCloudComputeLanguageModel.QuotaUsage.LimitIncreaseSuggestion? = nil,
                 resetDate: Date? = nil, debugDescription: String
@@ -109,8 +138,11 @@ extension PrivateCloudComputeLanguageModel {
             }
         }
 
+        /// Why the servers do not answer.
         public struct ServiceUnavailable: Sendable {
+            /// What went wrong, in a sentence for developers.
             public var debugDescription: String
+            /// For errors that a program makes itself, as in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
@@ -129,10 +161,13 @@ extension PrivateCloudComputeLanguageModel {
 extension PrivateCloudComputeLanguageModel: LanguageModel {
     /// Refuses each request.
     public struct Executor: LanguageModelExecutor {
+        /// The model whose requests it answers.
         public typealias Model = PrivateCloudComputeLanguageModel
 
+        /// Nothing: all executors of this model are alike.
         public struct Configuration: Hashable, Sendable {}
 
+        /// Called by sessions; it cannot fail.
         public init(configuration: PrivateCloudComputeLanguageModel.Executor.Configuration) {}
 
         public func prewarm(model: PrivateCloudComputeLanguageModel.Executor.Model, transcript: Transcript) {}

@@ -201,6 +201,8 @@ package struct ResponseAssembler: Sendable {
         try entries.compactMap { entry in
             switch entry.content {
             case .response: response(entry, structure)
+            // Thoughts that only say what they cost are none.
+            case .reasoning where entry.segments.isEmpty && entry.signature == nil: nil
             case .reasoning:
                 .reasoning(
                     .init(id: entry.id, metadata: entry.metadata, segments: segments(entry), signature: entry.signature))

@@ -11,12 +11,16 @@
 /// ```
 @_typeEraser(AnyDynamicInstructions)
 public protocol DynamicInstructions {
+    /// What the body is; the compiler infers it.
     associatedtype Body: DynamicInstructions
+    /// The instructions and tools that hold now. Asked for before each request to the model, and perhaps more often.
     @DynamicInstructionsBuilder var body: Self.Body { get }
 }
 
 extension DynamicInstructions {
+    /// Lets bodies say `ForEach`.
     public typealias ForEach = DynamicInstructionsForEach
+    /// Lets conforming types say `@SessionProperty`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }
 
@@ -42,14 +46,18 @@ protocol PrimitiveInstructions {
 /// Collects instructions and tools.
 @resultBuilder
 public struct DynamicInstructionsBuilder {
+    /// A tool: the model may call it.
     public static func buildExpression<T>(_ expression: T) -> some DynamicInstructions where T: Tool {
         ToolInstructions(tools: [expression])
     }
 
+    /// Instructions of any type: kept as they are.
     public static func buildExpression<T>(_ expression: T) -> T where T: DynamicInstructions { expression }
 
+    /// A list of tools: the model may call each of them.
     public static func buildExpression(_ tools: [any Tool]) -> some DynamicInstructions { ToolInstructions(tools: tools) }
 
+    /// Several components: kept in their order.
     @_disfavoredOverload
     public static func buildBlock<each Content>(
         _ contents: repeat each Content
@@ -57,10 +65,13 @@ public struct DynamicInstructionsBuilder {
         TupleDynamicInstructions(repeat each contents)
     }
 
+    /// A single component: kept as it is.
     public static func buildBlock<T>(_ content: T) -> T where T: DynamicInstructions { content }
 
+    /// No component: neither instructions nor tools.
     public static func buildBlock() -> EmptyDynamicInstructions { EmptyDynamicInstructions() }
 
+    /// An `if` with `else`, or a `switch`: the first branch was taken.
     public static func buildEither<TrueContent, FalseContent>(
         first content: TrueContent
     ) -> ConditionalDynamicInstructions<TrueContent, FalseContent>
@@ -68,6 +79,7 @@ public struct DynamicInstructionsBuilder {
         ConditionalDynamicInstructions(.trueContent(content))
     }
 
+    /// An `if` with `else`, or a `switch`: the other branch was taken.
     public static func buildEither<TrueContent, FalseContent>(
         second content: FalseContent
     ) -> ConditionalDynamicInstructions<TrueContent, FalseContent>
@@ -75,8 +87,10 @@ public struct DynamicInstructionsBuilder {
         ConditionalDynamicInstructions(.falseContent(content))
     }
 
+    /// An `if` without `else`: adds nothing if the condition does not hold.
     public static func buildOptional<Content>(_ content: Content?) -> Content? where Content: DynamicInstructions { content }
 
+    /// An `if #available`: the type is forgotten, so that older systems need not know it.
     public static func buildLimitedAvailability(_ content: some DynamicInstructions) -> AnyDynamicInstructions {
         AnyDynamicInstructions(content)
     }
@@ -107,6 +121,7 @@ extension Instructions: DynamicInstructions {
 }
 
 extension Optional: DynamicInstructions where Wrapped: DynamicInstructions {
+    /// There is none: asking for it stops the program.
     public var body: Never { unreachableBody() }
 }
 
@@ -117,6 +132,7 @@ extension Optional: PrimitiveInstructions where Wrapped: DynamicInstructions {
 }
 
 extension Never: DynamicInstructions {
+    /// There is none, as there is no such value.
     public var body: Never { unreachableBody() }
 }
 
@@ -124,9 +140,12 @@ extension Never: DynamicInstructions {
 public struct AnyDynamicInstructions: DynamicInstructions, PrimitiveInstructions {
     private let instructions: any DynamicInstructions
 
+    /// Wraps instructions whose type is known at run time only.
     public init(_ dynamicInstructions: any DynamicInstructions) { instructions = dynamicInstructions }
+    /// Wraps instructions; the compiler calls it where a type has to be forgotten.
     public init(erasing dynamicInstructions: some DynamicInstructions) { instructions = dynamicInstructions }
 
+    /// There is none: asking for it stops the program.
     public var body: Never { unreachableBody() }
     func gather(into gathered: inout GatheredInstructions) { gathered.gather(instructions) }
 }
@@ -136,8 +155,10 @@ public struct TupleDynamicInstructions<each Content>: DynamicInstructions, Primi
 where repeat each Content: DynamicInstructions {
     private let contents: (repeat each Content)
 
+    /// Made by the builder, for bodies of several components.
     public init(_ contents: repeat each Content) { self.contents = (repeat each contents) }
 
+    /// There is none: asking for it stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {
         for content in repeat each contents { instructions.gather(content) }
@@ -147,15 +168,20 @@ where repeat each Content: DynamicInstructions {
 /// One of two instructions.
 public struct ConditionalDynamicInstructions<TrueContent, FalseContent>: DynamicInstructions, PrimitiveInstructions
 where TrueContent: DynamicInstructions, FalseContent: DynamicInstructions {
+    /// Which of the two it is.
     public enum Branch {
+        /// The first: the condition holds.
         case trueContent(TrueContent)
+        /// The second: the condition does not hold.
         case falseContent(FalseContent)
     }
 
     private let branch: ConditionalDynamicInstructions<TrueContent, FalseContent>.Branch
 
+    /// Made by the builder, for `if` with `else` and for `switch`.
     public init(_ branch: ConditionalDynamicInstructions<TrueContent, FalseContent>.Branch) { self.branch = branch }
 
+    /// There is none: asking for it stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {
         switch branch {
@@ -167,8 +193,10 @@ where TrueContent: DynamicInstructions, FalseContent: DynamicInstructions {
 
 /// No instructions.
 public struct EmptyDynamicInstructions: DynamicInstructions, PrimitiveInstructions, Sendable {
+    /// Made by the builder, for empty bodies.
     public init() {}
 
+    /// There is none: asking for it stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {}
 }
@@ -179,6 +207,9 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
     private let data: Data
     private let content: (Data.Element) -> Content
 
+    /// What the closure gives for each element, in order.
+    ///
+    /// - Parameter id: What tells elements apart. It does not matter here: all of them are asked anew each time.
     public init(
         _ data: Data, id: KeyPath<Data.Element, ID>,
         @DynamicInstructionsBuilder content: @escaping (Data.Element) -> Content
@@ -187,6 +218,7 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
         self.content = content
     }
 
+    /// There is none: asking for it stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {
         for element in data { instructions.gather(content(element)) }
@@ -194,6 +226,7 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
 }
 
 extension DynamicInstructionsForEach where ID == Data.Element.ID, Data.Element: Identifiable {
+    /// What the closure gives for each element, in order.
     public init(_ data: Data, @DynamicInstructionsBuilder content: @escaping (Data.Element) -> Content) {
         self.init(data, id: \.id, content: content)
     }

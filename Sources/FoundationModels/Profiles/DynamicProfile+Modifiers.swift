@@ -1,6 +1,9 @@
 extension LanguageModelSession.DynamicProfile {
+    /// Lets bodies say `Profile`.
     public typealias Profile = LanguageModelSession.Profile
+    /// Lets bodies say `some DynamicProfile`.
     public typealias DynamicProfile = LanguageModelSession.DynamicProfile
+    /// Lets conforming types say `@SessionProperty`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 
     private func changed(_ change: @escaping (inout ResolvedProfile) -> Void) -> ChangedProfile<Self> {
@@ -26,22 +29,27 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.model = model }
     }
 
+    /// How free the choice of tokens is, from 0 to 2; nil has no opinion.
     public func temperature(_ temperature: Double?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.temperature = temperature ?? $0.options.temperature }
     }
 
+    /// How the next token is chosen; nil has no opinion.
     public func samplingMode(_ samplingMode: GenerationOptions.SamplingMode?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.samplingMode = samplingMode ?? $0.options.samplingMode }
     }
 
+    /// Tokens after which responses are cut; nil has no opinion.
     public func maximumResponseTokens(_ maximumResponseTokens: Int?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.maximumResponseTokens = maximumResponseTokens ?? $0.options.maximumResponseTokens }
     }
 
+    /// How long the model thinks before it answers; nil has no opinion.
     public func reasoningLevel(_ reasoningLevel: ContextOptions.ReasoningLevel?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.reasoningLevel = reasoningLevel ?? $0.reasoningLevel }
     }
 
+    /// Whether the model may, must or must not call tools; nil has no opinion.
     public func toolCallingMode(
         _ toolCallingMode: GenerationOptions.ToolCallingMode?
     ) -> some LanguageModelSession.DynamicProfile {
@@ -55,6 +63,7 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.historyTransforms.append(transform) }
     }
 
+    /// What becomes of the transcript when a request fails, where the session does not say; nil has no opinion.
     public func transcriptErrorHandlingPolicy(
         _ transcriptErrorHandlingPolicy: TranscriptErrorHandlingPolicy?
     ) -> some LanguageModelSession.DynamicProfile {
@@ -172,8 +181,11 @@ private struct ChangedProfile<Content: LanguageModelSession.DynamicProfile>: Lan
 extension LanguageModelSession {
     /// A change of profiles that can be used again.
     public protocol DynamicProfileModifier {
+        /// What the modifier makes of a profile; the compiler infers it.
         associatedtype Body: LanguageModelSession.DynamicProfile
+        /// The profile that the modifier is applied to.
         typealias Content = LanguageModelSession.DynamicProfileModifierContent<Self>
+        /// The profile with the modifier applied. Asked for before each request to the model, and perhaps more often.
         @LanguageModelSession.DynamicProfileBuilder func body(content: Self.Content) -> Self.Body
     }
 
@@ -182,6 +194,7 @@ extension LanguageModelSession {
     where Modifier: LanguageModelSession.DynamicProfileModifier {
         fileprivate let content: any LanguageModelSession.DynamicProfile
 
+        /// There is none: asking for it stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) { profile.resolve(content) }
     }
@@ -192,6 +205,7 @@ extension LanguageModelSession {
         let content: Content
         let modifier: Modifier
 
+        /// There is none: asking for it stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.resolve(modifier.body(content: DynamicProfileModifierContent(content: content)))
@@ -200,6 +214,8 @@ extension LanguageModelSession {
 }
 
 extension LanguageModelSession.DynamicProfileModifier {
+    /// Lets modifiers say `some DynamicProfile`.
     public typealias DynamicProfile = LanguageModelSession.DynamicProfile
+    /// Lets modifiers say `@SessionProperty`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }

@@ -17,7 +17,9 @@ extension LanguageModelSession {
     /// The body is asked for before each model request, so it should do nothing but say what holds.
     @_typeEraser(AnyDynamicProfile)
     public protocol DynamicProfile {
+        /// What the body is; the compiler infers it.
         associatedtype Body: LanguageModelSession.DynamicProfile
+        /// The profile that holds now. Asked for before each request to the model, and perhaps more often.
         @LanguageModelSession.DynamicProfileBuilder var body: Self.Body { get }
     }
 
@@ -25,12 +27,14 @@ extension LanguageModelSession {
     public struct Profile: LanguageModelSession.DynamicProfile, PrimitiveProfile {
         private let gathered: GatheredInstructions
 
+        /// Calls the builder at once: a profile says what holds when it is made.
         public init(@DynamicInstructionsBuilder _ dynamicInstructions: () -> some DynamicInstructions) {
             var gathered = GatheredInstructions()
             gathered.gather(dynamicInstructions())
             self.gathered = gathered
         }
 
+        /// There is none: asking for it stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.instructions = gathered
@@ -41,8 +45,10 @@ extension LanguageModelSession {
     /// Chooses one profile.
     @resultBuilder
     public struct DynamicProfileBuilder {
+        /// The profile: kept as it is. There can be only one.
         public static func buildBlock<T>(_ content: T) -> T where T: LanguageModelSession.DynamicProfile { content }
 
+        /// An `if` with `else`, or a `switch`: the first branch was taken.
         public static func buildEither<TrueContent, FalseContent>(
             first content: TrueContent
         ) -> LanguageModelSession.ConditionalDynamicProfile<TrueContent, FalseContent>
@@ -50,6 +56,7 @@ extension LanguageModelSession {
             ConditionalDynamicProfile(isFirst: true, content: content)
         }
 
+        /// An `if` with `else`, or a `switch`: the other branch was taken.
         public static func buildEither<TrueContent, FalseContent>(
             second content: FalseContent
         ) -> LanguageModelSession.ConditionalDynamicProfile<TrueContent, FalseContent>
@@ -61,6 +68,7 @@ extension LanguageModelSession {
         public static func buildBlock<each Content>(_ contents: repeat each Content) -> Never
         where repeat each Content: LanguageModelSession.DynamicProfile { unreachableBody() }
 
+        /// An `if #available`: the type is forgotten, so that older systems need not know it.
         public static func buildLimitedAvailability(
             _ component: some LanguageModelSession.DynamicProfile
         ) -> LanguageModelSession.AnyDynamicProfile {
@@ -72,9 +80,12 @@ extension LanguageModelSession {
     public struct AnyDynamicProfile: LanguageModelSession.DynamicProfile, PrimitiveProfile {
         private let profile: any LanguageModelSession.DynamicProfile
 
+        /// Wraps a profile whose type is known at run time only.
         public init(_ dynamicProfile: any LanguageModelSession.DynamicProfile) { profile = dynamicProfile }
+        /// Wraps a profile; the compiler calls it where a type has to be forgotten.
         public init(erasing dynamicProfile: some DynamicProfile) { profile = dynamicProfile }
 
+        /// There is none: asking for it stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into resolved: inout ResolvedProfile) { resolved.resolve(profile) }
     }
@@ -85,6 +96,7 @@ extension LanguageModelSession {
         fileprivate let isFirst: Bool
         fileprivate let content: any LanguageModelSession.DynamicProfile
 
+        /// There is none: asking for it stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.identity.append(isFirst ? "1" : "2")

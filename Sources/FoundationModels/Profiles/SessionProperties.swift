@@ -20,8 +20,10 @@ extension LanguageModelSession {
     public struct SessionProperty<Value> {
         private let keyPath: ReferenceWritableKeyPath<SessionPropertyValues, Value>
 
+        /// The property that the key path names, of the session that is at work.
         public init(_ keyPath: ReferenceWritableKeyPath<SessionPropertyValues, Value>) { self.keyPath = keyPath }
 
+        /// The value of the session whose request is being answered in this task.
         public var wrappedValue: Value {
             get { (SessionPropertyValues.current ?? SessionPropertyValues())[keyPath: keyPath] }
             nonmutating set { SessionPropertyValues.current?[keyPath: keyPath] = newValue }
@@ -34,7 +36,9 @@ extension LanguageModelSession.SessionProperty: @unchecked Sendable where Value:
 
 /// Names a session property and says what it is at first.
 public protocol SessionPropertyKey: SendableMetatype {
+    /// What the property holds.
     associatedtype Value
+    /// What reading gives until something is assigned.
     static var defaultValue: Self.Value { get }
 }
 
@@ -69,6 +73,7 @@ public final class SessionPropertyValues: Sendable, Observable {
     /// Stands for all properties where changes are observed.
     private var properties: Int { 0 }
 
+    /// The value under a key; its default until one is assigned. Changes can be observed.
     public subscript<K>(key: K.Type) -> K.Value where K: SessionPropertyKey {
         get {
             registrar.access(self, keyPath: \.properties)

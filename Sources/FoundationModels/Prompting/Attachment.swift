@@ -41,6 +41,7 @@ public struct ImageAttachmentContent: Sendable, Equatable {}
 
 /// A picture of the conversation, by its label: what a tool gets when the model passes it one.
 public struct ImageReference: Sendable, Equatable {
+    /// The name that the picture was attached under.
     public let attachmentLabel: String
 
     /// The picture with that label; nil if there is none.
@@ -80,6 +81,7 @@ extension ImageReference: nonisolated Generable {
     /// A reference that is being generated.
     public nonisolated struct PartiallyGenerated: Identifiable, nonisolated ConvertibleFromGeneratedContent, Equatable {
         public var id: GenerationID
+        /// What there is of the label; nil before it begins.
         public var attachmentLabel: String.PartiallyGenerated?
 
         public nonisolated init(_ content: GeneratedContent) throws {

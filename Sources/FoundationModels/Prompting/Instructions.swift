@@ -37,6 +37,7 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
 /// Collects the components of instructions.
 @resultBuilder
 public struct InstructionsBuilder {
+    /// Several components: joined in their order.
     public static func buildBlock<each I>(_ components: repeat each I) -> Instructions
     where repeat each I: InstructionsRepresentable {
         var parts: [PromptPart] = []
@@ -44,14 +45,17 @@ public struct InstructionsBuilder {
         return Instructions(parts: parts)
     }
 
+    /// A `for` loop: what its rounds give, in order.
     public static func buildArray(_ instructions: [some InstructionsRepresentable]) -> Instructions {
         instructions.instructionsRepresentation
     }
 
+    /// An `if` with `else`, or a `switch`: the first branch was taken.
     public static func buildEither(first component: some InstructionsRepresentable) -> Instructions {
         component.instructionsRepresentation
     }
 
+    /// An `if` with `else`, or a `switch`: the other branch was taken.
     public static func buildEither(second component: some InstructionsRepresentable) -> Instructions {
         component.instructionsRepresentation
     }
@@ -61,13 +65,16 @@ public struct InstructionsBuilder {
         instructions ?? Instructions(parts: [])
     }
 
+    /// An `if #available`: the type is forgotten, so that older systems need not know it.
     public static func buildLimitedAvailability(_ instructions: some InstructionsRepresentable) -> Instructions {
         instructions.instructionsRepresentation
     }
 
+    /// A value by itself: kept as it is.
     @_disfavoredOverload
     public static func buildExpression<I>(_ expression: I) -> I where I: InstructionsRepresentable { expression }
 
+    /// Instructions among others: kept as they are.
     public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
 
     @available(

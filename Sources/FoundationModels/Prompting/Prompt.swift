@@ -35,26 +35,33 @@ extension Array: PromptRepresentable where Element: PromptRepresentable {
 /// Collects the components of a prompt.
 @resultBuilder
 public struct PromptBuilder {
+    /// Several components: joined in their order.
     public static func buildBlock<each P>(_ components: repeat each P) -> Prompt where repeat each P: PromptRepresentable {
         var parts: [PromptPart] = []
         for component in repeat each components { parts += component.promptRepresentation.parts }
         return Prompt(parts: parts)
     }
 
+    /// A `for` loop: what its rounds give, in order.
     public static func buildArray(_ prompts: [some PromptRepresentable]) -> Prompt { prompts.promptRepresentation }
 
+    /// An `if` with `else`, or a `switch`: the first branch was taken.
     public static func buildEither(first component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
 
+    /// An `if` with `else`, or a `switch`: the other branch was taken.
     public static func buildEither(second component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
 
     /// A condition that does not hold adds nothing, not even a line.
     public static func buildOptional(_ component: Prompt?) -> Prompt { component ?? Prompt(parts: []) }
 
+    /// An `if #available`: the type is forgotten, so that older systems need not know it.
     public static func buildLimitedAvailability(_ prompt: some PromptRepresentable) -> Prompt { prompt.promptRepresentation }
 
+    /// A value by itself: kept as it is.
     @_disfavoredOverload
     public static func buildExpression<P>(_ expression: P) -> P where P: PromptRepresentable { expression }
 
+    /// A prompt within a prompt: kept as it is.
     public static func buildExpression(_ expression: Prompt) -> Prompt { expression }
 
     @available(*, unavailable, message: "Only Prompt and types that conform to PromptRepresentable can be part of a prompt.")

@@ -59,6 +59,9 @@ public struct DynamicGenerationSchema: Sendable {
         let schema: DynamicGenerationSchema
         let isOptional: Bool
 
+        /// A property whose value a schema describes.
+        ///
+        /// - Parameter isOptional: Whether the model may leave it out.
         public init(name: String, description: String? = nil, schema: DynamicGenerationSchema, isOptional: Bool = false) {
             self.name = name
             self.description = description

@@ -156,7 +156,9 @@ extension GenerationSchema {
 
         /// What went wrong, for developers.
         public struct Context: Sendable {
+            /// What went wrong, in a sentence for developers.
             public let debugDescription: String
+            /// For errors that a program makes itself, as in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 

@@ -6,6 +6,7 @@ public struct ContextOptions: Sendable, Equatable {
     /// How long the model thinks before it answers, if it can.
     public var reasoningLevel: ReasoningLevel?
 
+    /// What is nil is left to the model.
     public init(includeSchemaInPrompt: Bool? = nil, reasoningLevel: ReasoningLevel? = nil) {
         self.includeSchemaInPrompt = includeSchemaInPrompt
         self.reasoningLevel = reasoningLevel
@@ -13,8 +14,11 @@ public struct ContextOptions: Sendable, Equatable {
 
     /// How long a model thinks before it answers.
     public enum ReasoningLevel: Sendable, Equatable {
+        /// The shortest of the three.
         case light
+        /// Between the other two.
         case moderate
+        /// The longest of the three.
         case deep
         /// A level that a model knows by name.
         case custom(String)

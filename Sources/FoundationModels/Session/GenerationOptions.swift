@@ -2,12 +2,17 @@
 public struct GenerationOptions: Sendable, Equatable {
     /// How the next token is chosen.
     public struct SamplingMode: Sendable, Equatable {
+        /// The mode in a form that executors can read.
         public enum Kind: Sendable, Equatable {
+            /// Always the most probable token.
             case greedy
+            /// One of so many most probable tokens; a seed of nil is a new one each time.
             case randomTopK(_: Int, seed: UInt64?)
+            /// One of the most probable tokens that together reach this probability; a seed of nil is a new one each time.
             case randomProbabilityThreshold(_: Double, seed: UInt64?)
         }
 
+        /// What executors read.
         public let kind: Kind
 
         /// Always the most probable token: the same prompt gives the same response.
@@ -24,11 +29,13 @@ public struct GenerationOptions: Sendable, Equatable {
         }
     }
 
+    /// The former name of ``samplingMode``.
     @available(*, deprecated, renamed: "samplingMode")
     public var sampling: SamplingMode? {
         get { samplingMode }
         set { samplingMode = newValue }
     }
+    /// How the next token is chosen.
     public var samplingMode: SamplingMode?
     /// 0 (the most probable) to 2 (the freest choice among plausible tokens).
     public var temperature: Double?
@@ -39,27 +46,34 @@ public struct GenerationOptions: Sendable, Equatable {
 
     /// Whether a model calls tools.
     public struct ToolCallingMode: Sendable, Equatable {
+        /// The mode in a form that executors can read.
         public enum Kind: Sendable, Equatable, Hashable {
+            /// The model decides.
             case allowed
+            /// The model has to call a tool.
             case required
+            /// The model does not see the tools.
             case disallowed
         }
 
+        /// What executors read.
         public var kind: Kind
         /// The model decides.
         public static let allowed = ToolCallingMode(kind: .allowed)
-        /// The model calls tools again and again, until one throws or the mode changes.
+        /// The model calls tools again and again, until one throws, the mode changes, or it repeats itself.
         public static let required = ToolCallingMode(kind: .required)
         /// The model does not see the tools.
         public static let disallowed = ToolCallingMode(kind: .disallowed)
     }
 
+    /// What is nil is left to the model, and so are tool calls.
     public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.samplingMode = samplingMode
         self.temperature = temperature
         self.maximumResponseTokens = maximumResponseTokens
     }
 
+    /// What is nil is left to the model.
     public init(
         samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil,
         toolCallingMode: ToolCallingMode?
@@ -68,6 +82,7 @@ public struct GenerationOptions: Sendable, Equatable {
         self.toolCallingMode = toolCallingMode
     }
 
+    /// The former spelling of the initializer with `samplingMode`.
     @available(*, deprecated, renamed: "init(samplingMode:temperature:maximumResponseTokens:)")
     public init(sampling: SamplingMode?, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.init(samplingMode: sampling, temperature: temperature, maximumResponseTokens: maximumResponseTokens)

@@ -5,8 +5,11 @@ internal import Synchronization
 public struct LanguageModelFeedback {
     /// Whether it was good.
     public enum Sentiment: Sendable, CaseIterable {
+        /// The response was good.
         case positive
+        /// The response was bad.
         case negative
+        /// The response was neither good nor bad.
         case neutral
     }
 
@@ -14,19 +17,28 @@ public struct LanguageModelFeedback {
     public struct Issue: Sendable {
         /// What was wrong.
         public enum Category: Sendable, CaseIterable {
+            /// It is of no use for what was asked.
             case unhelpful
+            /// It is longer than it has to be.
             case tooVerbose
+            /// It does not do what instructions or prompt say.
             case didNotFollowInstructions
+            /// What it says is not true.
             case incorrect
+            /// It is unfair to a group of people.
             case stereotypeOrBias
+            /// It speaks of sex, or hints at it.
             case suggestiveOrSexual
+            /// Its words are rude or hurtful.
             case vulgarOrOffensive
+            /// A harmless prompt or response was stopped as unsafe.
             case triggeredGuardrailUnexpectedly
         }
 
         fileprivate let category: LanguageModelFeedback.Issue.Category
         fileprivate let explanation: String?
 
+        /// An issue, with the words of whoever found it, if there are any.
         public init(category: LanguageModelFeedback.Issue.Category, explanation: String? = nil) {
             self.category = category
             self.explanation = explanation
@@ -43,7 +55,8 @@ extension LanguageModelSession {
     ) -> Data {
         let report = FeedbackReport(
             // What was taken back after an error is what the feedback may be about.
-            transcript: state.withLock { Transcript(entries: $0.transcript + $0.discarded) }, sentiment: sentiment.map { "\($0)" },
+            transcript: state.withLock { Transcript(entries: $0.transcript + $0.discarded) },
+            sentiment: sentiment.map { "\($0)" },
             issues: issues.map { .init(category: "\($0.category)", explanation: $0.explanation) },
             desiredOutput: desiredOutput.map { Transcript(entries: [$0]) })
         let encoder = JSONEncoder()

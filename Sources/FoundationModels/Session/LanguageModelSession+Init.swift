@@ -1,6 +1,7 @@
 internal import Synchronization
 
 extension LanguageModelSession {
+    /// A session with the system model, and a text as instructions; nil for none.
     @_disfavoredOverload
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: String? = nil
@@ -49,6 +50,7 @@ extension LanguageModelSession {
         self.init(fixed: model, tools, instructions)
     }
 
+    /// A session with a model of any kind, and a text as instructions; nil for none.
     @_disfavoredOverload
     public convenience init(model: some LanguageModel, tools: [any Tool] = [], instructions: String? = nil) {
         self.init(fixed: model, tools, instructions.map { Instructions($0) })
@@ -98,13 +100,7 @@ extension LanguageModelSession {
     /// Call it when a request is likely, about a second ahead: its first token then comes sooner.
     public func prewarm(promptPrefix: Prompt? = nil) {
         let profile = SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
-        var transcript = state.withLock { $0.transcript }
-        if profile.hasProfile {
-            transcript.setInstructions(
-                Transcript.Instructions(
-                    parts: profile.instructions.parts.isEmpty ? nil : profile.instructions.parts,
-                    tools: profile.instructions.tools))
-        }
+        var transcript = behavior.completed(state.withLock { $0.transcript }, profile)
         if let promptPrefix { transcript.append(.prompt(.init(segments: promptPrefix.parts.segments))) }
         let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
         prewarm(model, transcript)

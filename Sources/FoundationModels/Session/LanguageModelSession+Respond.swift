@@ -13,10 +13,12 @@ extension LanguageModelSession {
     }
 }
 
-/// Answers a prompt: with text, with content that a schema describes, or with a value of a type.
-///
-/// All of them throw ``LanguageModelError`` and its like (see there), or `CancellationError` when the task is cancelled.
+// Text, content that a schema describes, or a value of a type; a prompt, a string, or a builder.
+
 extension LanguageModelSession {
+    /// Answers a prompt with text.
+    ///
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions()
@@ -26,6 +28,9 @@ extension LanguageModelSession {
                 prompt: prompt, options: options))
     }
 
+    /// Answers a prompt, given as a string, with text.
+    ///
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -36,6 +41,10 @@ extension LanguageModelSession {
                 prompt: Prompt(prompt), options: options))
     }
 
+    /// Answers a prompt, put together by a builder, with text.
+    ///
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when
+    ///   the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
@@ -45,6 +54,13 @@ extension LanguageModelSession {
                 prompt: prompt(), options: options))
     }
 
+    /// Answers a prompt with content that a schema describes.
+    ///
+    /// - Parameters:
+    ///   - schema: What the response is held to, token by token.
+    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
@@ -56,6 +72,13 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
+    /// Answers a prompt, given as a string, with content that a schema describes.
+    ///
+    /// - Parameters:
+    ///   - schema: What the response is held to, token by token.
+    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -68,6 +91,13 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
+    /// Answers a prompt, put together by a builder, with content that a schema describes.
+    ///
+    /// - Parameters:
+    ///   - schema: What the response is held to, token by token.
+    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    ///   ``GeneratedContent/ParsingError`` if the response is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = GenerationOptions(),
@@ -79,6 +109,13 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
+    /// Answers a prompt with a value of a type.
+    ///
+    /// - Parameters:
+    ///   - type: What is generated. A `String` is plain text, held to nothing.
+    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
@@ -90,6 +127,13 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
+    /// Answers a prompt, given as a string, with a value of a type.
+    ///
+    /// - Parameters:
+    ///   - type: What is generated. A `String` is plain text, held to nothing.
+    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond<Content>(
@@ -102,6 +146,13 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
+    /// Answers a prompt, put together by a builder, with a value of a type.
+    ///
+    /// - Parameters:
+    ///   - type: What is generated. A `String` is plain text, held to nothing.
+    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    ///   ``GeneratedContent/ParsingError`` if the response is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
@@ -117,6 +168,12 @@ extension LanguageModelSession {
 // The same with options about what the prompt contains, and metadata for the model.
 
 extension LanguageModelSession {
+    /// Answers a prompt with text.
+    ///
+    /// - Parameters:
+    ///   - contextOptions: How long the model thinks before it answers, if it can.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
@@ -128,6 +185,12 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt, given as a string, with text.
+    ///
+    /// - Parameters:
+    ///   - contextOptions: How long the model thinks before it answers, if it can.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -140,6 +203,13 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt, put together by a builder, with text.
+    ///
+    /// - Parameters:
+    ///   - contextOptions: How long the model thinks before it answers, if it can.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when
+    ///   the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
@@ -151,6 +221,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt with content that a schema describes.
+    ///
+    /// - Parameters:
+    ///   - schema: What the response is held to, token by token.
+    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -164,6 +242,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt, given as a string, with content that a schema describes.
+    ///
+    /// - Parameters:
+    ///   - schema: What the response is held to, token by token.
+    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -177,6 +263,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt, put together by a builder, with content that a schema describes.
+    ///
+    /// - Parameters:
+    ///   - schema: What the response is held to, token by token.
+    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    ///   ``GeneratedContent/ParsingError`` if the response is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -190,6 +284,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt with a value of a type.
+    ///
+    /// - Parameters:
+    ///   - type: What is generated. A `String` is plain text, held to nothing.
+    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         to prompt: Prompt, generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
@@ -202,6 +304,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt, given as a string, with a value of a type.
+    ///
+    /// - Parameters:
+    ///   - type: What is generated. A `String` is plain text, held to nothing.
+    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond<Content>(
@@ -215,6 +325,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
+    /// Answers a prompt, put together by a builder, with a value of a type.
+    ///
+    /// - Parameters:
+    ///   - type: What is generated. A `String` is plain text, held to nothing.
+    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
+    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    ///   ``GeneratedContent/ParsingError`` if the response is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),

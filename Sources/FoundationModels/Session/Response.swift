@@ -1,7 +1,9 @@
 extension LanguageModelSession {
     /// A finished response.
     public struct Response<Content> where Content: Generable {
+        /// What was asked for: the text, or the value.
         public let content: Content
+        /// The same as generated content: of a value, with its members in their order.
         public let rawContent: GeneratedContent
         /// The entries this request added to the transcript.
         public let transcriptEntries: ArraySlice<Transcript.Entry>
@@ -12,38 +14,49 @@ extension LanguageModelSession {
     /// Tokens that requests cost. `metadata` has, from the built-in model: `stopReason`, `loadSeconds`,
     /// `promptSeconds`, `generationSeconds` and, of responses held to a format, `forcedTokens`.
     public struct Usage: Sendable {
+        /// Tokens that models read.
         public struct Input: Sendable {
             /// Tokens of the whole prompt: instructions, history and template included.
             public var totalTokenCount: Int
             /// Those of them that did not have to be computed again.
             public var cachedTokenCount: Int
 
+            /// Cached tokens are part of the total.
             public init(totalTokenCount: Int, cachedTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.cachedTokenCount = cachedTokenCount
             }
         }
 
+        /// Tokens that models wrote.
         public struct Output: Sendable {
+            /// All of them, thoughts and tool calls included.
             public var totalTokenCount: Int
+            /// Those of them that were thoughts.
             public var reasoningTokenCount: Int
 
+            /// Tokens of thoughts are part of the total.
             public init(totalTokenCount: Int, reasoningTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.reasoningTokenCount = reasoningTokenCount
             }
         }
 
+        /// What was read.
         public var input: Input
+        /// What was written.
         public var output: Output
+        /// What else the model says; of several requests, what it said of the last.
         public var metadata: [String: GeneratedContent]
 
+        /// Made by sessions; a program needs it in tests only.
         public init(input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent] = [:]) {
             self.input = input
             self.output = output
             self.metadata = metadata.mapValues(\.generatedContent)
         }
 
+        /// Tokens that were read or written.
         public var totalTokenCount: Int { input.totalTokenCount + output.totalTokenCount }
 
         static var zero: Usage {

@@ -9,7 +9,9 @@ extension LanguageModelSession {
 
         /// A response up to some point.
         public struct Snapshot {
+            /// What there is of the response.
             public var content: Content.PartiallyGenerated
+            /// The same as generated content; it is complete in the last snapshot.
             public var rawContent: GeneratedContent
             /// The entries this request has added to the transcript.
             public var transcriptEntries: ArraySlice<Transcript.Entry>

@@ -29,6 +29,35 @@ struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the sess
     }
 }
 
+extension SessionBehavior {
+    /// A transcript with the instructions and tools that hold now.
+    func completed(_ transcript: Transcript, _ profile: ResolvedProfile) -> Transcript {
+        var transcript = transcript
+        let tools = profile.instructions.tools
+        if profile.hasProfile {
+            transcript.setInstructions(
+                Transcript.Instructions(
+                    id: transcript.instructions?.id,
+                    parts: profile.instructions.parts.isEmpty ? nil : profile.instructions.parts, tools: tools))
+        } else if !tools.isEmpty {
+            // A transcript that is continued may know other tools, or none.
+            var instructions = transcript.instructions ?? Transcript.Instructions(segments: [], toolDefinitions: [])
+            instructions.toolDefinitions = tools.map { Transcript.ToolDefinition(tool: $0) }
+            transcript.setInstructions(instructions)
+        }
+        return transcript
+    }
+}
+
+extension Transcript {
+    /// Takes the definitions of tools out of the instructions.
+    mutating func hideTools() {
+        guard var instructions else { return }
+        instructions.toolDefinitions = []
+        setInstructions(instructions.segments.isEmpty ? nil : instructions)
+    }
+}
+
 /// The executors of a session, one for each distinct configuration.
 final class ExecutorStore: Sendable {
     private struct Key: Hashable, @unchecked Sendable {  // A configuration is Sendable; its box does not know.

@@ -127,8 +127,9 @@ private struct RequestRounds {
                 throw LanguageModelError.unsupportedCapability(
                     .init(capability: .toolCalling, debugDescription: "Tool calls are required, but there are no tools."))
             }
+            let hidesTools = mode == .disallowed
             if toolRounds.isExhausted { mode = .disallowed }
-            let made = try await ask(profile, options, mode == .disallowed ? [] : tools)
+            let made = try await ask(profile, options, mode == .disallowed ? [] : tools, hidesTools: hidesTools)
             try Task.checkCancellation()
             try await tell(made, profile.callbacks)
             let calls = made.flatMap { entry -> [Transcript.ToolCall] in
@@ -157,31 +158,21 @@ private struct RequestRounds {
                 session.state.withLock { $0.activeProfile = active }
                 for callback in profile.callbacks.onActivate { await callback() }
             }
-            session.update { state in
-                state.transcript.setInstructions(
-                    Transcript.Instructions(
-                        id: state.transcript.instructions?.id,
-                        parts: profile.instructions.parts.isEmpty ? nil : profile.instructions.parts,
-                        tools: profile.instructions.tools))
-            }
+            session.update { $0.transcript = session.behavior.completed($0.transcript, profile) }
         }
         for callback in profile.callbacks.onPrompt { try await callback(prompt) }
     }
 
     /// Asks the model once and records what it says.
     private func ask(
-        _ profile: ResolvedProfile, _ options: GenerationOptions, _ tools: [any Tool]
+        _ profile: ResolvedProfile, _ options: GenerationOptions, _ tools: [any Tool], hidesTools: Bool
     ) async throws -> [Transcript.Entry] {
-        var transcript = session.state.withLock { $0.transcript }
+        var transcript = session.behavior.completed(session.state.withLock { $0.transcript }, profile)
+        // Tools that may not be called are not talked about either.
+        if hidesTools { transcript.hideTools() }
         if !profile.historyTransforms.isEmpty {
             let history = profile.historyTransforms.reduce(Array(transcript.history)) { $1($0) }
             transcript.history = Transcript.HistoryView(history[...])
-        }
-        // A transcript that was continued may know other tools, or none.
-        if !profile.hasProfile, !profile.instructions.tools.isEmpty {
-            var instructions = transcript.instructions ?? Transcript.Instructions(segments: [], toolDefinitions: [])
-            instructions.toolDefinitions = profile.instructions.tools.map { Transcript.ToolDefinition(tool: $0) }
-            transcript.setInstructions(instructions)
         }
         var contextOptions = request.contextOptions
         contextOptions.reasoningLevel = contextOptions.reasoningLevel ?? profile.reasoningLevel

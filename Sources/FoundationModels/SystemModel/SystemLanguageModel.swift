@@ -8,7 +8,9 @@ public import Observation
 public final class SystemLanguageModel: Sendable, Observable {
     /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
+        /// Requests can be made.
         case available
+        /// Requests fail, for this reason.
         case unavailable(SystemLanguageModel.Availability.UnavailableReason)
 
         /// Why the model cannot be used.
@@ -44,9 +46,12 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     /// Which model of a family this is.
     public struct Variant: Sendable, Hashable {
+        /// The name to show to people.
         public let displayName: String
 
+        /// A model of Apple's, for programs that compare: it does not run here.
         public static var core3: SystemLanguageModel.Variant { Variant(displayName: "AFM 3 Core") }
+        /// A larger model of Apple's, for programs that compare: it does not run here.
         public static var coreAdvanced3: SystemLanguageModel.Variant { Variant(displayName: "AFM 3 Core Advanced") }
     }
 
@@ -58,6 +63,7 @@ public final class SystemLanguageModel: Sendable, Observable {
     private let useCase: UseCase
     private let guardrails: Guardrails
 
+    /// A model for one use. Nothing is loaded before the first request; all share the file in memory.
     public convenience init(
         useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = Guardrails.default
     ) {
@@ -74,6 +80,7 @@ public final class SystemLanguageModel: Sendable, Observable {
         FileManager.default.isReadableFile(atPath: ModelStore.systemModelPath) ? .available : .unavailable(.modelNotReady)
     }
 
+    /// Whether requests can be made; ``availability`` says why not.
     public var isAvailable: Bool { availability == .available }
 
     public var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.guidedGeneration, .toolCalling]) }
@@ -148,8 +155,11 @@ extension SystemLanguageModel {
         /// Its file is missing or cannot be used.
         case assetsUnavailable(SystemLanguageModel.Error.AssetsUnavailable)
 
+        /// What is wrong with the file, and what to do about it.
         public struct AssetsUnavailable: Sendable {
+            /// What went wrong, in a sentence for developers.
             public var debugDescription: String
+            /// For errors that a program makes itself, as in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
@@ -170,14 +180,17 @@ extension SystemLanguageModel: LanguageModel {
 
     /// Runs the system model.
     public struct Executor: LanguageModelExecutor {
+        /// The model whose requests it answers.
         public typealias Model = SystemLanguageModel
 
+        /// The file and how it is used.
         public struct Configuration: Hashable, Sendable {
             let model: LocalModel
         }
 
         private let executor: LocalModelExecutor
 
+        /// Called by sessions; the file is loaded when the first request or a prewarming needs it.
         public init(configuration: SystemLanguageModel.Executor.Configuration) {
             executor = LocalModelExecutor(configuration.model)
         }

@@ -70,7 +70,11 @@ struct TranscriptRenderer {
         var arguments = ""
         if case .object(let members)? = call?.arguments.json {
             arguments = members.map { member in
-                if case .string(let text) = member.value { "\(member.name): \(text)" } else { "\(member.name): \(member.value.text)" }
+                if case .string(let text) = member.value {
+                    "\(member.name): \(text)"
+                } else {
+                    "\(member.name): \(member.value.text)"
+                }
             }.joined(separator: ", ")
         }
         return "\(output.toolName)(\(arguments)): \(output.segments.modelText)"

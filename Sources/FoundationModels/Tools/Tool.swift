@@ -31,6 +31,7 @@ public protocol Tool<Arguments, Output>: Sendable {
 }
 
 extension Tool {
+    /// Lets tools say `@SessionProperty`.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 
     public var name: String { String(describing: Self.self) }

@@ -42,9 +42,12 @@ extension Transcript {
     /// What the model was told before anything else, and the tools it may call.
     public struct Instructions: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
+        /// What the model was told, in order.
         public var segments: [Transcript.Segment]
+        /// The tools that the model may call.
         public var toolDefinitions: [Transcript.ToolDefinition]
 
+        /// Instructions for transcripts that a program makes itself.
         public init(
             id: String = UUID().uuidString, segments: [Transcript.Segment], toolDefinitions: [Transcript.ToolDefinition]
         ) {
@@ -61,19 +64,23 @@ extension Transcript {
 
     /// A tool as models know it.
     public struct ToolDefinition: Sendable, Equatable {
+        /// What the model calls it by.
         public var name: String
+        /// When to use it, for the model.
         public var description: String
         /// What the arguments must be.
         public var parameters: GenerationSchema
         /// Whether models are told the parameters.
         var explainsParameters = true
 
+        /// A tool whose parameters models are told.
         public init(name: String, description: String, parameters: GenerationSchema) {
             self.name = name
             self.description = description
             self.parameters = parameters
         }
 
+        /// A tool as it describes itself.
         public init(tool: some Tool) {
             self.init(name: tool.name, description: tool.description, parameters: tool.parameters)
             explainsParameters = tool.includesSchemaInInstructions
@@ -87,13 +94,18 @@ extension Transcript {
     /// What was asked, and how it was to be answered.
     public struct Prompt: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
+        /// What was asked, in order.
         public var segments: [Transcript.Segment]
+        /// How the response was to be generated.
         public var options: GenerationOptions
+        /// What the model was to be told besides, and how long it was to think.
         public var contextOptions: ContextOptions
+        /// What the caller passed on to the model.
         public var metadata: [String: GeneratedContent]
         /// What the response had to be; nil for text.
         public var responseFormat: Transcript.ResponseFormat?
 
+        /// A prompt for transcripts that a program makes itself.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent] = [:],
             segments: [Transcript.Segment], options: GenerationOptions = GenerationOptions(),
@@ -107,6 +119,7 @@ extension Transcript {
             self.contextOptions = contextOptions
         }
 
+        /// A prompt without metadata and context options.
         public init(
             id: String = UUID().uuidString, segments: [Transcript.Segment],
             options: GenerationOptions = GenerationOptions(), responseFormat: Transcript.ResponseFormat? = nil
@@ -121,7 +134,9 @@ extension Transcript {
 
     /// What a response has to be.
     public struct ResponseFormat: Sendable, Equatable, CustomStringConvertible {
+        /// What describes the response.
         public enum Kind: Sendable, Equatable {
+            /// A schema that the response is held to.
             case schema(GenerationSchema)
 
             public static func == (a: Transcript.ResponseFormat.Kind, b: Transcript.ResponseFormat.Kind) -> Bool {
@@ -131,6 +146,7 @@ extension Transcript {
             }
         }
 
+        /// What describes the response.
         public let kind: Transcript.ResponseFormat.Kind
 
         /// The schema's name.
@@ -140,7 +156,9 @@ extension Transcript {
             }
         }
 
+        /// A value of a type.
         public init<Content>(type: Content.Type) where Content: Generable { self.init(schema: Content.generationSchema) }
+        /// What a schema describes.
         public init(schema: GenerationSchema) { kind = .schema(schema) }
 
         var schema: GenerationSchema {
@@ -163,6 +181,7 @@ extension Transcript {
         public var id: String
         private let calls: [Transcript.ToolCall]
 
+        /// Calls in the order in which the model made them.
         public init<S>(id: String = UUID().uuidString, _ calls: S) where S: Sequence, S.Element == Transcript.ToolCall {
             self.id = id
             self.calls = Array(calls)
@@ -178,14 +197,19 @@ extension Transcript {
     /// A call of a tool.
     public struct ToolCall: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
+        /// Name of the tool that is called.
         public var toolName: String
+        /// What the tool is given: an object, as its parameters describe it.
         public var arguments: GeneratedContent
+        /// What the model's executor says about the call.
         public var metadata: [String: GeneratedContent]
 
+        /// A call that there is nothing more to say about.
         public init(id: String, toolName: String, arguments: GeneratedContent) {
             self.init(id: id, metadata: [:], toolName: toolName, arguments: arguments)
         }
 
+        /// A call with what the model's executor says about it.
         public init(
             id: String, metadata: [String: any ConvertibleToGeneratedContent], toolName: String, arguments: GeneratedContent
         ) {
@@ -202,9 +226,14 @@ extension Transcript {
     public struct ToolOutput: Sendable, Identifiable, Equatable, CustomStringConvertible {
         /// The call's.
         public var id: String
+        /// Name of the tool that was called.
         public var toolName: String
+        /// What it gave, in order: text, a value, pictures.
         public var segments: [Transcript.Segment]
 
+        /// What a call gave.
+        ///
+        /// - Parameter id: The call's.
         public init(id: String, toolName: String, segments: [Transcript.Segment]) {
             self.id = id
             self.toolName = toolName
@@ -219,9 +248,12 @@ extension Transcript {
         public var id: String
         /// The models that made the response.
         public var assetIDs: [String]
+        /// What the model said: text, or one value.
         public var segments: [Transcript.Segment]
+        /// What the model's executor says about the response.
         public let metadata: [String: GeneratedContent]
 
+        /// A response of these models, which are also in its metadata, as `assetIDs`.
         public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Transcript.Segment]) {
             self.id = id
             self.assetIDs = assetIDs
@@ -229,6 +261,7 @@ extension Transcript {
             metadata = assetIDs.isEmpty ? [:] : ["assetIDs": assetIDs.generatedContent]
         }
 
+        /// A response of the models that the metadata names as `assetIDs`; of none if it does not.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent] = [:],
             segments: [Transcript.Segment]
@@ -246,11 +279,14 @@ extension Transcript {
     /// What the model thought on the way.
     public struct Reasoning: Sendable, Identifiable, Equatable {
         public var id: String
+        /// The thoughts, in order.
         public var segments: [Transcript.Segment]
         /// What proves to the model's provider that the thoughts are its own.
         public var signature: Data?
+        /// What the model's executor says about the thoughts.
         public var metadata: [String: GeneratedContent]
 
+        /// Thoughts for transcripts that a program makes itself.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent] = [:],
             segments: [Transcript.Segment], signature: Data? = nil

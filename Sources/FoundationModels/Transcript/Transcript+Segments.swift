@@ -3,8 +3,11 @@ public import Foundation
 extension Transcript {
     /// A part of an entry.
     public enum Segment: Sendable, Identifiable, Equatable, CustomStringConvertible {
+        /// Text.
         case text(Transcript.TextSegment)
+        /// A value that a schema describes.
         case structure(Transcript.StructuredSegment)
+        /// Something that is not text.
         case attachment(Transcript.AttachmentSegment)
 
         public var id: String {
@@ -27,8 +30,10 @@ extension Transcript {
     /// Text.
     public struct TextSegment: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
+        /// The text; it may have several lines.
         public var content: String
 
+        /// A piece of text, under an id of its own.
         public init(id: String = UUID().uuidString, content: String) {
             self.id = id
             self.content = content
@@ -40,6 +45,7 @@ extension Transcript {
     /// A value that a schema describes.
     public struct StructuredSegment: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
+        /// The former name of ``schemaName``.
         @available(*, deprecated, renamed: "schemaName")
         public var source: String {
             get { schemaName }
@@ -47,13 +53,16 @@ extension Transcript {
         }
         /// Name of the schema.
         public var schemaName: String
+        /// The value, with its members in their order.
         public var content: GeneratedContent
 
+        /// The former spelling of the initializer with `schemaName`.
         @available(*, deprecated, renamed: "init(id:schemaName:content:)")
         public init(id: String = UUID().uuidString, source: String, content: GeneratedContent) {
             self.init(id: id, schemaName: source, content: content)
         }
 
+        /// A value, under an id of its own.
         public init(id: String = UUID().uuidString, schemaName: String, content: GeneratedContent) {
             self.id = id
             self.schemaName = schemaName
@@ -66,10 +75,12 @@ extension Transcript {
     /// Something that is not text.
     public struct AttachmentSegment: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
+        /// What is attached.
         public var content: Transcript.Attachment
         /// What tools and the model know it as.
         public var label: String?
 
+        /// An attachment; without a label, tools cannot find it.
         public init(id: String = UUID().uuidString, content: Transcript.Attachment, label: String? = nil) {
             self.id = id
             self.content = content
@@ -81,6 +92,7 @@ extension Transcript {
 
     /// Something that is not text.
     public enum Attachment: Sendable, Equatable {
+        /// A picture.
         case image(Transcript.ImageAttachment)
     }
 
@@ -96,6 +108,7 @@ extension Transcript {
             var data: Data
         }
 
+        /// A picture in a file, which is read when a model looks at it or the transcript is saved.
         public init(imageURL: URL) {
             url = imageURL
             embedded = nil
