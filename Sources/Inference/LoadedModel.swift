@@ -203,7 +203,11 @@ package actor LoadedModel {
                 guard
                     let token = chooser.choose(
                         step, &decoder, &sampler, model.logits, remaining: remaining, kernels: model.pool.kernels)
-                else { throw GenerationFailure.unusableLogits }
+                else {
+                    // Numbers without a token to take: it is the grammar that has come to an end.
+                    throw model.logits.contains(where: \.isFinite)
+                        ? GenerationFailure.grammarTooComplex : GenerationFailure.unusableLogits
+                }
                 if tokenizer.stopTokens.contains(token) {
                     usage.generatedTokens += 1
                     break generation

@@ -187,19 +187,19 @@ struct ToolTests {
 
     @Test("[C5] the definitions of tools are counted before sending, exactly") func counted() async throws {
         var options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4)
-        let session = LanguageModelSession(tools: [Adder(), Memory()], instructions: "Be brief.")
-        let with = try await session.respond(to: "Hi", options: options).usage.input.totalTokenCount
+        let session = LanguageModelSession(tools: [Adder()], instructions: "Be brief.")
+        let with = try await session.respond(to: "Hello, how are you?", options: options).usage.input.totalTokenCount
         #expect(!session.transcript.contains { if case .toolCalls = $0 { true } else { false } })
         let without = try await LanguageModelSession(instructions: "Be brief.")
-            .respond(to: "Hi", options: options).usage.input.totalTokenCount
+            .respond(to: "Hello, how are you?", options: options).usage.input.totalTokenCount
         options.toolCallingMode = .disallowed
-        let hidden = try await LanguageModelSession(tools: [Adder(), Memory()], instructions: "Be brief.")
-            .respond(to: "Hi", options: options).usage.input.totalTokenCount
+        let hidden = try await LanguageModelSession(tools: [Adder()], instructions: "Be brief.")
+            .respond(to: "Hello, how are you?", options: options).usage.input.totalTokenCount
         #expect(hidden == without)
         let model = SystemLanguageModel.default
-        #expect(try await model.tokenCount(for: [Adder(), Memory()] as [any Tool]) == with - without)
+        #expect(try await model.tokenCount(for: [Adder()] as [any Tool]) == with - without)
         let instructions = try await model.tokenCount(for: Instructions("Be brief."))
-        let prompt = try await model.tokenCount(for: "Hi")
+        let prompt = try await model.tokenCount(for: "Hello, how are you?")
         #expect(instructions + prompt == without)
     }
 }
