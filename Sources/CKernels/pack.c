@@ -373,3 +373,31 @@ void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination) {
         }
     }
 }
+
+// MARK: - Adapters
+
+void ck_add_low_rank(
+    float *weights, const float *b, const float *a, int32_t rows, int32_t rank, int32_t columns, float scale) {
+    for (int32_t row = 0; row < rows; row++) {
+        float *w = weights + (size_t)row * columns;
+        for (int32_t r = 0; r < rank; r++) {
+            float factor = scale * b[(size_t)row * rank + r];
+            const float *direction = a + (size_t)r * columns;
+            for (int32_t column = 0; column < columns; column++) w[column] += factor * direction[column];
+        }
+    }
+}
+
+void ck_quantize_q8_0(const float *x, size_t count, uint8_t *blocks) {
+    for (size_t start = 0; start < count; start += 32, blocks += 34) {
+        float greatest = 0;
+        for (int i = 0; i < 32; i++) greatest = fmaxf(greatest, fabsf(x[start + i]));
+        uint16_t scale = ck_float_to_half(greatest / 127);
+        float inverse = ck_half_to_float(scale) > 0 ? 1 / ck_half_to_float(scale) : 0;
+        memcpy(blocks, &scale, 2);
+        for (int i = 0; i < 32; i++) {
+            float code = roundf(x[start + i] * inverse);
+            ((int8_t *)blocks)[2 + i] = (int8_t)fmaxf(-127, fminf(127, code));
+        }
+    }
+}

@@ -42,6 +42,17 @@ public struct OpenAILanguageModel: LanguageModel {
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(server: server) }
 
+    /// Has this model answer wherever the program asks `PrivateCloudComputeLanguageModel`, which is available from then on.
+    ///
+    /// - Parameters:
+    ///   - contextSize: Tokens that the server takes at most.
+    ///   - languages: The languages that the model knows.
+    public func answerForPrivateCloudCompute(
+        contextSize: Int = 32_768, languages: Set<Locale.Language> = [Locale.Language(identifier: "en")]
+    ) {
+        PrivateCloudComputeLanguageModel.substitute = .init(model: self, contextSize: contextSize, languages: languages)
+    }
+
     /// Why a server did not answer, where ``LanguageModelError`` has no word for it.
     public enum ServerError: LocalizedError, Equatable {
         /// The address is none.

@@ -21,19 +21,22 @@ package actor LoadedModel {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Opens, checks and packs the model at `path`.
+    /// Opens, checks and packs the model at `path`, with an adapter if there is one.
     ///
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
-    package static func load(path: String, threads: Int? = nil) async throws -> LoadedModel {
+    package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
         let executor = EngineExecutor()
-        return try await executor.run { try LoadedModel(path: path, threads: threads, executor: executor) }
+        return try await executor.run {
+            try LoadedModel(path: path, adapter: adapter, threads: threads, executor: executor)
+        }
     }
 
-    private init(path: String, threads: Int?, executor: EngineExecutor) throws {
+    private init(path: String, adapter: String?, threads: Int?, executor: EngineExecutor) throws {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
-        let model = try LlamaModel(file: file, pool: WorkerPool(threads: threads))
+        let model = try LlamaModel(
+            file: file, pool: WorkerPool(threads: threads), adapter: try adapter.map { try AdapterFile(path: $0) })
         let tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= model.configuration.vocabularySize else {
             throw ModelError.invalid(

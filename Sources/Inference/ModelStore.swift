@@ -26,6 +26,9 @@ package enum ModelStore {
             .appendingPathComponent(".local/share/foundation-models/models")
     }
 
+    /// Where adapters are looked for by name, beside the models.
+    package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
+
     /// The file the system model is loaded from: `FM_MODEL` where set, else the default model's place.
     package static var systemModelPath: String {
         if let path = ProcessInfo.processInfo.environment["FM_MODEL"], !path.isEmpty { return path }

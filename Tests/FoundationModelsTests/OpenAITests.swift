@@ -223,6 +223,19 @@ struct OpenAITests {
         await #expect(throws: ServerError.invalidURL("nowhere")) { try await wrong.respond(to: "Hi") }
     }
 
+    @Test("Private Cloud Compute is unavailable, until a server answers in its place") func privateCloud() async throws {
+        let model = PrivateCloudComputeLanguageModel()
+        #expect(model.availability == .unavailable(.deviceNotEligible))
+        await #expect(throws: PrivateCloudComputeLanguageModel.Error.self) {
+            try await LanguageModelSession(model: model).respond(to: "Hi")
+        }
+        let server = try await Server([.init(body: Self.events(["{\"content\":\"From afar.\"}"]))])
+        OpenAILanguageModel(name: "m", url: server.url).answerForPrivateCloudCompute(contextSize: 1000)
+        #expect(model.isAvailable)
+        #expect(try await model.contextSize == 1000)
+        #expect(try await LanguageModelSession(model: model).respond(to: "Hi").content == "From afar.")
+    }
+
     @Test("cancelling closes the connection and frees the session") func cancellation() async throws {
         let server = try await Server([
             .init(body: "data: {\"choices\":[{\"delta\":{\"content\":\"One \"}}]}\n\n", hangs: true)

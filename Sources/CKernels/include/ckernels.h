@@ -86,6 +86,11 @@ float ck_type_scale(ck_type type, const uint8_t *source, size_t blocks);
 void ck_pack(ck_type type, const uint8_t *source, ck_matrix *matrix, uint8_t *destination, int32_t first, int32_t last);
 /// Decodes `count` elements (whole blocks) of a row-major tensor to binary32.
 void ck_dequantize(ck_type type, const uint8_t *source, size_t count, float *destination);
+/// weights `[rows][columns]` += scale · b `[rows][rank]` · a `[rank][columns]`: a low-rank adapter merged into a matrix.
+void ck_add_low_rank(
+    float *weights, const float *b, const float *a, int32_t rows, int32_t rank, int32_t columns, float scale);
+/// Encodes `count` elements (whole blocks of 32) as Q8_0.
+void ck_quantize_q8_0(const float *x, size_t count, uint8_t *blocks);
 /// Decodes one row of a packed matrix; how token embeddings are read.
 void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination);
 

@@ -1,13 +1,15 @@
 public import Foundation
 public import Observation
+internal import Synchronization
 
-/// Apple's servers, which answer programs on Apple's devices only: here the model says that it is unavailable.
+/// A larger model elsewhere. Apple's servers answer programs on Apple's devices only: here the model says that it is
+/// unavailable, unless the program has named another model to answer in its place.
 ///
-/// For a larger model than this machine can run, use one that speaks to a server of your own.
+/// Of the products of this package, `FoundationModelsOpenAI` can do that, with a server of your own.
 public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
     /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
-        /// Requests can be made. Not reported here.
+        /// Requests can be made: another model answers them.
         case available
         /// Requests fail, for this reason.
         case unavailable(PrivateCloudComputeLanguageModel.Availability.UnavailableReason)
@@ -26,35 +28,63 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
 
     private init(isReachable: Bool) {}
 
-    /// Always unavailable: the device is not eligible.
-    public var availability: PrivateCloudComputeLanguageModel.Availability { .unavailable(.deviceNotEligible) }
+    /// What answers in the model's place.
+    package struct Substitute: Sendable {
+        let model: any LanguageModel
+        let contextSize: Int
+        let languages: Set<Locale.Language>
+
+        package init(model: any LanguageModel, contextSize: Int, languages: Set<Locale.Language>) {
+            self.model = model
+            self.contextSize = contextSize
+            self.languages = languages
+        }
+    }
+
+    private static let named = Mutex<Substitute?>(nil)
+
+    /// The program's substitute; nil as long as none is named.
+    package static var substitute: Substitute? {
+        get { named.withLock { $0 } }
+        set { named.withLock { $0 = newValue } }
+    }
+
+    private static func required() throws -> Substitute {
+        guard let substitute else { throw unavailable }
+        return substitute
+    }
+
+    /// Unavailable, because the device is not eligible, unless another model answers in its place.
+    public var availability: PrivateCloudComputeLanguageModel.Availability {
+        Self.substitute == nil ? .unavailable(.deviceNotEligible) : .available
+    }
     /// Always below the limit: nothing is used here.
     public var quotaUsage: PrivateCloudComputeLanguageModel.QuotaUsage {
         QuotaUsage(status: .belowLimit(.init(isApproachingLimit: false)), limitIncreaseSuggestion: nil, resetDate: nil)
     }
-    /// Always false.
+    /// Whether ``availability`` is available.
     public var isAvailable: Bool { availability == .available }
     public var capabilities: LanguageModelCapabilities {
-        LanguageModelCapabilities([.vision, .guidedGeneration, .reasoning, .toolCalling])
+        Self.substitute?.model.capabilities ?? LanguageModelCapabilities([.vision, .guidedGeneration, .reasoning, .toolCalling])
     }
     public var executorConfiguration: PrivateCloudComputeLanguageModel.Executor.Configuration { Executor.Configuration() }
 
     /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
     public nonisolated(nonsending) var contextSize: Int {
-        get async throws { throw Self.unavailable }
+        get async throws { try Self.required().contextSize }
     }
 
     /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
     public nonisolated(nonsending) var supportedLanguages: Set<Locale.Language> {
-        get async throws { throw Self.unavailable }
+        get async throws { try Self.required().languages }
     }
 
     /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
     public nonisolated(nonsending) func supportsLocale(_ locale: Locale = Locale.current) async throws -> Bool {
-        throw Self.unavailable
+        try Self.required().languages.contains { $0.languageCode == locale.language.languageCode }
     }
 
-    fileprivate static var unavailable: Error {
+    private static var unavailable: Error {
         .serviceUnavailable(
             .init(
                 debugDescription:
@@ -159,7 +189,7 @@ extension PrivateCloudComputeLanguageModel {
 }
 
 extension PrivateCloudComputeLanguageModel: LanguageModel {
-    /// Refuses each request.
+    /// Passes requests on to what answers in the model's place, or refuses them.
     public struct Executor: LanguageModelExecutor {
         /// The model whose requests it answers.
         public typealias Model = PrivateCloudComputeLanguageModel
@@ -170,14 +200,33 @@ extension PrivateCloudComputeLanguageModel: LanguageModel {
         /// Called by sessions; it cannot fail.
         public init(configuration: PrivateCloudComputeLanguageModel.Executor.Configuration) {}
 
-        public func prewarm(model: PrivateCloudComputeLanguageModel.Executor.Model, transcript: Transcript) {}
+        private let executors = ExecutorStore()
+
+        public func prewarm(model: PrivateCloudComputeLanguageModel.Executor.Model, transcript: Transcript) {
+            guard let substitute = PrivateCloudComputeLanguageModel.substitute?.model else { return }
+            prewarm(substitute, transcript)
+        }
+
+        private func prewarm(_ substitute: some LanguageModel, _ transcript: Transcript) {
+            // A hint has no one to report to: the request itself will say what is wrong.
+            guard let executor = try? executors.executor(for: substitute) else { return }
+            executor.prewarm(model: substitute, transcript: transcript)
+        }
 
         /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
         public nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: PrivateCloudComputeLanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
-            throw PrivateCloudComputeLanguageModel.unavailable
+            let substitute = try PrivateCloudComputeLanguageModel.required().model
+            try await respond(to: request, with: substitute, channel)
+        }
+
+        private nonisolated(nonsending) func respond(
+            to request: LanguageModelExecutorGenerationRequest, with substitute: some LanguageModel,
+            _ channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            try await executors.executor(for: substitute).respond(to: request, model: substitute, streamingInto: channel)
         }
     }
 }

@@ -7,13 +7,18 @@ package struct LocalModel: Hashable, Sendable {
     package var path: String
     /// Tokens that a conversation may have, if the model was trained for as many.
     package var greatestContext: Int
+    /// A low-rank adapter over the model; nil for the model as it is.
+    package var adapter: String?
     /// Whether it answers with tags.
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
 
-    package init(path: String, greatestContext: Int, isTagging: Bool = false, checksText: Bool = true) {
+    package init(
+        path: String, greatestContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true
+    ) {
         self.path = path
+        self.adapter = adapter
         self.greatestContext = greatestContext
         self.isTagging = isTagging
         self.checksText = checksText
@@ -45,7 +50,7 @@ package struct LocalModel: Hashable, Sendable {
 
     package var contextSize: Int { min(greatestContext, description.contextLength) }
 
-    func load() async throws -> LoadedModel { try await ModelLoader.model(path: path) }
+    func load() async throws -> LoadedModel { try await ModelLoader.model(path: path, adapter: adapter) }
 
     /// Tokens that the engine processes for a conversation; of a prompt alone, what it adds to one.
     package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {

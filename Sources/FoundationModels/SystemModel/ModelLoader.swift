@@ -2,25 +2,31 @@ internal import Foundation
 internal import Inference
 internal import Synchronization
 
-/// Loads each model file once; all sessions share it.
+/// Loads each model file once, and once with each adapter; all sessions share it.
 enum ModelLoader {
-    private static let tasks = Mutex<[String: Task<LoadedModel, any Error>]>([:])
+    private struct Key: Hashable {
+        var path: String
+        var adapter: String?
+    }
+
+    private static let tasks = Mutex<[Key: Task<LoadedModel, any Error>]>([:])
 
     /// The model, loaded now if it is not yet.
     ///
     /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file.
-    static func model(path: String) async throws -> LoadedModel {
+    static func model(path: String, adapter: String? = nil) async throws -> LoadedModel {
+        let key = Key(path: path, adapter: adapter)
         let task = tasks.withLock { tasks in
-            if let task = tasks[path] { return task }
-            let task = Task.detached { try await LoadedModel.load(path: path) }
-            tasks[path] = task
+            if let task = tasks[key] { return task }
+            let task = Task.detached { try await LoadedModel.load(path: path, adapter: adapter) }
+            tasks[key] = task
             return task
         }
         do {
             return try await task.value
         } catch {
             // The file may be repaired or replaced: the next request tries again.
-            tasks.withLock { if $0[path] == task { $0[path] = nil } }
+            tasks.withLock { if $0[key] == task { $0[key] = nil } }
             let missing = !FileManager.default.fileExists(atPath: path)
             throw SystemLanguageModel.Error.assetsUnavailable(
                 .init(

@@ -62,6 +62,7 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     private let useCase: UseCase
     private let guardrails: Guardrails
+    private let adapter: String?
 
     /// A model for one use. Nothing is loaded before the first request; all share the file in memory.
     public convenience init(
@@ -70,9 +71,10 @@ public final class SystemLanguageModel: Sendable, Observable {
         self.init(useCase, guardrails)
     }
 
-    private init(_ useCase: UseCase = .general, _ guardrails: Guardrails = .default) {
+    init(_ useCase: UseCase = .general, _ guardrails: Guardrails = .default, adapter: String? = nil) {
         self.useCase = useCase
         self.guardrails = guardrails
+        self.adapter = adapter
     }
 
     /// Whether requests can be made. Looked up anew each time: a model may be installed while the program runs.
@@ -101,7 +103,7 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     var localModel: LocalModel {
         LocalModel(
-            path: ModelStore.systemModelPath, greatestContext: 4096, isTagging: useCase == .contentTagging,
+            path: ModelStore.systemModelPath, greatestContext: 4096, adapter: adapter, isTagging: useCase == .contentTagging,
             checksText: !guardrails.isPermissive)
     }
 }

@@ -19,9 +19,10 @@ package final class LlamaModel {
     /// make reading them a small part of the work.
     package static let batchSize = 256
 
-    package init(file: GGUFFile, pool: WorkerPool) throws(ModelError) {
+    /// - Parameter adapter: Merged into the weights.
+    package init(file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil) throws(ModelError) {
         configuration = try ModelConfiguration(file: file)
-        weights = try Weights(file: file, configuration: configuration, pool: pool)
+        weights = try Weights(file: file, configuration: configuration, pool: pool, adapter: adapter)
         self.pool = pool
         rotary = RotaryTable(configuration, factors: weights.rotaryFactors)
         scratch = try Activations(

@@ -38,8 +38,10 @@ final class Weights {
 
     private let memory: Memory
 
-    init(file: GGUFFile, configuration: ModelConfiguration, pool: WorkerPool) throws(ModelError) {
-        var packer = try TensorPacker(file: file, configuration: configuration)
+    init(
+        file: GGUFFile, configuration: ModelConfiguration, pool: WorkerPool, adapter: AdapterFile? = nil
+    ) throws(ModelError) {
+        var packer = try TensorPacker(file: file, adapter: adapter)
         memory = try Memory(bytes: packer.bytes, hugePages: true)
         packer.destination = memory.base
         let c = configuration
@@ -81,21 +83,31 @@ final class Weights {
 /// Copies tensors one after the other into the weights' memory and keeps account of what the file holds.
 private struct TensorPacker {
     let file: GGUFFile
+    /// Changes some of the matrices.
+    let adapter: AdapterFile?
     /// Bytes that all tensors take when packed.
     let bytes: Int
     var destination: UnsafeMutableRawPointer?
     private var offset = 0
     private var used: Set<String> = []
 
-    init(file: GGUFFile, configuration: ModelConfiguration) throws(ModelError) {
+    init(file: GGUFFile, adapter: AdapterFile?) throws(ModelError) {
         self.file = file
+        self.adapter = adapter
+        try adapter?.check(file)
         var bytes = 0
-        for tensor in file.tensors.values { bytes += try Self.packedBytes(tensor) }
+        for tensor in file.tensors.values { bytes += try Self.packedBytes(tensor, Self.packedType(tensor, adapter)) }
         self.bytes = bytes
     }
 
+    /// The type that a tensor is packed from: a quantised matrix with an adapter's part in it gets eight bits.
+    private static func packedType(_ tensor: GGUFTensor, _ adapter: AdapterFile?) -> TensorType {
+        guard let adapter, adapter.targets.contains(tensor.name) else { return tensor.type }
+        return ck_type_layout(tensor.type.kernelType).rawValue < CK_F16.rawValue ? .q8_0 : .f32
+    }
+
     /// Matrices are packed, everything with one dimension becomes binary32.
-    private static func packedBytes(_ tensor: GGUFTensor) throws(ModelError) -> Int {
+    private static func packedBytes(_ tensor: GGUFTensor, _ type: TensorType) throws(ModelError) -> Int {
         if tensor.shape.count == 1 { return aligned(tensor.elementCount * 4) }
         guard tensor.shape.count == 2 else {
             throw .unsupported(
@@ -104,7 +116,7 @@ private struct TensorPacker {
         guard tensor.shape.allSatisfy({ $0 <= 1 << 24 }) else {
             throw .invalid(field: "the shape of tensor \(tensor.name)", reason: "is \(tensor.shape)")
         }
-        let panel = ck_panel_bytes(ck_type_layout(tensor.type.kernelType), Int32(tensor.shape[0]))
+        let panel = ck_panel_bytes(ck_type_layout(type.kernelType), Int32(tensor.shape[0]))
         guard panel > 0 else {
             throw .unsupported(
                 field: "the shape of tensor \(tensor.name)", value: "\(tensor.shape)", supported: "rows of whole blocks of 32")
@@ -115,7 +127,7 @@ private struct TensorPacker {
     private static func aligned(_ bytes: Int) -> Int { (bytes + 63) / 64 * 64 }
 
     private mutating func claim(_ tensor: GGUFTensor) throws(ModelError) -> UnsafeMutableRawPointer {
-        let size = try Self.packedBytes(tensor)
+        let size = try Self.packedBytes(tensor, Self.packedType(tensor, adapter))
         guard let destination, used.insert(tensor.name).inserted, offset + size <= bytes else {
             throw .invalid(field: "tensor \(tensor.name)", reason: "is asked for twice")
         }
@@ -129,16 +141,40 @@ private struct TensorPacker {
             throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([columns, rows])")
         }
         let target = try claim(tensor).assumingMemoryBound(to: UInt8.self)
-        let type = tensor.type.kernelType
         guard let source = file.bytes(of: tensor).baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             throw .invalid(field: "tensor \(name)", reason: "is empty")
         }
+        guard let adapter, adapter.targets.contains(name) else {
+            defer { file.release(tensor) }
+            return pack(source, tensor.type, rows, columns, into: target, pool)
+        }
+        var values = [Float](repeating: 0, count: rows * columns)
+        ck_dequantize(tensor.type.kernelType, source, values.count, &values)
+        adapter.merge(into: &values, of: name, rows: rows, columns: columns)
+        file.release(tensor)
+        let type = Self.packedType(tensor, adapter)
+        var merged = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
+        if type == .q8_0 {
+            ck_quantize_q8_0(values, values.count, &merged)
+        } else {
+            values.withUnsafeBytes { bytes in merged.withUnsafeMutableBytes { $0.copyMemory(from: bytes) } }
+        }
+        return merged.withUnsafeBufferPointer { merged in
+            merged.baseAddress.map { pack($0, type, rows, columns, into: target, pool) } ?? ck_matrix()
+        }
+    }
+
+    private func pack(
+        _ source: UnsafePointer<UInt8>, _ tensorType: TensorType, _ rows: Int, _ columns: Int,
+        into target: UnsafeMutablePointer<UInt8>, _ pool: WorkerPool
+    ) -> ck_matrix {
+        let type = tensorType.kernelType
         let layout = ck_type_layout(type)
         var job = PackJob(
             type: type, source: source,
             matrix: ck_matrix(
                 rows: Int32(rows), columns: Int32(columns), layout: layout,
-                scale: ck_type_scale(type, source, tensor.elementCount / tensor.type.blockElements),
+                scale: ck_type_scale(type, source, rows * columns / tensorType.blockElements),
                 panel_bytes: ck_panel_bytes(layout, Int32(columns)), data: target),
             destination: target)
         let panels = (rows + 15) / 16
@@ -151,7 +187,6 @@ private struct TensorPacker {
                 let last = min(first + job.pointee.panelsPerChunk, (job.pointee.matrix.rows + 15) / 16)
                 ck_pack(job.pointee.type, job.pointee.source, &job.pointee.matrix, job.pointee.destination, first, last)
             }, &job)
-        file.release(tensor)
         return job.matrix
     }
 

@@ -1,0 +1,90 @@
+internal import CKernels
+
+/// A low-rank adapter (LoRA, arXiv:2106.09685) in a GGUF file: for some matrices of a model, what training added to them, as
+/// the product of two narrow ones. It is merged into the weights when they are loaded, so that it costs nothing later.
+package final class AdapterFile: Sendable {
+    let file: GGUFFile
+    package let name: String
+    /// The architecture of the model that it was trained for.
+    package let architecture: String
+    /// The names of the matrices that it changes, such as `blk.0.attn_q.weight`.
+    package let targets: Set<String>
+    private let alpha: Double
+
+    package var path: String { file.path }
+
+    /// Metadata that is text, by key.
+    package var texts: [String: String] {
+        var texts: [String: String] = [:]
+        for key in file.metadata.keys {
+            if case .string(let text)? = file.metadata[key] { texts[key] = text }
+        }
+        return texts
+    }
+
+    /// - Throws: ``ModelError`` if the file is no adapter, or is damaged.
+    package init(path: String) throws(ModelError) {
+        file = try GGUFFile(path: path)
+        guard try file.metadata.string("general.type") == "adapter" else {
+            throw .invalid(field: "general.type", reason: "is not “adapter”: this is no adapter")
+        }
+        let kind = try file.metadata.string("adapter.type") ?? "lora"
+        guard kind == "lora" else { throw .unsupported(field: "adapter.type", value: kind, supported: "lora") }
+        guard let architecture = try file.metadata.string("general.architecture") else { throw .missing("general.architecture") }
+        self.architecture = architecture
+        name = try file.metadata.string("general.name") ?? "adapter"
+        alpha = try file.metadata.float("adapter.lora.alpha") ?? 0
+        var targets: Set<String> = []
+        for tensor in file.tensorNames {
+            guard tensor.hasSuffix(".lora_a") || tensor.hasSuffix(".lora_b") else {
+                throw .unsupported(field: "tensor", value: tensor, supported: "pairs that end in .lora_a and .lora_b")
+            }
+            targets.insert(String(tensor.dropLast(7)))
+        }
+        guard !targets.isEmpty else { throw .missing("tensor that ends in .lora_a") }
+        for target in targets {
+            for half in ["lora_a", "lora_b"] where file.tensors["\(target).\(half)"] == nil {
+                throw .missing("tensor \(target).\(half)")
+            }
+        }
+        self.targets = targets
+    }
+
+    /// - Throws: ``ModelError`` if the adapter was not made for this model.
+    package func check(_ model: GGUFFile) throws(ModelError) {
+        let modelArchitecture = try model.metadata.string("general.architecture") ?? "none"
+        guard architecture == modelArchitecture else {
+            throw .unsupported(field: "the adapter's architecture", value: architecture, supported: modelArchitecture)
+        }
+        for name in targets.sorted() {
+            guard let matrix = model.tensors[name], matrix.shape.count == 2 else {
+                throw .invalid(field: "the adapter", reason: "changes \(name), a matrix that the model has not")
+            }
+            guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"],
+                a.shape.count == 2, b.shape.count == 2, a.shape[0] == matrix.shape[0], b.shape[1] == matrix.shape[1],
+                a.shape[1] == b.shape[0], a.shape[1] <= 4096
+            else {
+                throw .invalid(
+                    field: "the adapter", reason: "has shapes for \(name) that do not fit the model's \(matrix.shape)")
+            }
+        }
+    }
+
+    /// Adds the adapter's part to a matrix of a model that was checked.
+    ///
+    /// - Parameter weights: `[rows][columns]`
+    func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) {
+        guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"] else { return }
+        let rank = a.shape[1]
+        // Without an alpha the product counts as it is.
+        let scale = alpha > 0 ? alpha / Double(rank) : 1
+        ck_add_low_rank(
+            &weights, values(b), values(a), Int32(rows), Int32(rank), Int32(columns), Float(scale))
+    }
+
+    private func values(_ tensor: GGUFTensor) -> [Float] {
+        var values = [Float](repeating: 0, count: tensor.elementCount)
+        ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, tensor.elementCount, &values)
+        return values
+    }
+}
