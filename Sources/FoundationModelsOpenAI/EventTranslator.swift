@@ -9,6 +9,8 @@ struct EventTranslator {
     /// Calls by their index in the response: the first piece of each names it, later ones may not.
     private var calls: [Int: (id: String, name: String)] = [:]
     private var refusal = ""
+    /// What the server said last that the request has cost; some say it with each event.
+    private var usage: JSONValue?
     private var hasEnded = false
 
     /// - Parameter data: The data of one server-sent event.
@@ -34,7 +36,7 @@ struct EventTranslator {
                 }
             }
         }
-        if let usage = chunk["usage"], usage != .null { events.append(self.usage(usage)) }
+        if let usage = chunk["usage"], usage != .null { self.usage = usage }
         return events
     }
 
@@ -49,17 +51,17 @@ struct EventTranslator {
         }
         refusal += delta["refusal"]?.string ?? ""
         guard case .array(let parts)? = delta["tool_calls"] else { return events }
-        for part in parts {
-            guard case .number(let number)? = part["index"] ?? .number(DecimalNumber(0)), let index = number.integer else {
-                throw OpenAILanguageModel.ServerError.invalidResponse(reason: "a tool call has no place")
-            }
+        for (place, part) in parts.enumerated() {
+            // Some servers count calls, some do not, and some count them all as the first.
+            var index = place
+            if case .number(let number)? = part["index"] { index = number.integer ?? place }
             let name = part["function"]?["name"]?.string
-            if calls[index] == nil {
+            let id = part["id"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+            if calls[index] == nil || (id != nil && id != calls[index]?.id) {
                 guard let name else {
                     throw OpenAILanguageModel.ServerError.invalidResponse(reason: "a tool call has no name")
                 }
-                let id = part["id"]?.string.flatMap { $0.isEmpty ? nil : $0 } ?? UUID().uuidString
-                calls[index] = (id, name)
+                calls[index] = (id ?? UUID().uuidString, name)
             }
             guard let call = calls[index] else { continue }
             let arguments = part["function"]?["arguments"]?.string ?? ""
@@ -72,9 +74,10 @@ struct EventTranslator {
         return events
     }
 
-    private func usage(_ usage: JSONValue) -> Event {
+    private func event(ofUsage usage: JSONValue) -> Event {
         func count(_ value: JSONValue?) -> Int {
-            if case .number(let number)? = value { number.integer ?? 0 } else { 0 }
+            guard case .number(let number)? = value else { return 0 }
+            return min(max(0, number.integer ?? 0), 1 << 40)
         }
         let input = LanguageModelExecutorGenerationChannel.Usage.Input(
             totalTokenCount: count(usage["prompt_tokens"]),
@@ -96,7 +99,7 @@ struct EventTranslator {
         guard hasEnded else {
             throw OpenAILanguageModel.ServerError.invalidResponse(reason: "the response ends too early")
         }
-        return []
+        return usage.map { [event(ofUsage: $0)] } ?? []
     }
 }
 

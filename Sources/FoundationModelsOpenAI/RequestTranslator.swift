@@ -87,6 +87,7 @@ struct RequestTranslator {
     }
 
     private func messages(_ transcript: Transcript) throws -> [JSONValue] {
+        let outputs = Set(transcript.compactMap { if case .toolOutput(let output) = $0 { output.id } else { nil } })
         var messages: [JSONValue] = []
         for entry in transcript {
             switch entry {
@@ -96,10 +97,13 @@ struct RequestTranslator {
             case .prompt(let prompt): messages.append(message("user", try content(prompt.segments, of: entry)))
             case .response(let response): messages.append(message("assistant", .string(response.segments.modelText)))
             case .toolCalls(let calls):
+                // A tool that failed may have left a call without an output, which servers do not take.
+                let answered = calls.filter { outputs.contains($0.id) }
+                if answered.isEmpty { continue }
                 messages.append(
                     .object([
                         .init("role", .string("assistant")), .init("content", .null),
-                        .init("tool_calls", .array(calls.map(call))),
+                        .init("tool_calls", .array(answered.map(call))),
                     ]))
             case .toolOutput(let output):
                 messages.append(

@@ -101,7 +101,9 @@ struct EventLines {
             if line.last == UInt8(ascii: "\r") { line.removeLast() }
             if line.starts(with: "data:".utf8) {
                 let data = line.dropFirst(5)
-                events.append(Array(data.first == UInt8(ascii: " ") ? data.dropFirst() : data))
+                let event = data.first == UInt8(ascii: " ") ? data.dropFirst() : data
+                // Events without data are no events; servers send them to keep the connection open.
+                if !event.isEmpty { events.append(Array(event)) }
             }
             line.removeAll(keepingCapacity: true)
         }

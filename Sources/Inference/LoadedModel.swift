@@ -57,10 +57,13 @@ package actor LoadedModel {
     }
 
     /// A new, empty sequence with room for `contextSize` tokens, at most as many as the model was trained for.
-    package nonisolated func makeSequence(contextSize: Int) throws -> SequenceState {
+    ///
+    /// - Parameter keepsCache: Whether what it computes may be used by others when it is gone.
+    package nonisolated func makeSequence(contextSize: Int, keepsCache: Bool = true) throws -> SequenceState {
         let size = min(max(1, contextSize), configuration.contextLength)
         return SequenceState(
-            cache: try KVCache(configuration: configuration, capacity: size), contextSize: size, registry: caches)
+            cache: try KVCache(configuration: configuration, capacity: size), contextSize: size,
+            registry: keepsCache ? caches : nil)
     }
 
     /// The tokens that the engine would process for these messages: the only way tokens are ever counted.
@@ -73,7 +76,7 @@ package actor LoadedModel {
     /// Computes what of `tokens` is not in the sequence yet, so that a request that begins with them starts sooner.
     package func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
         guard tokens.count < sequence.contextSize else { return }
-        await sequence.lock.acquire()
+        try await sequence.lock.acquire()
         defer { sequence.lock.release() }
         _ = try await process(tokens, in: sequence.cache, wantsLogits: false)
     }
@@ -90,7 +93,7 @@ package actor LoadedModel {
         guard prompt.count + next.count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: prompt.count + next.count, contextSize: sequence.contextSize)
         }
-        await sequence.lock.acquire()
+        try await sequence.lock.acquire()
         defer { sequence.lock.release() }
         _ = try await process(Array(prompt.dropLast()), in: sequence.cache, wantsLogits: false)
         return try model.logProbability(of: next[...], cache: sequence.cache, isCancelled: { Task.isCancelled })
@@ -109,7 +112,7 @@ package actor LoadedModel {
         guard request.tokens.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: request.tokens.count, contextSize: contextSize)
         }
-        await sequence.lock.acquire()
+        try await sequence.lock.acquire()
         defer { sequence.lock.release() }
         let cache = sequence.cache
         let clock = ContinuousClock()
@@ -269,16 +272,16 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
     package let contextSize: Int
     let lock = SequenceLock()
 
-    private let registry: CacheRegistry
+    private let registry: CacheRegistry?
 
-    init(cache: KVCache, contextSize: Int, registry: CacheRegistry) {
+    init(cache: KVCache, contextSize: Int, registry: CacheRegistry?) {
         self.cache = cache
         self.contextSize = contextSize
         self.registry = registry
-        registry.add(cache)
+        registry?.add(cache)
     }
 
-    deinit { registry.retire(cache) }
+    deinit { registry?.retire(cache) }
 }
 
 extension Duration {

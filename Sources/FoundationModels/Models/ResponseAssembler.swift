@@ -80,13 +80,13 @@ package struct ResponseAssembler: Sendable {
         let index = entry(response.entryID, .response)
         switch response.action.kind {
         case .appendText(let fragment):
-            counted.output.totalTokenCount += fragment.tokenCount
-            append(fragment.content, to: fragment.segmentID, of: index)
+            counted.output.totalTokenCount.add(fragment.tokenCount)
+            let isAtEnd = append(fragment.content, to: fragment.segmentID, of: index)
             let isNew = entries.count > before && entries.dropLast().contains { $0.content == .response }
-            return isNew || index != entries.lastIndex(where: { $0.content == .response })
+            return isNew || !isAtEnd || index != entries.lastIndex(where: { $0.content == .response })
                 ? .replaced : .appended(fragment.content)
         case .replaceText(let replacement):
-            counted.output.totalTokenCount += replacement.tokenCount
+            counted.output.totalTokenCount.add(replacement.tokenCount)
             replace(replacement.content, segmentID: replacement.segmentID, of: index)
             return .replaced
         case .addAttachment(let segment): entries[index].segments.append(.attachment(segment))
@@ -102,8 +102,8 @@ package struct ResponseAssembler: Sendable {
         if case .usage(let usage) = reasoning.action.kind { report(usage) }
         let index = entry(reasoning.entryID, .reasoning)
         func count(_ tokens: Int) {
-            counted.output.totalTokenCount += tokens
-            counted.output.reasoningTokenCount += tokens
+            counted.output.totalTokenCount.add(tokens)
+            counted.output.reasoningTokenCount.add(tokens)
         }
         switch reasoning.action.kind {
         case .appendText(let fragment):
@@ -131,7 +131,7 @@ package struct ResponseAssembler: Sendable {
             if known == nil { entries[index].calls.append(Call(id: call.id, name: call.name)) }
             switch call.action.kind {
             case .arguments(let fragment):
-                counted.output.totalTokenCount += fragment.tokenCount
+                counted.output.totalTokenCount.add(fragment.tokenCount)
                 entries[index].calls[place].arguments += fragment.content
             case .metadata(let metadata): entries[index].calls[place].metadata = metadata.values
             }
@@ -165,13 +165,16 @@ package struct ResponseAssembler: Sendable {
         return entries.count - 1
     }
 
-    private mutating func append(_ text: String, to segmentID: String?, of index: Int) {
+    /// - Returns: Whether the text is at the end of the entry's.
+    @discardableResult
+    private mutating func append(_ text: String, to segmentID: String?, of index: Int) -> Bool {
         let place = textSegment(segmentID, of: index)
         // Taken out while it grows, so that it is not copied.
-        guard case .text(var segment) = entries[index].segments[place] else { return }
+        guard case .text(var segment) = entries[index].segments[place] else { return false }
         entries[index].segments[place] = .text(TextSegment(id: segment.id, text: ""))
         segment.text += text
         entries[index].segments[place] = .text(segment)
+        return !entries[index].segments[(place + 1)...].contains { if case .text = $0 { true } else { false } }
     }
 
     private mutating func replace(_ text: String, segmentID: String?, of index: Int) {
@@ -217,6 +220,19 @@ package struct ResponseAssembler: Sendable {
                                     id: call.id, metadata: call.metadata, toolName: call.name,
                                     arguments: try Self.arguments(call))
                             }))
+            }
+        }
+    }
+
+    /// What was said so far but for calls: arguments that are cut short are no call.
+    var partialEntries: [Transcript.Entry] {
+        entries.compactMap { entry in
+            switch entry.content {
+            case .response where !entry.segments.isEmpty: response(entry, nil)
+            case .reasoning where !entry.segments.isEmpty:
+                .reasoning(
+                    .init(id: entry.id, metadata: entry.metadata, segments: segments(entry), signature: entry.signature))
+            default: nil
             }
         }
     }

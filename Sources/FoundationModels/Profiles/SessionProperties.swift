@@ -77,7 +77,11 @@ public final class SessionPropertyValues: Sendable, Observable {
     public subscript<K>(key: K.Type) -> K.Value where K: SessionPropertyKey {
         get {
             registrar.access(self, keyPath: \.properties)
-            return values.withLock { $0.byKey[ObjectIdentifier(key)] as? K.Value } ?? K.defaultValue
+            // Looked up before it is cast: a value that is nil is a value.
+            guard let stored = values.withLock({ Values(byKey: $0.byKey).byKey[ObjectIdentifier(key)] }) else {
+                return K.defaultValue
+            }
+            return stored as? K.Value ?? K.defaultValue
         }
         set {
             registrar.withMutation(of: self, keyPath: \.properties) {

@@ -99,6 +99,8 @@ extension LanguageModelSession {
     ///
     /// Call it when a request is likely, about a second ahead: its first token then comes sooner.
     public func prewarm(promptPrefix: Prompt? = nil) {
+        // What is computed for a running request is more than could be prepared for the next.
+        if state.withLock({ $0.isResponding }) { return }
         let profile = SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
         var transcript = behavior.completed(state.withLock { $0.transcript }, profile)
         if let promptPrefix { transcript.append(.prompt(.init(segments: promptPrefix.parts.segments))) }

@@ -3,12 +3,13 @@ extension LanguageModelSession {
 
     nonisolated(nonsending) private func answer<Content>(_ request: SessionRequest) async throws -> Response<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
-        return try Response(try await run(request, progress))
+        return try Response(try await run(request.validated(as: Content.self), progress))
     }
 
     func stream<Content>(_ request: SessionRequest) -> sending ResponseStream<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
-        let running = progress.run { try await self.run(request, $0) }
+        let validated = request.validated(as: Content.self)
+        let running = progress.run { try await self.run(validated, $0) }
         return ResponseStream(progress: progress, request: running)
     }
 }
@@ -18,7 +19,7 @@ extension LanguageModelSession {
 extension LanguageModelSession {
     /// Answers a prompt with text.
     ///
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions()
@@ -30,7 +31,7 @@ extension LanguageModelSession {
 
     /// Answers a prompt, given as a string, with text.
     ///
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -43,7 +44,7 @@ extension LanguageModelSession {
 
     /// Answers a prompt, put together by a builder, with text.
     ///
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when
     ///   the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
@@ -59,7 +60,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - schema: What the response is held to, token by token.
     ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
@@ -77,7 +78,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - schema: What the response is held to, token by token.
     ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
@@ -96,7 +97,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - schema: What the response is held to, token by token.
     ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
     ///   ``GeneratedContent/ParsingError`` if the response is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
@@ -114,7 +115,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - type: What is generated. A `String` is plain text, held to nothing.
     ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
@@ -132,7 +133,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - type: What is generated. A `String` is plain text, held to nothing.
     ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
@@ -151,7 +152,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - type: What is generated. A `String` is plain text, held to nothing.
     ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
     ///   ``GeneratedContent/ParsingError`` if the response is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
@@ -173,7 +174,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - contextOptions: How long the model thinks before it answers, if it can.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
@@ -190,7 +191,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - contextOptions: How long the model thinks before it answers, if it can.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when the task is cancelled.
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -208,7 +209,7 @@ extension LanguageModelSession {
     /// - Parameters:
     ///   - contextOptions: How long the model thinks before it answers, if it can.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>; `CancellationError` when
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when
     ///   the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
@@ -227,7 +228,7 @@ extension LanguageModelSession {
     ///   - schema: What the response is held to, token by token.
     ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
@@ -248,7 +249,7 @@ extension LanguageModelSession {
     ///   - schema: What the response is held to, token by token.
     ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
@@ -269,7 +270,7 @@ extension LanguageModelSession {
     ///   - schema: What the response is held to, token by token.
     ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
     ///   ``GeneratedContent/ParsingError`` if the response is no such content; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
@@ -290,7 +291,7 @@ extension LanguageModelSession {
     ///   - type: What is generated. A `String` is plain text, held to nothing.
     ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
@@ -310,7 +311,7 @@ extension LanguageModelSession {
     ///   - type: What is generated. A `String` is plain text, held to nothing.
     ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:Errors>; ``GeneratedContent/ParsingError`` if the response
+    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
     ///   is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
@@ -331,7 +332,7 @@ extension LanguageModelSession {
     ///   - type: What is generated. A `String` is plain text, held to nothing.
     ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
     ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:Errors>;
+    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
     ///   ``GeneratedContent/ParsingError`` if the response is no such value; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
@@ -343,6 +344,14 @@ extension LanguageModelSession {
             SessionRequest(
                 prompt: prompt(), schema: Content.responseSchema, options: options, contextOptions: contextOptions,
                 metadata: metadata.mapValues(\.generatedContent)))
+    }
+}
+
+extension SessionRequest {
+    fileprivate func validated<Content: Generable>(as type: Content.Type) -> SessionRequest {
+        var request = self
+        request.validate = { _ = try Content($0) }
+        return request
     }
 }
 

@@ -18,7 +18,8 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var wasMutated = false
         /// The request was cancelled and is about to end; the next one waits for that.
         var isEnding = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var waiters = 0
         /// What the last request had recorded when it failed, if it is not in the transcript.
         var discarded: [Transcript.Entry] = []
         /// The profile that was active in the last request, and what it wants to hear when another one is.

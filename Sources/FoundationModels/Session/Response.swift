@@ -57,7 +57,11 @@ extension LanguageModelSession {
         }
 
         /// Tokens that were read or written.
-        public var totalTokenCount: Int { input.totalTokenCount + output.totalTokenCount }
+        public var totalTokenCount: Int {
+            var total = input.totalTokenCount
+            total.add(output.totalTokenCount)
+            return total
+        }
 
         static var zero: Usage {
             Usage(
@@ -65,13 +69,21 @@ extension LanguageModelSession {
         }
 
         mutating func add(_ other: Usage) {
-            input.totalTokenCount += other.input.totalTokenCount
-            input.cachedTokenCount += other.input.cachedTokenCount
-            output.totalTokenCount += other.output.totalTokenCount
-            output.reasoningTokenCount += other.output.reasoningTokenCount
+            input.totalTokenCount.add(other.input.totalTokenCount)
+            input.cachedTokenCount.add(other.input.cachedTokenCount)
+            output.totalTokenCount.add(other.output.totalTokenCount)
+            output.reasoningTokenCount.add(other.output.reasoningTokenCount)
             metadata = other.metadata
         }
     }
 }
 
 extension LanguageModelSession.Response: Sendable where Content: Sendable {}
+
+extension Int {
+    /// Adds a count that someone else reported: what is too large stays the largest there is.
+    mutating func add(_ count: Int) {
+        let (sum, overflow) = addingReportingOverflow(Swift.max(0, count))
+        self = overflow ? .max : sum
+    }
+}

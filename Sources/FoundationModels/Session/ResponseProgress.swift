@@ -44,7 +44,7 @@ final class ResponseProgress: Sendable {
 
         var totalUsage: LanguageModelSession.Usage {
             var total = usage
-            total.add(assembler.usage)
+            if !assembler.isEmpty { total.add(assembler.usage) }
             return total
         }
     }
@@ -157,14 +157,13 @@ final class ResponseProgress: Sendable {
         }
     }
 
-    /// What there is of a response that broke off.
+    /// What there is of a response that broke off, and whether it says anything.
     func partialEntries() -> (entries: [Transcript.Entry], hasText: Bool) {
-        state.withLock { state in
-            // Arguments that are cut short are no call.
-            guard let made = try? state.assembler.transcriptEntries(structure: nil) else { return ([], false) }
-            return (made.filter { if case .toolCalls = $0 { false } else { true } }, !state.text.isEmpty)
-        }
+        state.withLock { ($0.assembler.partialEntries, !$0.assembler.text.isEmpty) }
     }
+
+    /// The prompt, and what came of the rounds that ended.
+    var recorded: [Transcript.Entry] { state.withLock { $0.entries } }
 
     /// The request's whole cost, its entries, and its response.
     func finished() -> Finished {

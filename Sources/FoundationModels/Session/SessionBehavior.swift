@@ -1,7 +1,8 @@
+internal import Foundation
 internal import Synchronization
 
 /// Where a session takes its instructions, tools and model from.
-struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the session, which uses them in one request at a time.
+struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the session, which asks them one at a time: see `lock`.
     enum Source {
         /// Instructions are part of the transcript and stay.
         case fixed(model: any LanguageModel, tools: [any Tool])
@@ -11,9 +12,15 @@ struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the sess
     }
 
     let source: Source
+    /// Recursive, because a profile may ask its session for something.
+    private let lock = NSRecursiveLock()
+
+    init(source: Source) { self.source = source }
 
     /// What holds now.
     func resolved() -> ResolvedProfile {
+        lock.lock()
+        defer { lock.unlock() }
         var profile = ResolvedProfile()
         switch source {
         case .fixed(let model, let tools):

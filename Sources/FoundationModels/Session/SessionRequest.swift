@@ -10,6 +10,8 @@ struct SessionRequest: Sendable {
     var metadata: [String: GeneratedContent] = [:]
     /// A format that schemas cannot say.
     var format: ResponseFormat?
+    /// Throws if the response is not a value of the type that was asked for.
+    var validate: @Sendable (GeneratedContent) throws -> Void = { _ in }
 
     var entry: Transcript.Prompt {
         Transcript.Prompt(
@@ -33,6 +35,8 @@ extension LanguageModelSession {
                     state.withLock { $0.isEnding = true }
                 }
                 let finished = progress.finished()
+                // A response that is not what was asked for is no response.
+                try request.validate(finished.content)
                 end { state in
                     state.usage.add(finished.usage)
                     state.discarded = []
@@ -47,15 +51,7 @@ extension LanguageModelSession {
 
     /// Records the prompt, or refuses because another request is running. Returns the transcript before it.
     private func begin(_ prompt: Transcript.Prompt) async throws -> Transcript {
-        // A request that was cancelled ends within a token; whoever cancelled it need not wait for that.
-        await withCheckedContinuation { continuation in
-            let isFree = state.withLock { state in
-                if state.isResponding, state.isEnding { state.waiting.append(continuation) }
-                return !(state.isResponding && state.isEnding)
-            }
-            if isFree { continuation.resume() }
-        }
-        try Task.checkCancellation()
+        try await waitForEnd()
         // Asked first without telling observers: a refused request changes nothing.
         guard !state.withLock({ $0.isResponding }) else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
         return try update { state in
@@ -69,15 +65,39 @@ extension LanguageModelSession {
         }
     }
 
+    /// Waits while a request that was cancelled comes to its end, which takes a token: whoever cancelled it need not.
+    private func waitForEnd() async throws {
+        try Task.checkCancellation()
+        // A tool or a callback of that very request would wait for itself.
+        if SessionPropertyValues.current === properties { return }
+        let id = state.withLock { state in
+            state.waiters += 1
+            return state.waiters
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = state.withLock { state in
+                    guard state.isResponding, state.isEnding, !Task.isCancelled else { return false }
+                    state.waiting[id] = continuation
+                    return true
+                }
+                if !waits { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: id) }?.resume()
+        }
+        try Task.checkCancellation()
+    }
+
     /// Ends the request and lets the next one begin.
     private func end(_ change: (inout State) -> Void) {
         let waiting = update { state in
             change(&state)
             state.isResponding = false
-            defer { state.waiting = [] }
+            defer { state.waiting = [:] }
             return state.waiting
         }
-        for continuation in waiting { continuation.resume() }
+        for continuation in waiting.values { continuation.resume() }
     }
 
     /// After an error: see ``transcriptErrorHandlingPolicy``.
@@ -88,11 +108,12 @@ extension LanguageModelSession {
         // What is not safe to say is not safe to read again.
         if case LanguageModelError.guardrailViolation = error { keeps = false }
         end { state in
+            state.usage.add(progress.current().usage)
             if policy?.keepsEntries ?? keeps {
                 state.transcript.append(contentsOf: partial.entries)
                 state.discarded = []
             } else {
-                state.discarded = Array(state.transcript.dropFirst(before.count)) + partial.entries
+                state.discarded = progress.recorded + partial.entries
                 state.transcript = before
             }
         }
@@ -132,6 +153,7 @@ private struct RequestRounds {
             let made = try await ask(profile, options, mode == .disallowed ? [] : tools, hidesTools: hidesTools)
             try Task.checkCancellation()
             try await tell(made, profile.callbacks)
+            try checkMutation()
             let calls = made.flatMap { entry -> [Transcript.ToolCall] in
                 if case .toolCalls(let calls) = entry { Array(calls) } else { [] }
             }
@@ -183,9 +205,7 @@ private struct RequestRounds {
         progress.beginRound()
         let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
         try await respond(with: model, executorRequest)
-        if session.state.withLock({ $0.wasMutated }) {
-            throw LanguageModelSession.Error.transcriptMutationWhileResponding
-        }
+        try checkMutation()
         let made = try progress.endRound()
         for entry in made { append(entry) }
         return made
@@ -207,6 +227,12 @@ private struct RequestRounds {
             case .response(let response): for callback in callbacks.onResponse { try await callback(response) }
             default: break
             }
+        }
+    }
+
+    private func checkMutation() throws {
+        if session.state.withLock({ $0.wasMutated }) {
+            throw LanguageModelSession.Error.transcriptMutationWhileResponding
         }
     }
 

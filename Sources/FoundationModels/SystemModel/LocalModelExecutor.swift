@@ -27,7 +27,7 @@ package final class LocalModelExecutor: Sendable {
             try asides.withLock { asides in
                 if let known = asides[beginning] { return known }
                 if asides.count >= 64 { asides.removeAll() }  // tools that change their descriptions
-                let made = try model.makeSequence(contextSize: sequence.contextSize)
+                let made = try model.makeSequence(contextSize: sequence.contextSize, keepsCache: false)
                 asides[beginning] = made
                 return made
             }

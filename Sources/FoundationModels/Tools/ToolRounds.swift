@@ -5,14 +5,15 @@ struct ToolRounds {
 
     private var count = 0
     private var hasRepeated = false
-    /// What calls gave, by tool and arguments.
+    /// What the calls of the last round gave, by tool and arguments. Older ones say nothing: another call may have changed what
+    /// there is to see.
     private var outputs: [String: [Transcript.Segment]] = [:]
 
     /// Whether the model has had its share of calls: it goes round in circles, or there were too many.
     var isExhausted: Bool { hasRepeated || count >= Self.greatestCount }
 
-    /// Runs calls and returns their outputs in order. A call that was made before is answered from what it gave then; the
-    /// model is not asked for calls again after that.
+    /// Runs calls and returns their outputs in order. A call that is the same as in the last round is answered from what it gave
+    /// then; when all of them are, the model is not asked for calls again.
     ///
     /// - Throws: ``LanguageModelSession/ToolCallError`` of the first call that fails, or what a callback throws.
     mutating func run(
@@ -35,7 +36,6 @@ struct ToolRounds {
             }
             for try await (index, segments) in group { made[index] = segments }
         }
-        for (index, segments) in made { outputs[keys[index]] = segments }
         var results: [Transcript.ToolOutput] = []
         for (index, call) in calls.enumerated() {
             let segments = made[index] ?? outputs[keys[index]] ?? []
@@ -43,6 +43,7 @@ struct ToolRounds {
             for callback in callbacks.onToolOutput { try await callback(call, output) }
             results.append(output)
         }
+        outputs = Dictionary(zip(keys, results.map(\.segments))) { first, _ in first }
         return results
     }
 }
@@ -57,7 +58,7 @@ extension Tool {
                 return [.structure(.init(schemaName: name, content: value.generatedContent))]
             }
             return output.promptRepresentation.parts.segments
-        } catch let error as CancellationError {
+        } catch let error as CancellationError where Task.isCancelled {
             throw error
         } catch {
             throw LanguageModelSession.ToolCallError(tool: self, underlyingError: error)

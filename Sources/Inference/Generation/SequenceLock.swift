@@ -1,36 +1,52 @@
 internal import Synchronization
 
-/// Lets one request at a time use a sequence, in the order they came. A request waits without blocking a thread.
+/// Lets one request at a time use a sequence, in the order they came. A request waits without blocking a thread, and no longer
+/// than its task is wanted.
 final class SequenceLock: Sendable {
     private struct State {
         var isHeld = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        var count = 0
     }
 
     private let state = Mutex(State())
 
-    func acquire() async {
-        await withCheckedContinuation { continuation in
-            let free = state.withLock { state in
-                if state.isHeld {
-                    state.waiting.append(continuation)
-                    return false
-                }
-                state.isHeld = true
-                return true
-            }
-            if free { continuation.resume() }
+    /// - Throws: `CancellationError` if the task is cancelled while it waits; the sequence is then not held.
+    func acquire() async throws {
+        let id = state.withLock { state in
+            state.count += 1
+            return state.count
         }
+        let isHeld = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer = state.withLock { state -> Bool? in
+                    if Task.isCancelled { return false }
+                    if state.isHeld {
+                        state.waiting.append((id, continuation))
+                        return nil
+                    }
+                    state.isHeld = true
+                    return true
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
+            }
+            waiter?.resume(returning: false)
+        }
+        if !isHeld { throw CancellationError() }
     }
 
     func release() {
-        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if state.waiting.isEmpty {
                 state.isHeld = false
                 return nil
             }
-            return state.waiting.removeFirst()
+            return state.waiting.removeFirst().continuation
         }
-        next?.resume()
+        next?.resume(returning: true)
     }
 }
