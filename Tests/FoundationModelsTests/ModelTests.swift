@@ -95,6 +95,47 @@ struct ModelTests {
         #expect(try await session.respond(to: "Again").content == "Fine.")
     }
 
+    /// Asks its own session, which is busy with the call.
+    final class Asking: Tool {
+        let description = "Asks again."
+        @Generable struct Arguments { var x: Int }
+        let session = Mutex<LanguageModelSession?>(nil)
+        func call(arguments: Arguments) async throws -> String {
+            guard let session = session.withLock({ $0 }) else { return "none" }
+            // Whoever asked is not interested any more; the answer is the same error as ever, not a wait for itself.
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await session.respond(to: "Me too").content
+        }
+    }
+
+    @Test("a tool that asks its own session is refused and does not wait for itself") func ownSession() async throws {
+        let tool = Asking()
+        let call = ScriptedLanguageModel.Call(name: "Asking", arguments: GeneratedContent(properties: ["x": 1]))
+        let session = LanguageModelSession(model: ScriptedLanguageModel([.toolCalls([call]), .text("Fine.")]), tools: [tool])
+        tool.session.withLock { $0 = session }
+        await #expect(throws: (any Error).self) { try await session.respond(to: "Go") }
+        tool.session.withLock { $0 = nil }
+        #expect(!session.isResponding)
+    }
+
+    struct Picky: Generable {
+        static var generationSchema: GenerationSchema { String.generationSchema }
+        init(_ content: GeneratedContent) throws { throw GeneratedContent.ParsingError(rawContent: "", debugDescription: "No.") }
+        var generatedContent: GeneratedContent { "".generatedContent }
+    }
+
+    @Test("a response that its type refuses is no response: not in the transcript, but in the usage") func refusedValue()
+        async throws
+    {
+        let session = LanguageModelSession(model: ScriptedLanguageModel([.text("\"x\""), .text("\"y\"")]))
+        session.transcriptErrorHandlingPolicy = .revertTranscript
+        await #expect(throws: GeneratedContent.ParsingError.self) { try await session.respond(to: "Go", generating: Picky.self) }
+        #expect(session.transcript.isEmpty)
+        #expect(session.usage.output.totalTokenCount > 0)
+        let stream = session.streamResponse(to: "Go", generating: Picky.self)
+        await #expect(throws: GeneratedContent.ParsingError.self) { for try await _ in stream {} }
+    }
+
     @Test("observers are told when a request begins and when the transcript changes") func observable() async throws {
         let session = LanguageModelSession(model: ScriptedLanguageModel([.text("Hello.")]))
         let changes = Mutex(0)
