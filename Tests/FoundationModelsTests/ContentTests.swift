@@ -1,0 +1,124 @@
+import Foundation
+import FoundationModels
+import Grammar
+import TestSupport
+import Testing
+
+/// Content and schemas from outside: nothing in them is trusted.
+struct ContentTests {
+    private static func document(_ random: inout SeededGenerator, depth: Int = 0) -> String {
+        switch Int.random(in: 0...(depth > 3 ? 5 : 7), using: &random) {
+        case 0: return "null"
+        case 1: return Bool.random(using: &random) ? "true" : "false"
+        case 2: return ["0", "-1", "12.50", "1e3", "-0.0", "9223372036854775807", "1E-7"].randomElement(using: &random) ?? "0"
+        case 3, 4, 5:
+            let parts = ["a", "é", "日本", "\\n", "\\u00e9", "\\ud83e\\udd8a", "\\\"", "\\\\", "{", " ", "🦊"]
+            let count = Int.random(in: 0...6, using: &random)
+            return "\"" + (0..<count).map { _ in parts.randomElement(using: &random) ?? "" }.joined() + "\""
+        case 6:
+            let count = Int.random(in: 0...4, using: &random)
+            return "[" + (0..<count).map { _ in document(&random, depth: depth + 1) }.joined(separator: ", ") + "]"
+        default:
+            let count = Int.random(in: 0...4, using: &random)
+            return "{" + (0..<count).map { "\"k\($0)\": " + document(&random, depth: depth + 1) }.joined(separator: ",") + "}"
+        }
+    }
+
+    @Test("[B6] whole, cut and damaged JSON: complete exactly when it is a document, and never a trap") func mutations() throws {
+        var random = SeededGenerator(3)
+        for _ in 0..<3_000 {
+            let text = Self.document(&random)
+            let whole = try GeneratedContent(json: text)
+            #expect(whole.isComplete)
+            #expect(try GeneratedContent(json: whole.jsonString).jsonString == whole.jsonString)
+            // Every beginning is the beginning of something.
+            let cut = String(
+                decoding: Array(text.utf8).prefix(Int.random(in: 0...text.utf8.count, using: &random)), as: UTF8.self)
+            if !cut.unicodeScalars.contains("\u{FFFD}") { _ = try GeneratedContent(json: cut).jsonString }
+            var bytes = Array(text.utf8)
+            for _ in 0..<Int.random(in: 1...2, using: &random) where !bytes.isEmpty {
+                let place = Int.random(in: 0..<bytes.count, using: &random)
+                bytes[place] = "\"\\{}[],:0e-tx \u{1}".utf8.randomElement(using: &random) ?? 0
+            }
+            let damaged = String(decoding: bytes, as: UTF8.self)
+            let isDocument = (try? JSONParser.parse(damaged)) != nil
+            let content = try? GeneratedContent(json: damaged)
+            #expect((content?.isComplete ?? false) == isDocument, "\(damaged)")
+        }
+    }
+
+    @Test("[B6] hostile sizes: deep nesting and long numbers are errors, long texts are read in linear time") func hostile()
+        throws
+    {
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: String(repeating: "[", count: 100_000)) }
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: String(repeating: "9", count: 100_000)) }
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "{\"a\": 1} x") }
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "\"\\ud800x\"") }
+        let long = "[" + String(repeating: "\"text\", 12, ", count: 50_000) + "null]"
+        #expect(try GeneratedContent(json: long).isComplete)
+    }
+
+    @Test("[B6] numbers keep their digits through Int and Decimal, and do not fit where they do not") func numbers() throws {
+        #expect(try GeneratedContent(json: "9223372036854775807").value(Int.self) == .max)
+        #expect(try GeneratedContent(json: "-9223372036854775808").value(Int.self) == .min)
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "9223372036854775808").value(Int.self) }
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "1.5").value(Int.self) }
+        #expect(try GeneratedContent(json: "5.0").value(Int.self) == 5)
+        #expect(try GeneratedContent(json: "0.1").value(Decimal.self) == Decimal(1) / 10)
+        #expect(try GeneratedContent(json: "1e-400").value(Decimal.self) == 0)
+        #expect(GeneratedContent(5.0).jsonString == "5")
+        #expect(GeneratedContent(Double.nan).jsonString == "null")
+        #expect(GeneratedContent(Int.max).jsonString == "9223372036854775807")
+    }
+
+    @Generable struct Left { var right: Right? }
+    @Generable struct Right { @Guide(.maximumCount(1)) var left: [Left] }
+    enum A { @Generable struct Item { var a: Int } }
+    enum B { @Generable struct Item { var b: Int } }
+    @Generable struct Both {
+        var first: A.Item
+        var second: B.Item
+    }
+    @Generable enum One { case circle(radius: Int) }
+    @Generable enum Two { case circle(diameter: Int) }
+    @Generable struct Shapes {
+        var one: One
+        var two: Two
+    }
+
+    @Test("[B1] types that contain each other, and types of one name, have schemas that say what they are") func names() throws {
+        #expect(Left.generationSchema.debugDescription.utf8.count < 2_000)
+        let both = Both.generationSchema.debugDescription
+        #expect(both.contains("\"a\"") && both.contains("\"b\""))
+        let shapes = Shapes.generationSchema.debugDescription
+        #expect(shapes.contains("radius") && shapes.contains("diameter"))
+        for schema in [Left.generationSchema, Both.generationSchema, Shapes.generationSchema] {
+            let data = try JSONEncoder().encode(schema)
+            let again = try JSONDecoder().decode(GenerationSchema.self, from: data)
+            #expect(try JSONParser.parse(again.debugDescription).isEqual(to: JSONParser.parse(schema.debugDescription)))
+        }
+    }
+
+    @Test(
+        "[B5] schemas from outside that are none are decoding errors",
+        arguments: [
+            "{}x", "[]", "{\"type\":5}", "{\"type\":[\"string\"]}", "{\"$ref\":\"#\"}", "{\"type\":\"object\"}",
+            "{\"title\":\"T\",\"type\":\"object\",\"properties\":{},\"required\":[\"a\"],\"x-order\":[],\"additionalProperties\":false}",
+            "{\"title\":\"T\",\"anyOf\":[]}", "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/Nobody\"}}",
+            "{\"type\":\"string\",\"pattern\":\"(\"}", "{\"type\":\"integer\",\"minimum\":1.5}", "{\"allOf\":[]}",
+        ])
+    func hostileSchemas(text: String) {
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(GenerationSchema.self, from: Data(text.utf8)) }
+    }
+
+    @Test("[B5] dynamic schemas that refer to each other in a circle have an end") func circles() throws {
+        let a = DynamicGenerationSchema(
+            name: "A", properties: [.init(name: "b", schema: .init(referenceTo: "B"), isOptional: true)])
+        let b = DynamicGenerationSchema(
+            name: "B", properties: [.init(name: "a", schema: .init(arrayOf: .init(referenceTo: "A"), maximumElements: 1))])
+        let schema = try GenerationSchema(root: a, dependencies: [b])
+        #expect(schema.debugDescription.utf8.count < 2_000)
+        #expect(throws: GenerationSchema.SchemaError.self) { try GenerationSchema(root: a, dependencies: []) }
+        #expect(throws: GenerationSchema.SchemaError.self) { try GenerationSchema(root: a, dependencies: [b, b]) }
+    }
+}
