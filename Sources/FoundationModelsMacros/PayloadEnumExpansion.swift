@@ -16,7 +16,7 @@ struct PayloadEnumExpansion: GenerableExpansion {
 
     func initializer() throws -> InitializerDeclSyntax {
         try InitializerDeclSyntax(type.initializerHead) {
-            try SwitchExprSyntax(#"switch try content.value(Swift.String.self, forProperty: "type")"#) {
+            try SwitchExprSyntax(#"switch try content._caseName(forProperty: "type")"#) {
                 for item in cases {
                     SwitchCaseSyntax("case \(item.tag):") { "self = \(item.read)" }
                 }

@@ -12,7 +12,7 @@ struct PlainEnumExpansion: GenerableExpansion {
 
     func initializer() throws -> InitializerDeclSyntax {
         try InitializerDeclSyntax(type.initializerHead) {
-            try SwitchExprSyntax("switch try content.value(Swift.String.self)") {
+            try SwitchExprSyntax("switch try content._caseName()") {
                 for item in cases {
                     SwitchCaseSyntax("case \(item.text):") { "self = .\(item.name)" }
                 }

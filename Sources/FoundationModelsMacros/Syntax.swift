@@ -8,7 +8,9 @@ extension TokenSyntax {
     /// The name where keywords need no backticks, as in an argument label or behind a prefix.
     func escaped(prefix: String = "") -> TokenSyntax {
         let isWord = plainName.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
-        return .identifier(isWord ? prefix + plainName : "`\(prefix)\(plainName)`")
+        // The only keyword that is no argument label.
+        let isKept = prefix.isEmpty && plainName == "inout"
+        return .identifier(isWord && !isKept ? prefix + plainName : "`\(prefix)\(plainName)`")
     }
 }
 

@@ -63,12 +63,92 @@ struct ContentTests {
         #expect(try GeneratedContent(json: "-9223372036854775808").value(Int.self) == .min)
         #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "9223372036854775808").value(Int.self) }
         #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "1.5").value(Int.self) }
+        for text in ["9007199254740992.5", "-9223372036854775809", "1.0000000000000000000001", "1e19"] {
+            #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: text).value(Int.self) }
+        }
         #expect(try GeneratedContent(json: "5.0").value(Int.self) == 5)
+        #expect(try GeneratedContent(json: "9223372036854775807e0").value(Int.self) == .max)
         #expect(try GeneratedContent(json: "0.1").value(Decimal.self) == Decimal(1) / 10)
         #expect(try GeneratedContent(json: "1e-400").value(Decimal.self) == 0)
         #expect(GeneratedContent(5.0).jsonString == "5")
         #expect(GeneratedContent(Double.nan).jsonString == "null")
         #expect(GeneratedContent(Int.max).jsonString == "9223372036854775807")
+    }
+
+    @Test(
+        "[B6] what begins like no number is no beginning",
+        arguments: [
+            "-true", "--", "01", "1.2.3", "1..", "1e5e5", "1-2", "{\"a\":1.e", "+1", ".5", "truee", "nul1", "1e5000", "-a",
+        ])
+    func words(text: String) {
+        #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: text) }
+    }
+
+    private static func transcript(_ content: GeneratedContent) -> Transcript {
+        Transcript(entries: [
+            .response(.init(id: "r", assetIDs: [], segments: [.structure(.init(id: "s", schemaName: "X", content: content))]))
+        ])
+    }
+
+    private static func content(_ transcript: Transcript) -> GeneratedContent? {
+        guard case .response(let response)? = transcript.first, case .structure(let segment)? = response.segments.first else {
+            return nil
+        }
+        return segment.content
+    }
+
+    @Test(
+        "[A2] numbers of any size, and members in any order, are saved and read with a transcript",
+        arguments: [
+            "1e300", "-1e300", "1e-300", "5e-324", "1.7976931348623157e308", "1e127", "1e128", "1e165", "0.1", "-0.5",
+            "0.30000000000000004", "12345678901234567890.5", "9223372036854775808",
+            "{\"z\": 1, \"a\": [2.5, {\"y\": null, \"b\": \"x\"}]}",
+        ])
+    func saved(json: String) throws {
+        let original = try GeneratedContent(json: json)
+        let transcript = Self.transcript(original)
+        let fromJSON = try JSONDecoder().decode(Transcript.self, from: JSONEncoder().encode(transcript))
+        let fromList = try PropertyListDecoder().decode(Transcript.self, from: PropertyListEncoder().encode(transcript))
+        for read in [fromJSON, fromList] {
+            let content = try #require(Self.content(read))
+            #expect(content == original)
+            #expect(content.jsonString.contains("z") == json.contains("z"))
+            if json.hasPrefix("{") { #expect(content.jsonString == json) }
+        }
+    }
+
+    @Test("[B6] a number beyond Double keeps its digits, and is the greatest there is where a Double is asked for")
+    func beyond() throws {
+        let content = try GeneratedContent(json: "1e400")
+        #expect(content.isComplete && content.jsonString == "1e400")
+        #expect(try content.value(Double.self) == .greatestFiniteMagnitude)
+        #expect(throws: Never.self) { try JSONEncoder().encode(Self.transcript(content)) }
+    }
+
+    @Generable enum Shade { case red, redder }
+    @Generable enum Shape: Equatable {
+        case circle(radius: Int)
+        case circleFilled(color: String)
+    }
+    @Generable struct Picture {
+        var shade: Shade
+        var shape: Shape
+    }
+    @Generable enum Keyword { case of(`inout`: Int, `let`: Int, `var`: Int, in: Int) }
+
+    @Test("[B4] a case counts when its name is whole: it never turns into another one")
+    func growingCase() throws {
+        let json = #"{"shade": "redder", "shape": {"type": "circleFilled", "color": "blue"}}"#
+        for length in 1...json.utf8.count {
+            let picture = try Picture.PartiallyGenerated(GeneratedContent(json: String(json.prefix(length))))
+            #expect(picture.shade == nil || picture.shade == .redder)
+            if case .circle? = picture.shape { Issue.record("a circle after \(json.prefix(length))") }
+        }
+        #expect(try Picture(GeneratedContent(json: json)).shade == .redder)
+        guard case .of(1, 2, 3, 4) = try Keyword(Keyword.of(`inout`: 1, let: 2, var: 3, in: 4).generatedContent) else {
+            Issue.record("keywords are labels")
+            return
+        }
     }
 
     @Generable struct Left { var right: Right? }

@@ -42,7 +42,7 @@ struct ContentReader: Sendable {
         /// In a string: its text so far, and what an escape has so far, without the backslash.
         case string(isName: Bool, escape: [UInt8]?, high: UInt32?)
         /// A number or one of true, false, null.
-        case word([UInt8])
+        case word([UInt8], Word)
     }
 
     private var stack: [Container] = []
@@ -53,6 +53,7 @@ struct ContentReader: Sendable {
     private let assignsIDs: Bool
 
     private static let greatestDepth = 512
+    private static let longestNumber = 4_096
 
     /// - Parameter assignsIDs: Whether lists and objects get an identity, kept while they grow.
     init(assignsIDs: Bool = false) { self.assignsIDs = assignsIDs }
@@ -81,9 +82,9 @@ struct ContentReader: Sendable {
 
     /// The whole value, if what was read is a whole one: a number may end here.
     mutating func finished() throws(Failure) -> GeneratedContent? {
-        if case .word(let word) = token, stack.isEmpty, let value = Self.value(ofWord: word) {
+        if case .word(let bytes, let word) = token, stack.isEmpty, word.isWhole {
             token = .none
-            try add(value)
+            try add(try Self.value(of: bytes, word))
         }
         return root
     }
@@ -103,18 +104,19 @@ struct ContentReader: Sendable {
     private mutating func read(_ byte: UInt8) throws(Failure) {
         switch token {
         case .string(let isName, let escape, let high): try readInString(byte, isName: isName, escape: escape, high: high)
-        case .word(var word):
-            if Self.isPartOfWord(byte) {
+        case .word(var bytes, var word):
+            if word.append(byte) {
                 token = .none  // keeps the array unique
-                word.append(byte)
-                try Self.check(word)
-                token = .word(word)
+                bytes.append(byte)
+                guard bytes.count <= Self.longestNumber else { throw Failure(reason: "a number is too long") }
+                token = .word(bytes, word)
             } else {
-                guard let value = Self.value(ofWord: word) else {
-                    throw Failure(reason: "“\(String(decoding: word.prefix(40), as: UTF8.self))” is not a value")
+                guard word.isWhole, !Word.isPart(byte) else {
+                    let text = String(decoding: bytes.prefix(40) + [byte], as: UTF8.self)
+                    throw Failure(reason: "“\(text)” is not a value")
                 }
                 token = .none
-                try add(value)
+                try add(try Self.value(of: bytes, word))
                 try readStructure(byte)
             }
         case .none: try readStructure(byte)
@@ -135,9 +137,8 @@ struct ContentReader: Sendable {
         case (UInt8(ascii: "]"), .valueOrEnd): try close(isObject: false)
         case (UInt8(ascii: "]"), .commaOrEnd) where stack.last?.isObject == false: try close(isObject: false)
         case (_, .value), (_, .valueOrEnd):
-            guard Self.isPartOfWord(byte) else { throw unexpected(byte) }
-            try Self.check([byte])
-            token = .word([byte])
+            guard let word = Word(byte) else { throw unexpected(byte) }
+            token = .word([byte], word)
         default: throw unexpected(byte)
         }
     }
@@ -237,7 +238,53 @@ struct ContentReader: Sendable {
         }
     }
 
-    private static func isPartOfWord(_ byte: UInt8) -> Bool {
+    private static func value(of bytes: [UInt8], _ word: Word) throws(Failure) -> GeneratedContent {
+        switch word {
+        case .literal(.true, _): return GeneratedContent(storage: .bool(true))
+        case .literal(.false, _): return GeneratedContent(storage: .bool(false))
+        case .literal(.null, _): return GeneratedContent(storage: .null)
+        default:
+            let text = String(decoding: bytes, as: UTF8.self)
+            guard let number = DecimalNumber(text) else { throw Failure(reason: "a number is too large or too small") }
+            return GeneratedContent(storage: .number(GeneratedNumber(value: number.nearestDouble, text: text)))
+        }
+    }
+}
+
+/// How far a number or one of true, false, null has been read.
+private enum Word {
+    enum Literal: String {
+        case `true`, `false`, null
+    }
+
+    case literal(Literal, length: Int)
+    /// A number, by the part that it ends in.
+    case minus, zero, whole, point, fraction, e, sign, exponent
+
+    /// Nil if nothing begins with this byte.
+    init?(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "t"): self = .literal(.true, length: 1)
+        case UInt8(ascii: "f"): self = .literal(.false, length: 1)
+        case UInt8(ascii: "n"): self = .literal(.null, length: 1)
+        case UInt8(ascii: "-"): self = .minus
+        case UInt8(ascii: "0"): self = .zero
+        case UInt8(ascii: "1")...UInt8(ascii: "9"): self = .whole
+        default: return nil
+        }
+    }
+
+    /// Whether it may end here.
+    var isWhole: Bool {
+        switch self {
+        case .literal(let literal, let length): length == literal.rawValue.utf8.count
+        case .zero, .whole, .fraction, .exponent: true
+        case .minus, .point, .e, .sign: false
+        }
+    }
+
+    /// Whether the byte can stand in a number or a word at all: what cannot, ends one.
+    static func isPart(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "E"),
             UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
@@ -246,28 +293,28 @@ struct ContentReader: Sendable {
         }
     }
 
-    /// - Throws: ``Failure`` if no number and no word begins like this.
-    private static func check(_ word: [UInt8]) throws(Failure) {
-        let isWord = ["true", "false", "null"].contains { $0.utf8.starts(with: word) }
-        let isNumber =
-            word[0] == UInt8(ascii: "-")
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(word[0])
-                && word.allSatisfy { $0 < UInt8(ascii: "a") || $0 == UInt8(ascii: "e") }
-        guard isWord || isNumber else {
-            throw Failure(reason: "“\(String(decoding: word.prefix(40), as: UTF8.self))” is not a value")
+    /// - Returns: False if the byte does not continue it.
+    mutating func append(_ byte: UInt8) -> Bool {
+        switch (self, byte) {
+        case (.literal(let literal, let length), _):
+            let bytes = literal.rawValue.utf8
+            guard length < bytes.count, bytes[bytes.index(bytes.startIndex, offsetBy: length)] == byte else { return false }
+            self = .literal(literal, length: length + 1)
+        case (.minus, UInt8(ascii: "0")): self = .zero
+        case (.minus, UInt8(ascii: "1")...UInt8(ascii: "9")): self = .whole
+        case (.whole, UInt8(ascii: "0")...UInt8(ascii: "9")): self = .whole
+        case (.zero, UInt8(ascii: ".")), (.whole, UInt8(ascii: ".")): self = .point
+        case (.point, UInt8(ascii: "0")...UInt8(ascii: "9")), (.fraction, UInt8(ascii: "0")...UInt8(ascii: "9")):
+            self = .fraction
+        case (.zero, UInt8(ascii: "e")), (.whole, UInt8(ascii: "e")), (.fraction, UInt8(ascii: "e")),
+            (.zero, UInt8(ascii: "E")), (.whole, UInt8(ascii: "E")), (.fraction, UInt8(ascii: "E")):
+            self = .e
+        case (.e, UInt8(ascii: "+")), (.e, UInt8(ascii: "-")): self = .sign
+        case (.e, UInt8(ascii: "0")...UInt8(ascii: "9")), (.sign, UInt8(ascii: "0")...UInt8(ascii: "9")),
+            (.exponent, UInt8(ascii: "0")...UInt8(ascii: "9")):
+            self = .exponent
+        default: return false
         }
-        guard word.count <= 4_096 else { throw Failure(reason: "a number is too long") }
-    }
-
-    private static func value(ofWord word: [UInt8]) -> GeneratedContent? {
-        let text = String(decoding: word, as: UTF8.self)
-        switch text {
-        case "true": return GeneratedContent(storage: .bool(true))
-        case "false": return GeneratedContent(storage: .bool(false))
-        case "null": return GeneratedContent(storage: .null)
-        default:
-            guard DecimalNumber(text) != nil, let value = Double(text) else { return nil }
-            return GeneratedContent(storage: .number(GeneratedNumber(value: value, text: text)))
-        }
+        return true
     }
 }

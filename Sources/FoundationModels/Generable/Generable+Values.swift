@@ -1,4 +1,5 @@
 public import Foundation
+internal import Grammar
 
 /// Types that stand in a schema where they are used, without a name.
 protocol InlineGenerable {
@@ -53,7 +54,7 @@ extension Int: Generable, InlineGenerable {
 
     /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an integer, or does not fit.
     public init(_ content: GeneratedContent) throws {
-        self = try content.number("an integer that fits") { Int($0.text) ?? Int(exactly: $0.value) }
+        self = try content.number("an integer that fits") { DecimalNumber($0.text)?.integer }
     }
 
     public var generatedContent: GeneratedContent {

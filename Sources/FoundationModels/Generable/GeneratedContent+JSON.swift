@@ -87,7 +87,7 @@ extension GeneratedContent {
             switch json {
             case .null: .null
             case .bool(let value): .bool(value)
-            case .number(let number): .number(GeneratedNumber(value: Double(number.text) ?? .infinity, text: number.text))
+            case .number(let number): .number(GeneratedNumber(value: number.nearestDouble, text: number.text))
             case .string(let text): .string(text)
             case .array(let values): .array(values.map { GeneratedContent($0) })
             case .object(let members):

@@ -156,6 +156,21 @@ extension GeneratedContent {
         }
     }
 
+    /// What the macros use: the text that names a case.
+    ///
+    /// - Throws: ``ParsingError`` if the content is no text, or is still growing: "red" may become "redder".
+    public func _caseName() throws -> String {
+        guard isComplete else { throw mismatch("a whole name yet") }
+        return try value(String.self)
+    }
+
+    /// What the macros use: the member that names a case.
+    ///
+    /// - Throws: ``ParsingError`` if there is no such member, it is no text, or it is still growing.
+    public func _caseName(forProperty property: String) throws -> String {
+        try value(GeneratedContent.self, forProperty: property)._caseName()
+    }
+
     private func member(_ name: String) throws -> GeneratedContent? {
         guard case .structure(let properties, _) = storage else { throw mismatch("an object") }
         return properties[name]

@@ -99,7 +99,11 @@ struct DynamicSchemaResolver {
         // What is declared in place can be referred to by name as well.
         resolver.gather(root.node, into: &definitions)
         for dependency in dependencies { resolver.gather(dependency.node, into: &definitions) }
-        return GenerationSchema(node: root.node.withReferences, definitions: definitions.mapValues(\.withReferences))
+        // Its own name means the root itself.
+        if let rootName { definitions[rootName] = nil }
+        return GenerationSchema(
+            node: root.node.withReferences(to: definitions),
+            definitions: definitions.mapValues { $0.withReferences(to: definitions) })
     }
 
     private mutating func collect(_ node: SchemaNode, in schema: String?) throws {
@@ -145,6 +149,7 @@ struct DynamicSchemaResolver {
     private func gather(_ node: SchemaNode, into definitions: inout [String: SchemaNode]) {
         if let name = node.name { definitions[name] = node }
         switch node {
+        case .type(let type): definitions[type.generationSchema.name] = node
         case .object(let object): for property in object.properties { gather(property.node, into: &definitions) }
         case .choice(_, _, let alternatives): for alternative in alternatives { gather(alternative, into: &definitions) }
         case .array(let list): gather(list.item, into: &definitions)
@@ -154,13 +159,14 @@ struct DynamicSchemaResolver {
 }
 
 extension SchemaNode {
-    /// The same with named schemas inside it replaced by references, so that each is written once.
-    fileprivate var withReferences: SchemaNode {
+    /// The same with named schemas inside it replaced by references, so that each is written once; choices of texts stand
+    /// where they are used.
+    fileprivate func withReferences(to definitions: [String: SchemaNode]) -> SchemaNode {
         func inner(_ node: SchemaNode) -> SchemaNode {
             switch node {
             case .object(let object): .reference(object.name)
             case .choice(let name?, _, _): .reference(name)
-            default: node.withReferences
+            default: node.withReferences(to: definitions)
             }
         }
         switch self {
@@ -172,6 +178,9 @@ extension SchemaNode {
         case .array(var list):
             list.item = inner(list.item)
             return .array(list)
+        case .reference(let name):
+            guard let target = definitions[name], case .string = target else { return self }
+            return target
         default: return self
         }
     }

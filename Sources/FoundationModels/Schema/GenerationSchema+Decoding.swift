@@ -10,24 +10,37 @@ extension GenerationSchema {
 /// Reads JSON Schema as Apple's framework writes it.
 struct SchemaReader {
     let path: [any CodingKey]
+    /// `Regex` reads nested groups recursively. Patterns with more are found out by the decoder's parser, which has limits.
+    private static let greatestNesting = 100
 
     func schema(_ json: JSONValue) throws -> GenerationSchema {
         if json["$ref"] != nil { throw corrupted("The root of a schema cannot be a reference.") }
         var definitions: [String: SchemaNode] = [:]
         if case .object(let members)? = json["$defs"] {
             for member in members {
-                let node = try node(member.value)
-                let name = node.name ?? member.name
-                guard definitions.updateValue(node, forKey: name) == nil else {
-                    throw corrupted("Two schemas have the name “\(name)”.")
+                guard definitions.updateValue(try node(member.value), forKey: member.name) == nil else {
+                    throw corrupted("Two schemas have the name “\(member.name)”.")
                 }
             }
         }
-        let root = try node(json)
-        let schema = GenerationSchema(node: root, definitions: definitions)
-        try checkReferences(in: root, schema)
-        for definition in definitions.values { try checkReferences(in: definition, schema) }
+        let schema = GenerationSchema(node: try node(json), definitions: definitions)
+        try checkReferences(in: schema.root, schema)
+        for definition in definitions.values {
+            try checkReferences(in: definition, schema)
+            try checkEnd(of: definition, schema)
+        }
         return schema
+    }
+
+    /// A definition that is a reference has to lead to something at last.
+    private func checkEnd(of definition: SchemaNode, _ schema: GenerationSchema) throws {
+        var node = definition
+        var steps = 0
+        while case .reference(let name) = node, let next = schema.definitions[name] {
+            node = next
+            steps += 1
+            if steps > 100 { throw corrupted("The reference to “\(name)” leads to nothing.") }
+        }
     }
 
     private func corrupted(_ reason: String) -> DecodingError {
@@ -37,7 +50,7 @@ struct SchemaReader {
     private func checkReferences(in node: SchemaNode, _ schema: GenerationSchema) throws {
         switch node {
         case .reference(let name):
-            guard schema.definitions[name] != nil || name == schema.root.name || name == "#" else {
+            guard schema.definitions[name] != nil || name == schema.root.name else {
                 throw corrupted("No schema has the name “\(name)”, which is referred to.")
             }
         case .object(let object): for property in object.properties { try checkReferences(in: property.node, schema) }
@@ -60,9 +73,9 @@ struct SchemaReader {
     private func node(_ json: JSONValue) throws -> SchemaNode {
         guard case .object(let members) = json else { throw corrupted("A schema is an object.") }
         if let reference = text(json["$ref"]) {
-            if reference == "#" { return .reference("#") }
-            let name = reference.hasPrefix("#/$defs/") ? String(reference.dropFirst(8)) : reference
-            return .reference(name.replacing("~1", with: "/").replacing("~0", with: "~"))
+            if reference == "#" { return .root }
+            guard reference.hasPrefix("#/$defs/") else { throw corrupted("The reference “\(reference)” leads elsewhere.") }
+            return .reference(SchemaPointer.unescaped(reference.dropFirst(8)))
         }
         if json["allOf"] != nil, json["pattern"] == nil { throw corrupted("“allOf” is not supported here.") }
         let description = text(json["description"])
@@ -70,7 +83,9 @@ struct SchemaReader {
             guard !alternatives.isEmpty else { throw corrupted("“anyOf” has no alternatives.") }
             return .choice(name: text(json["title"]), description: description, try alternatives.map { try node($0) })
         }
-        if let constant = text(json["const"]) { return .string(.init(constant: constant)) }
+        if let constant = text(json["const"]) {
+            return .string(.init(constant: constant, patterns: try patterns(json)))
+        }
         switch json["type"] {
         case .string("object")?: return try object(json, description)
         case .string("string")?: return try string(json, description)
@@ -114,13 +129,27 @@ struct SchemaReader {
 
     private func string(_ json: JSONValue, _ description: String?) throws -> SchemaNode {
         var text = SchemaNode.Text(name: text(json["title"]), description: description, choices: texts(json["enum"]))
+        if json["enum"] != nil, text.choices == nil { throw corrupted("“enum” is not a list of texts.") }
         if text.name != nil, text.choices?.isEmpty != false { throw corrupted("A named text has no “enum”.") }
-        if let pattern = self.text(json["pattern"]) {
-            do { _ = try Regex(pattern) } catch { throw corrupted("The pattern \(pattern) is not a regular expression.") }
-            text.patterns = [pattern]
-            if case .array(let others)? = json["allOf"] { text.patterns += others.compactMap { self.text($0["pattern"]) } }
-        }
+        text.patterns = try patterns(json)
         return .string(text)
+    }
+
+    private func patterns(_ json: JSONValue) throws -> [String] {
+        guard let first = text(json["pattern"]) else { return [] }
+        var patterns = [first]
+        if case .array(let others)? = json["allOf"] {
+            patterns += try others.map {
+                guard let pattern = text($0["pattern"]) else { throw corrupted("“allOf” is not supported here.") }
+                return pattern
+            }
+        }
+        for pattern in patterns where pattern.count(where: { "([".contains($0) }) <= Self.greatestNesting {
+            guard (try? Regex(pattern)) != nil else {  // only whether it is one
+                throw corrupted("The pattern \(pattern) is not a regular expression.")
+            }
+        }
+        return patterns
     }
 
     private func object(_ json: JSONValue, _ description: String?) throws -> SchemaNode {
@@ -128,22 +157,26 @@ struct SchemaReader {
         guard case .bool? = json["additionalProperties"] else {
             throw corrupted("“\(title)” has no “additionalProperties”, true or false.")
         }
-        guard case .object? = json["properties"], let required = texts(json["required"]), let order = texts(json["x-order"])
+        guard case .object(let members)? = json["properties"], let required = texts(json["required"]),
+            let order = texts(json["x-order"])
         else { throw corrupted("“\(title)” lacks one of “properties”, “required” and “x-order”.") }
-        guard order.withoutRepetitions.count == order.count, required.withoutRepetitions.count == required.count else {
+        let known = Dictionary(members.map { ($0.name, $0.value) }) { _, last in last }
+        let names = Set(order)
+        let requiredNames = Set(required)
+        guard names.count == order.count, requiredNames.count == required.count else {
             throw corrupted("“\(title)” names a property twice.")
         }
-        guard required.allSatisfy(order.contains) else {
+        guard requiredNames.isSubset(of: names) else {
             throw corrupted("“\(title)” requires a property that is not in its “x-order”.")
         }
         let properties = try order.map { name -> SchemaNode.Property in
-            guard let property = json["properties"]?[name] else {
+            guard let property = known[name] else {
                 throw corrupted("“\(title)” has no property “\(name)”, which its “x-order” names.")
             }
-            let node = try node(property)
             // A definition has a description of its own; what stands here belongs to the property.
             return .init(
-                name: name, description: text(property["description"]), node: node, isOptional: !required.contains(name))
+                name: name, description: text(property["description"]), node: try node(property),
+                isOptional: !requiredNames.contains(name))
         }
         return .object(.init(name: title, description: description, properties: properties))
     }

@@ -1,3 +1,4 @@
+internal import Foundation
 package import Grammar
 
 extension GenerationSchema {
@@ -23,42 +24,100 @@ extension GenerationSchema {
     public func encode(to encoder: any Encoder) throws { try JSONCodable(json).encode(to: encoder) }
 }
 
-/// Writes schemas as JSON Schema. Named objects and unions below the root go to `$defs`, once each.
+/// Writes schemas as JSON Schema. Named objects and unions below the root go to `$defs`, and so does whatever a reference
+/// names, once each: what contains itself, or is used in many places, is written in finite room.
 struct SchemaWriter {
+    /// What can be referred to. Names count within the schema that they were given in; another one may have the same.
+    private enum Key: Hashable {
+        case root
+        case type(ObjectIdentifier)
+        case definition(scope: Int, String)
+    }
+
+    /// Where the names in a schema come from.
+    private struct Scope {
+        let definitions: [String: SchemaNode]
+        let root: SchemaNode
+        let key: Key
+    }
+
     private let isForGrammar: Bool
     /// The first guide that cannot be said.
     private(set) var unsupported: String?
-    private var names: [ObjectIdentifier: String] = [:]
-    private var definitions: [JSONValue.Member] = []
-    /// Names taken by definitions, whether written yet or not.
+    private var scopes: [Scope] = []
+    private var scopesOfTypes: [ObjectIdentifier: Int] = [:]
+    /// Names of definitions, whether written yet or not; the root has none.
+    private var names: [Key: String?] = [:]
     private var taken: Set<String> = []
-    /// Schemas that references name, and those of them that have been written.
-    private var named: [String: SchemaNode] = [:]
-    private var rootName: String?
+    private var definitions: [JSONValue.Member] = []
+    /// Definitions that have a place but are not written yet. A queue, because chains of them can be long.
+    private var pending: [(place: Int, node: SchemaNode, scope: Int)] = []
+    /// Types that are being written in place.
+    private var open: Set<ObjectIdentifier> = []
 
     init(isForGrammar: Bool) { self.isForGrammar = isForGrammar }
 
     mutating func document(_ schema: GenerationSchema) -> JSONValue {
-        rootName = schema.root.name
-        named = schema.definitions
-        if let type = schema.rootType { names[ObjectIdentifier(type)] = "" }
-        if let rootName { taken.insert(rootName) }
-        guard case .object(var members) = write(schema.root, isRoot: true) else { return .object([]) }
-        if !definitions.isEmpty { members.append(.init("$defs", .object(definitions))) }
-        return .object(members)
+        var scope = addScope(of: schema, key: .root)
+        names[.root] = .some(nil)
+        if let type = schema.rootType { names[.type(ObjectIdentifier(type))] = .some(nil) }
+        // A root that only names a schema is that schema.
+        var root = schema.root
+        while let (key, node, inner) = resolved(root, in: scope) {
+            guard names.updateValue(nil, forKey: key) == nil else {
+                root = .any
+                break
+            }
+            (root, scope) = (node, inner)
+        }
+        if let name = root.name { taken.insert(name) }
+        var document = write(root, in: scope, isNamed: true)
+        var index = 0
+        while index < pending.count {
+            let next = pending[index]
+            definitions[next.place].value = write(next.node, in: next.scope, isNamed: true)
+            index += 1
+        }
+        if case .object(var members) = document, !definitions.isEmpty {
+            members.append(.init("$defs", .object(definitions)))
+            document = .object(members)
+        }
+        return document
     }
 
-    private mutating func write(_ node: SchemaNode, isRoot: Bool = false, description: String? = nil) -> JSONValue {
+    private mutating func addScope(of schema: GenerationSchema, key: Key) -> Int {
+        scopes.append(Scope(definitions: schema.definitions, root: schema.root, key: key))
+        return scopes.count - 1
+    }
+
+    /// What a type or a name stands for, and where the names in that come from; nil for other nodes.
+    private mutating func resolved(_ node: SchemaNode, in scope: Int) -> (key: Key, node: SchemaNode, scope: Int)? {
+        switch node {
+        case .type(let type):
+            let id = ObjectIdentifier(type)
+            let schema = type.generationSchema
+            let inner = scopesOfTypes[id] ?? addScope(of: schema, key: .type(id))
+            scopesOfTypes[id] = inner
+            return (.type(id), schema.root, inner)
+        case .reference(let name):
+            guard let node = scopes[scope].definitions[name] else { return nil }
+            return (.definition(scope: scope, name), node, scope)
+        default: return nil
+        }
+    }
+
+    /// - Parameter isNamed: Whether it is the root or a definition, not a part of one.
+    private mutating func write(_ node: SchemaNode, in scope: Int, isNamed: Bool = false) -> JSONValue {
         var members: [JSONValue.Member] = []
         switch node {
         case .object(let object):
-            members = self.object(object)
+            members = self.object(object, in: scope)
         case .choice(let name, let ownDescription, let alternatives):
             if let name { members.append(.init("title", .string(name))) }
             if let ownDescription { members.append(.init("description", .string(ownDescription))) }
-            members.append(.init("anyOf", .array(alternatives.map { nested($0) })))
+            members.append(.init("anyOf", .array(alternatives.map { nested($0, in: scope) })))
         case .string(let text):
-            members = self.text(text, isRoot: isRoot)
+            members = self.text(text, isNamed: isNamed)
         case .number(let number):
             members.append(.init("type", .string(number.isInteger ? "integer" : "number")))
             // Nobody needs to read the bounds of a type, but what is written has to fit it.
@@ -70,32 +129,35 @@ struct SchemaWriter {
         case .null: members.append(.init("type", .string("null")))
         case .array(let list):
             members.append(.init("type", .string("array")))
-            members.append(.init("items", nested(list.item)))
+            members.append(.init("items", nested(list.item, in: scope)))
             if let count = list.minimumCount { members.append(.init("minItems", .number(DecimalNumber(max(0, count))))) }
             if let count = list.maximumCount { members.append(.init("maxItems", .number(DecimalNumber(max(0, count))))) }
             if let count = list.maximumCount, count < 0 || count < list.minimumCount ?? 0 {
                 reject("a count that no list has")
             }
         case .any: break
-        case .type, .reference: return nested(node, description: description)
+        case .type, .reference, .root: return nested(node, in: scope)
         case .unsupported(let reason): reject(reason)
-        }
-        if let description {
-            members.removeAll { $0.name == "description" }
-            members.append(.init("description", .string(description)))
         }
         return .object(members)
     }
 
     private mutating func reject(_ reason: String) { unsupported = unsupported ?? reason }
 
-    private mutating func object(_ object: SchemaNode.Object) -> [JSONValue.Member] {
+    private mutating func object(_ object: SchemaNode.Object, in scope: Int) -> [JSONValue.Member] {
+        var object = object
+        var known: Set<String> = []
+        object.properties.removeAll {
+            if known.insert($0.name).inserted { return false }
+            reject("two properties “\($0.name)”")
+            return true
+        }
         var members: [JSONValue.Member] = [.init("title", .string(object.name)), .init("type", .string("object"))]
         if let description = object.description { members.append(.init("description", .string(description))) }
         let order = JSONValue.array(object.properties.map { .string($0.name) })
         let required = object.properties.filter { !$0.isOptional }.map { JSONValue.string($0.name) }
         let properties = object.properties.map {
-            JSONValue.Member($0.name, nested($0.node, description: $0.description))
+            JSONValue.Member($0.name, nested($0.node, in: scope, description: $0.description))
         }
         return members + [
             .init("properties", .object(properties)), .init("required", .array(required)), .init("x-order", order),
@@ -103,16 +165,16 @@ struct SchemaWriter {
         ]
     }
 
-    private mutating func text(_ text: SchemaNode.Text, isRoot: Bool) -> [JSONValue.Member] {
+    private mutating func text(_ text: SchemaNode.Text, isNamed: Bool) -> [JSONValue.Member] {
         if let constant = text.constant {
             if let choices = text.choices, !choices.contains(constant) { reject("a constant that is not among its choices") }
             return [.init("const", .string(constant))] + patterns(text.patterns)
         }
         var members: [JSONValue.Member] = [.init("type", .string("string"))]
         if let choices = text.choices {
-            // A name and a description stand at the root only; below it a list of texts says enough.
-            if isRoot, let name = text.name { members.insert(.init("title", .string(name)), at: 0) }
-            if isRoot, let description = text.description { members.append(.init("description", .string(description))) }
+            // A name and a description stand at the root and in definitions; elsewhere a list of texts says enough.
+            if isNamed, let name = text.name { members.insert(.init("title", .string(name)), at: 0) }
+            if isNamed, let description = text.description { members.append(.init("description", .string(description))) }
             if choices.isEmpty { reject("no text to choose from") }
             members.append(.init("enum", .array(choices.withoutRepetitions.map { .string($0) })))
         }
@@ -128,48 +190,51 @@ struct SchemaWriter {
     }
 
     /// A schema inside another one: a reference if it has a name, else itself.
-    private mutating func nested(_ node: SchemaNode, description: String? = nil) -> JSONValue {
+    private mutating func nested(_ node: SchemaNode, in scope: Int, description: String? = nil) -> JSONValue {
         switch node {
-        case .type(let type):
-            if let name = names[ObjectIdentifier(type)] { return reference(name, description) }
-            let schema = type.generationSchema
-            // A type may lend another one's schema.
-            if case .type(let lent) = schema.root, lent == type { return .object([]) }
-            guard schema.root.isHoisted else {
-                named.merge(schema.definitions) { known, _ in known }
-                return write(schema.root, description: description)
-            }
-            let name = freeName(schema.root.name ?? "\(type)")
-            names[ObjectIdentifier(type)] = name
-            named.merge(schema.definitions) { known, _ in known }
-            define(name, schema.root)
-            return reference(name, description)
+        case .root:
+            let (key, root) = (scopes[scope].key, scopes[scope].root)
+            if names[key] == nil { define(key, root.name ?? "Schema", root, in: scope) }
+            return reference(to: key, description) ?? .object([])
         case .reference(let name):
-            if name == rootName || name == "#" { return reference("", description) }
-            if let node = named[name] {
-                guard node.isHoisted else { return write(node, description: description) }
-                if taken.insert(name).inserted { define(name, node) }
+            guard let (key, node, inner) = resolved(node, in: scope) else {
+                return name == scopes[scope].root.name ? nested(.root, in: scope, description: description) : .object([])
             }
-            return reference(name, description)
+            if names[key] == nil { define(key, node.name ?? name, node, in: inner) }
+            return reference(to: key, description) ?? .object([])
+        case .type(let type):
+            let id = ObjectIdentifier(type)
+            if let known = reference(to: .type(id), description) { return known }
+            guard let (key, root, inner) = resolved(node, in: scope) else { return .object([]) }
+            let isOpen = !open.insert(id).inserted
+            if root.isHoisted || isOpen {
+                if !isOpen { open.remove(id) }
+                define(key, root.name ?? "\(type)", root, in: inner)
+                return reference(to: key, description) ?? .object([])
+            }
+            // Written in place, unless the type turns out to contain itself.
+            let value = write(root, in: inner)
+            open.remove(id)
+            return reference(to: key, description) ?? describing(value, description)
         case .object, .choice(.some, _, _):
             // Declared in place; a name makes it a definition all the same.
             let name = freeName(node.name ?? "Object")
-            define(name, node)
-            return reference(name, description)
-        default: return write(node, description: description)
+            place(name, node, in: scope)
+            return describing(reference(name), description)
+        default: return describing(write(node, in: scope), description)
         }
     }
 
-    private mutating func define(_ name: String, _ node: SchemaNode) {
-        // The place first: what the definition contains may define more.
-        let place = definitions.count
+    /// Gives a schema a definition of its own.
+    private mutating func define(_ key: Key, _ name: String, _ node: SchemaNode, in scope: Int) {
+        let name = freeName(name)
+        names[key] = name
+        place(name, node, in: scope)
+    }
+
+    private mutating func place(_ name: String, _ node: SchemaNode, in scope: Int) {
         definitions.append(.init(name, .null))
-        var node = node
-        if case .object(var object) = node, object.name != name {
-            object.name = name
-            node = .object(object)
-        }
-        definitions[place].value = write(node)
+        pending.append((definitions.count - 1, node.named(name), scope))
     }
 
     private mutating func freeName(_ name: String) -> String {
@@ -182,12 +247,32 @@ struct SchemaWriter {
         return candidate
     }
 
-    /// - Parameter name: empty for the root.
-    private func reference(_ name: String, _ description: String?) -> JSONValue {
-        let escaped = name.replacing("~", with: "~0").replacing("/", with: "~1")
-        var members: [JSONValue.Member] = [.init("$ref", .string(name.isEmpty ? "#" : "#/$defs/\(escaped)"))]
-        if let description { members.append(.init("description", .string(description))) }
-        return .object(members)
+    /// A reference to what has a name already.
+    private func reference(to key: Key, _ description: String?) -> JSONValue? {
+        names[key].map { describing(reference($0), description) }
+    }
+
+    /// - Parameter name: nil for the root.
+    private func reference(_ name: String?) -> JSONValue {
+        let pointer = name.map { "/$defs/" + SchemaPointer.escaped($0) }
+        return .object([.init("$ref", .string("#" + (pointer ?? "")))])
+    }
+
+    private func describing(_ schema: JSONValue, _ description: String?) -> JSONValue {
+        guard let description, case .object(var members) = schema else { return schema }
+        members.removeAll { $0.name == "description" }
+        return .object(members + [.init("description", .string(description))])
+    }
+}
+
+/// How references spell names: JSON Pointer (RFC 6901) in the fragment of a URI.
+enum SchemaPointer {
+    static func escaped(_ name: String) -> String {
+        name.replacing("~", with: "~0").replacing("/", with: "~1").replacing("%", with: "%25")
+    }
+
+    static func unescaped(_ text: some StringProtocol) -> String {
+        (text.removingPercentEncoding ?? String(text)).replacing("~1", with: "/").replacing("~0", with: "~")
     }
 }
 
@@ -198,6 +283,21 @@ extension SchemaNode {
         case .object: true
         case .choice(let name, _, _): name != nil
         default: false
+        }
+    }
+
+    /// The same under the name of its definition, if it has one at all.
+    fileprivate func named(_ name: String) -> SchemaNode {
+        switch self {
+        case .object(var object):
+            object.name = name
+            return .object(object)
+        case .choice(.some, let description, let alternatives):
+            return .choice(name: name, description: description, alternatives)
+        case .string(var text) where text.name != nil:
+            text.name = name
+            return .string(text)
+        default: return self
         }
     }
 }

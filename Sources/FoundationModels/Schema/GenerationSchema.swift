@@ -57,15 +57,17 @@ public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible 
     /// The schema as JSON.
     public var debugDescription: String { json.text }
 
-    static func name(of node: SchemaNode) -> String {
+    /// - Parameter types: Types on the way here, which may contain themselves.
+    static func name(of node: SchemaNode, within types: [any Generable.Type] = []) -> String {
         if let name = node.name { return name }
         return switch node {
         case .string(let text): text.constant ?? "String"
         case .number(let number): number.isInteger ? "Int" : "Double"
         case .boolean: "Bool"
         case .null: "Null"
-        case .array(let list): "Array<\(name(of: list.item))>"
-        case .type(let type): type.generationSchema.name
+        case .array(let list): "Array<\(name(of: list.item, within: types))>"
+        case .type(let type) where types.contains { $0 == type }: name(of: type)
+        case .type(let type): name(of: type.generationSchema.root, within: types + [type])
         case .reference(let name): name
         default: "GeneratedContent"
         }

@@ -1,6 +1,7 @@
 internal import Grammar
 
-/// JSON through `Codable`. Encoders may order members as they like; schemas say their order themselves (`x-order`).
+/// JSON through `Codable`. Encoders may order members as they like: decoded, they are sorted by name. What needs another order
+/// says it itself, as schemas do (`x-order`).
 struct JSONCodable: Codable {
     let value: JSONValue
 
@@ -12,6 +13,11 @@ struct JSONCodable: Codable {
         init(_ name: String) { stringValue = name }
         init?(stringValue: String) { self.init(stringValue) }
         init?(intValue: Int) { nil }
+    }
+
+    /// Whether this is an object as property lists write a `Decimal`.
+    private static func isDecimal(_ container: KeyedDecodingContainer<Key>) -> Bool {
+        Set(container.allKeys.map(\.stringValue)) == ["exponent", "length", "isNegative", "isCompact", "mantissa"]
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -32,12 +38,8 @@ struct JSONCodable: Codable {
             var container = encoder.singleValueContainer()
             try container.encode(value)
         case .number(let number):
-            var container = encoder.singleValueContainer()
-            if let integer = number.integer {
-                try container.encode(integer)
-            } else {
-                try container.encode(number.decimal)
-            }
+            var container: any SingleValueEncodingContainer = encoder.singleValueContainer()
+            try number.encode(to: &container)
         }
     }
 
@@ -46,8 +48,13 @@ struct JSONCodable: Codable {
             throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "Nested too deep."))
         }
         if let container = try? decoder.container(keyedBy: Key.self) {  // asks what it is, like the lines below
+            if Self.isDecimal(container), let number = DecimalNumber(from: try decoder.singleValueContainer()) {
+                value = .number(number)
+                return
+            }
+            let keys = container.allKeys.sorted { $0.stringValue < $1.stringValue }
             value = .object(
-                try container.allKeys.map { .init($0.stringValue, try container.decode(JSONCodable.self, forKey: $0).value) })
+                try keys.map { .init($0.stringValue, try container.decode(JSONCodable.self, forKey: $0).value) })
         } else if var container = try? decoder.unkeyedContainer() {
             var values: [JSONValue] = []
             while !container.isAtEnd { values.append(try container.decode(JSONCodable.self).value) }
@@ -60,11 +67,23 @@ struct JSONCodable: Codable {
                 value = .bool(bool)
             } else if let integer = try? container.decode(Int.self) {
                 value = .number(DecimalNumber(integer))
-            } else if let decimal = try? container.decode(DecimalNumber.Decoded.self) {
-                value = .number(decimal.number)
+            } else if let number = DecimalNumber(from: container) {
+                value = .number(number)
             } else {
                 value = .string(try container.decode(String.self))
             }
+        }
+    }
+}
+
+extension JSONValue {
+    /// Whether all members are in the order in which they are decoded.
+    var isSorted: Bool {
+        switch self {
+        case .object(let members):
+            zip(members, members.dropFirst()).allSatisfy { $0.name < $1.name } && members.allSatisfy(\.value.isSorted)
+        case .array(let values): values.allSatisfy(\.isSorted)
+        default: true
         }
     }
 }

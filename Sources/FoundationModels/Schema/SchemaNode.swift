@@ -15,6 +15,8 @@ indirect enum SchemaNode: Sendable {
     case type(any Generable.Type)
     /// The schema of that name.
     case reference(String)
+    /// The schema that this is a part of.
+    case root
     /// Something that no schema can say, and why; found out when a response is asked for.
     case unsupported(String)
 

@@ -6,8 +6,9 @@ internal import Grammar
 /// the schema itself.
 struct SchemaSketch {
     private let root: JSONValue
-    private var defined: [String] = []
-    private var pending: [String] = []
+    private var defined: Set<String> = []
+    /// References to types that are used by name, in the order of their first use.
+    private var named: [String] = []
 
     private init(_ root: JSONValue) { self.root = root }
 
@@ -17,10 +18,18 @@ struct SchemaSketch {
         var sketch = SchemaSketch(json)
         var text = isArguments ? sketch.members(json, quoted: false) : sketch.value(json)
         // Types that are used by name follow, each once.
-        while let name = sketch.pending.popLast() {
-            let schema = name == "#" ? json : json["$defs"]?[name] ?? .object([])
-            let shown = name == "#" ? sketch.title(json) : name
-            text += "\n\(shown) = " + (schema["anyOf"] == nil ? sketch.value(schema) : sketch.alternatives(schema))
+        guard !sketch.named.isEmpty else { return text }
+        var schemas = ["#": json]
+        if case .object(let members)? = json["$defs"] {
+            for member in members { schemas["#/$defs/" + SchemaPointer.escaped(member.name)] = member.value }
+        }
+        var index = 0
+        while index < sketch.named.count {
+            let reference = sketch.named[index]
+            let schema = schemas[reference] ?? .object([])
+            text +=
+                "\n\(sketch.name(reference)) = " + (schema["anyOf"] == nil ? sketch.value(schema) : sketch.alternatives(schema))
+            index += 1
         }
         return text
     }
@@ -48,9 +57,9 @@ struct SchemaSketch {
 
     private mutating func members(_ schema: JSONValue, quoted: Bool) -> String {
         guard case .object(let properties)? = schema["properties"] else { return "" }
-        var required: [String] = []
+        var required: Set<String> = []
         if case .array(let names)? = schema["required"] {
-            required = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+            required = Set(names.compactMap { if case .string(let name) = $0 { name } else { nil } })
         }
         return properties.map { property in
             let name = quoted ? JSONValue.string(property.name).text : property.name
@@ -72,12 +81,17 @@ struct SchemaSketch {
     }
 
     private mutating func named(_ reference: String) -> String {
-        let escaped = reference == "#" ? "#" : String(reference.split(separator: "/").last ?? "#")
-        let name = escaped.replacing("~1", with: "/").replacing("~0", with: "~")
-        if !defined.contains(name) {
-            defined.append(name)
-            pending.insert(name, at: 0)
-        }
-        return name == "#" ? title(root) : name
+        if defined.insert(reference).inserted { named.append(reference) }
+        return name(reference)
     }
+
+    /// How a type is called.
+    private func name(_ reference: String) -> String {
+        if reference == "#" { return title(root) }
+        let name = SchemaPointer.unescaped(reference.dropFirst("#/$defs/".count))
+        // A type may be called like a word that means something else here.
+        return Self.words.contains(name) ? name + " object" : name
+    }
+
+    private static let words: Set<String> = ["text", "integer", "number", "true", "false", "null", "anything", "or"]
 }

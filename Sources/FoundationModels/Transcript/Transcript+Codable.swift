@@ -179,10 +179,14 @@ extension Transcript.Segment: TranscriptCodable {
         case "text": self = .text(.init(id: id, content: try container.decode(String.self, forKey: .text)))
         case "structure":
             let inner = try container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .structure)
+            let content = try inner.decode(JSONCodable.self, forKey: .content).value
+            // Decoders lose the order of members. The text counts as long as it says the same.
+            let text = try inner.decodeIfPresent(String.self, forKey: .text).flatMap { try? JSONParser.parse($0) }
+            let ordered = text.flatMap { $0.isEqual(to: content) ? $0 : nil }
             self = .structure(
                 .init(
                     id: id, schemaName: try inner.decode(String.self, forKey: .source),
-                    content: GeneratedContent(try inner.decode(JSONCodable.self, forKey: .content).value)))
+                    content: GeneratedContent(ordered ?? content)))
         case "image":
             let image = try container.decode(String.self, forKey: .image)
             self = .attachment(.init(id: id, content: .image(try Self.image(image, container))))
@@ -218,7 +222,9 @@ extension Transcript.Segment: TranscriptCodable {
             try container.encode("structure", forKey: .type)
             var inner = container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .structure)
             try inner.encode(segment.schemaName, forKey: .source)
-            try inner.encode(JSONCodable(segment.content.json), forKey: .content)
+            let content = segment.content.json
+            try inner.encode(JSONCodable(content), forKey: .content)
+            if !content.isSorted { try inner.encode(content.text, forKey: .text) }
         case .attachment(let segment):
             guard case .image(let image) = segment.content else { return }
             let url = try image.dataURL()
