@@ -152,6 +152,7 @@ struct Masks: ParsableCommand {
 
     /// Resident memory of this process.
     private static var residentMegabytes: Double {
+        // Only Linux has this file; elsewhere the column is 0.
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
             let pages = Double(text.split(separator: " ")[1])
         else { return 0 }

@@ -21,6 +21,7 @@ struct Probe: ParsableCommand {
             vocabulary = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] } + [nil], endTokens: [256])
         }
         while let line = readLine() {
+            // Why a line is no JSON does not matter: its writer is the script of this benchmark.
             guard let question = try? JSONParser.parse(line), let schema = question["schema"] else {
                 FileHandle.standardOutput.write(Data("{\"error\":\"not a question\"}\n".utf8))
                 continue

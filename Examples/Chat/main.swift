@@ -61,7 +61,7 @@ while true {
         try await answer.value
     } catch is CancellationError {
         print("\n(stopped; what was said so far stays in the conversation)")
-        // The stream ends at once, the model within a token.
+        // The stream ends at once, the model within a token. A cut sleep only asks sooner.
         while session.isResponding { try? await Task.sleep(for: .milliseconds(5)) }
     } catch LanguageModelError.contextSizeExceeded(let context) {
         print("\nThe conversation is full (\(context.contextSize) tokens). A new one begins: please ask again.")

@@ -77,6 +77,7 @@ struct SearchFiles: Tool {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        // A file that cannot be read is left out of the search, like one that cannot be opened.
         return try? file.read(upToCount: greatestFile) ?? Data()
     }
 }
@@ -89,6 +90,7 @@ func fail(_ message: String, code: Int32 = 1) -> Never {
 let arguments = CommandLine.arguments.dropFirst()
 let folder = URL(filePath: arguments.first ?? ".").absoluteURL.resolvingSymlinksInPath()
 let question = arguments.dropFirst().first ?? "Where is the license?"
+// What cannot be looked at is no folder to search in.
 guard (try? folder.resourceValues(forKeys: [.isDirectoryKey]))?.isDirectory == true else {
     fail("“\(folder.path)” is not a folder.", code: 64)
 }

@@ -48,6 +48,7 @@ extension _SessionFailureFamily {
     public static func _unconditionallyBridgeFromObjectiveC(_ source: _SessionFailure?) -> Self {
         var result: Self?
         if let source { _conditionallyBridgeFromObjectiveC(source, result: &result) }
+        // The runtime comes here for an `as!` only, which stops a program in the same way when the error is of another family.
         guard let result else { preconditionFailure("Only a cast that has succeeded is forced.") }
         return result
     }

@@ -112,6 +112,7 @@ private struct TextInstructions: DynamicInstructions, PrimitiveInstructions {
 
 /// The body of what has none; only a program that asks for it itself gets here.
 func unreachableBody() -> Never {
+    // `Never` has no value to return. Requests gather primitives before they ask for a body, so none of them ends here.
     preconditionFailure("This type has no body; it is used as it is.")
 }
 

@@ -70,6 +70,7 @@ package final class LocalModelExecutor: Sendable {
                 return try conversation.model.tokens(
                     for: renderer.messages(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
             }
+            // Nor do these have: see above.
             guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
             let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
             try? await conversation.model.prefill(shared, in: conversation.sequence)
