@@ -17,6 +17,7 @@ let package = Package(
     platforms: [.macOS(.v26), .iOS(.v26), .visionOS(.v26)],
     products: [
         .library(name: "FoundationModels", targets: ["FoundationModels"]),
+        .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
@@ -25,6 +26,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
     ],
@@ -46,10 +48,14 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
+        .target(
+            name: "ContextKit",
+            dependencies: ["FoundationModels", "FoundationModelsGGUF", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
-                "FoundationModels", "Grammar", "Inference",
+                "ContextKit", "FoundationModels", "Grammar", "Inference",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -57,6 +63,13 @@ let package = Package(
             name: "grammar-bench",
             dependencies: ["Grammar", "Inference", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Grammar", swiftSettings: settings),
+        .executableTarget(
+            name: "context-bench",
+            dependencies: [
+                "ContextKit", "FoundationModels", "FoundationModelsGGUF",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Benchmarks/Context", swiftSettings: settings),
         // Small programs to learn from and to begin with: swift run Chat.
         .executableTarget(name: "Chat", dependencies: ["FoundationModels"], path: "Examples/Chat", swiftSettings: settings),
         .executableTarget(

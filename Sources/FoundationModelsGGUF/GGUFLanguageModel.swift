@@ -33,7 +33,9 @@ public struct GGUFLanguageModel: LanguageModel {
     public var supportedLanguages: Set<Locale.Language> { localModel.description.languages }
 
     /// Tokens of a conversation: what a request that ends with it processes.
-    public func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int {
+    public nonisolated(nonsending) func tokenCount(
+        for transcriptEntries: some Collection<Transcript.Entry>
+    ) async throws -> Int {
         try await localModel.tokenCount(Array(transcriptEntries))
     }
 

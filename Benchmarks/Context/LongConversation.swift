@@ -1,0 +1,146 @@
+import ArgumentParser
+import ContextKit
+import Foundation
+import FoundationModels
+import FoundationModelsGGUF
+import Synchronization
+
+struct LongConversation: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "long",
+        abstract: "Talks for many turns: time to first token, re-computed tokens, memory, what is remembered.")
+
+    @Option(help: "How many turns.") var turns = 1_000
+    @Option(help: "Tokens of the window.") var window = 4096
+    @Option(help: "Tokens of each answer, at the most.") var answer = 24
+    @Option(help: "A GGUF file.") var model: String
+    @Option(help: "standard or summarizing.") var policy = "standard"
+    @Option(help: "Another conversation for another number.") var seed: UInt64 = 1
+
+    private struct Sample {
+        var firstToken: Double
+        var input: Int
+        var cached: Int
+        var output: Int
+        var afterCompaction: Bool
+    }
+
+    func run() async throws {
+        let file = GGUFLanguageModel(url: URL(filePath: model), contextSize: window, checksText: false)
+        let instructions = "You are a friendly companion. Answer in one short sentence."
+        let compactions = Mutex<[Compaction]>([])
+        let conversation = try await Conversation(
+            model: file, instructions: instructions, policy: policy == "summarizing" ? .summarizing : .standard,
+            onCompaction: { record in compactions.withLock { $0.append(record) } })
+        let pinned = "The user must never be offered peanuts."
+        try await conversation.pin(pinned)
+        var chatter = Chatter(seed: seed, turns: turns)
+        var samples: [Sample] = []
+        var missing = 0
+        var retries = 0
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: answer)
+        var known = 0
+        var memory: [Double] = []
+        for turn in 0..<turns {
+            let start = ContinuousClock.now
+            var first: Duration?
+            var last: Conversation.Snapshot?
+            for try await snapshot in conversation.streamResponse(to: chatter.message(turn), options: options) {
+                if first == nil, !snapshot.content.isEmpty { first = start.duration(to: .now) }
+                last = snapshot
+            }
+            if let attempt = last?.attempt, attempt > 1 { retries += 1 }
+            let seen = await conversation.transcript.map(\.description).joined()
+            if !seen.contains(instructions) || !seen.contains(pinned) { missing += 1 }
+            let count = compactions.withLock { $0.count }
+            samples.append(
+                Sample(
+                    firstToken: (first ?? .zero).milliseconds, input: last?.usage.input.totalTokenCount ?? 0,
+                    cached: last?.usage.input.cachedTokenCount ?? 0, output: last?.usage.output.totalTokenCount ?? 0,
+                    afterCompaction: count != known))
+            known = count
+            if turn % max(1, turns / 10) == 0 || turn == turns - 1 { memory.append(Self.residentMegabytes) }
+        }
+        report(samples, compactions.withLock { $0 }, missing: missing, retries: retries, memory)
+        try await askBack(conversation, chatter, options)
+    }
+
+    private func report(
+        _ samples: [Sample], _ compactions: [Compaction], missing: Int, retries: Int, _ memory: [Double]
+    ) {
+        let ordinary = samples.filter { !$0.afterCompaction }
+        func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+        func slice(_ turn: Int) -> [Double] {
+            ordinary[max(0, min(turn, ordinary.count) - 20)..<min(ordinary.count, max(20, turn))].map(\.firstToken)
+        }
+        let computed = samples.reduce(0) { $0 + $1.input - $1.cached }
+        // The tokens that were said: what each request read beyond what the one before it left.
+        var said = 0
+        var recomputed = 0
+        var before = 0
+        for sample in samples {
+            let new = max(0, sample.input - before)
+            if sample.input >= before { said += new + sample.output }
+            recomputed += max(0, sample.input - sample.cached - new)
+            before = sample.input + sample.output
+        }
+        let compacted = compactions.reduce(0) { $0 + $1.tokensAfter }
+        print("turns \(samples.count), window \(window), policy \(policy)")
+        print("compactions \(compactions.count), requests that ran over and were repeated \(retries)")
+        print("turns without the instructions or the pinned fact: \(missing)")
+        print(
+            String(
+                format:
+                    "first token, median of 20 turns: turn 20 %.1f ms, last %.1f ms; all turns %.1f ms; after compactions %.1f ms",
+                median(slice(20)), median(slice(ordinary.count)), median(ordinary.map(\.firstToken)),
+                samples.filter(\.afterCompaction).isEmpty
+                    ? 0 : median(samples.filter(\.afterCompaction).map(\.firstToken))))
+        let shares = ordinary.dropFirst().map { Double($0.cached) / Double(max(1, $0.input)) }
+        print(String(format: "cached share of the prompt on ordinary turns: median %.1f %%", 100 * median(shares)))
+        print(
+            String(
+                format: "tokens computed %d; re-computed %d in requests + %d after compactions = %.2f per token said (%d)",
+                computed, recomputed, compacted, Double(recomputed + compacted) / Double(max(1, said)), said))
+        print("resident memory, MB: " + memory.map { String(format: "%.0f", $0) }.joined(separator: " "))
+        let seconds = compactions.map(\.seconds)
+        if !seconds.isEmpty { print(String(format: "a compaction took %.0f ms (median)", 1000 * median(seconds))) }
+        for problem in Set(compactions.compactMap(\.problem)) { print("problem: \(problem)") }
+    }
+
+    /// How much of what was planted is in front of the model when it is asked for.
+    private func askBack(_ conversation: Conversation, _ chatter: Chatter, _ options: GenerationOptions) async throws {
+        var same = 0
+        var other = 0
+        var answered = 0
+        var carried = 0
+        let head = await conversation.transcript.first?.description ?? ""
+        for fact in chatter.facts {
+            if head.contains(fact.evidence) { carried += 1 }
+            let response = try await conversation.respond(to: fact.question, options: options)
+            if await conversation.transcript.map(\.description).joined().contains(fact.evidence) { same += 1 }
+            if response.content.contains(fact.evidence) { answered += 1 }
+        }
+        // Asking has put the facts back into the context: paraphrases are asked of a fresh look at the same archive.
+        for fact in chatter.facts {
+            let found = try await conversation.recall(for: fact.paraphrase)
+            if found.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
+        }
+        let count = chatter.facts.count
+        print("facts in the context when asked in the same words: \(same) of \(count); right answers: \(answered)")
+        print("facts found in other words: \(other) of \(count); facts that the carried notes still had: \(carried)")
+    }
+
+    private static var residentMegabytes: Double {
+        // Only Linux has this file; elsewhere the column is 0.
+        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
+            let pages = Double(text.split(separator: " ")[1])
+        else { return 0 }
+        return pages * 4096 / 1_048_576
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Double {
+        Double(components.seconds) * 1e3 + Double(components.attoseconds) * 1e-15
+    }
+}

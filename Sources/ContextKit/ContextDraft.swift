@@ -1,0 +1,48 @@
+import FoundationModels
+
+/// What a session is to see: compaction steps change it until it fits.
+public struct ContextDraft: Sendable {
+    /// What the model is told before the conversation.
+    public let instructions: String
+    /// Definitions of the tools.
+    let tools: [Transcript.ToolDefinition]
+    /// Facts that are always there, word for word.
+    public let pinned: [String]
+    /// What is carried over from turns that are not in the context any more.
+    public var carried: String
+    /// The turns that the model sees, oldest first.
+    public var turns: [Turn]
+    /// Turns that steps have taken out, oldest first.
+    public internal(set) var evicted: [Turn] = []
+    /// Tool exchanges that steps have taken out of turns that stay.
+    public internal(set) var droppedToolExchanges = 0
+
+    init(
+        instructions: String, tools: [Transcript.ToolDefinition], pinned: [String], carried: String, turns: [Turn]
+    ) {
+        self.instructions = instructions
+        self.tools = tools
+        self.pinned = pinned
+        self.carried = carried
+        self.turns = turns
+    }
+
+    /// Instructions, pinned facts and what is carried, as the first entry.
+    var head: [Transcript.Entry] {
+        var parts: [String] = instructions.isEmpty ? [] : [instructions]
+        if !pinned.isEmpty { parts.append("Always remember:\n" + pinned.map { "- \($0)" }.joined(separator: "\n")) }
+        if !carried.isEmpty { parts.append("Earlier in this conversation:\n" + carried) }
+        if parts.isEmpty, tools.isEmpty { return [] }
+        let segments = parts.map { Transcript.Segment.text(.init(content: $0)) }
+        return [.instructions(.init(id: "context", segments: segments, toolDefinitions: tools))]
+    }
+
+    /// All of it, as a session takes it.
+    var entries: [Transcript.Entry] { head + turns.flatMap(\.entries) }
+
+    /// Takes turns out of the context. They stay in the archive, where recall finds them.
+    public mutating func evict(where isEvicted: (Turn) -> Bool) {
+        evicted = (evicted + turns.filter(isEvicted)).sorted { $0.number < $1.number }
+        turns.removeAll(where: isEvicted)
+    }
+}

@@ -1,0 +1,96 @@
+import FoundationModels
+
+extension Conversation {
+    /// Keeps a fact in the context at any time, word for word. It survives every compaction.
+    ///
+    /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the window.
+    public func pin(_ fact: String) async throws {
+        guard !context.pinned.contains(fact) else { return }
+        var facts = draft()
+        facts.turns = []
+        facts.carried = ""
+        let head = ContextDraft(
+            instructions: facts.instructions, tools: facts.tools, pinned: context.pinned + [fact], carried: "", turns: [])
+        let (before, with) = (try await count(facts.entries), try await count(head.entries))
+        guard with <= model.contextSize / 2 else {
+            throw ConversationError.promptTooLarge(
+                .init(
+                    contextSize: model.contextSize / 2, fixedTokens: before, promptTokens: with - before, responseReserve: 0))
+        }
+        context.pinned.append(fact)
+        // At the beginning it costs nothing to put it into the head at once.
+        if live.isEmpty { context.pinnedInHead = context.pinned.count }
+        changeHead(keepsSession: !live.isEmpty)
+    }
+
+    /// Does not keep a fact any longer.
+    public func unpin(_ fact: String) {
+        guard let place = context.pinned.firstIndex(of: fact) else { return }
+        context.pinned.remove(at: place)
+        if place < context.pinnedInHead { context.pinnedInHead -= 1 }
+        changeHead(keepsSession: false)
+    }
+
+    /// The earlier turns that a prompt would bring back, best first. Turns that are in the context are not among them.
+    public func recall(for prompt: String) throws -> [Turn] {
+        guard let recall = policy.recall, live.count < nextNumber else { return [] }
+        let found = try archive.turns(
+            like: prompt, in: id, except: Set(live.map(\.number)), threshold: recall.threshold, limit: recall.greatestCount)
+        let turns = try archive.turns(found, of: id)
+        return found.compactMap { turns[$0] }
+    }
+
+    /// The prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns.
+    func recalled(_ prompt: String) async throws -> String {
+        let text = withNewFacts(prompt)
+        guard let recall = policy.recall else { return text }
+        let known = Set(live.map(\.number))
+        let found = try self.recall(for: prompt).map(\.number)
+        guard !found.isEmpty else { return text }
+        // Neighbours often have the other half of what was said.
+        var wanted: [Int] = []
+        for number in found + found.flatMap({ [$0 + 1, $0 - 1] })
+        where number >= 0 && number < nextNumber && !known.contains(number) && !wanted.contains(number) {
+            wanted.append(number)
+        }
+        let turns = try archive.turns(wanted, of: id)
+        let limit = Int(Double(model.contextSize) * recall.share)
+        var chosen: [Int] = []
+        for number in wanted where turns[number] != nil {
+            let candidate = (chosen + [number]).sorted().compactMap { turns[$0] }
+            if try await count([.prompt(.init(segments: [.text(.init(content: Self.block(candidate)))]))]) <= limit {
+                chosen.append(number)
+            }
+        }
+        // The best match alone is too long: the sentences in it that have the words.
+        if chosen.isEmpty, let best = found.first.flatMap({ turns[$0] }) {
+            let words = Set(SearchText.words(of: prompt))
+            let sentences = TextUnits.sentences(of: best.text).filter {
+                !words.isDisjoint(with: SearchText.words(of: String($0)))
+            }
+            var block = ""
+            for sentence in sentences {
+                let more = block + sentence
+                guard try await count([.prompt(.init(segments: [.text(.init(content: more))]))]) <= limit else { break }
+                block = more
+            }
+            return block.isEmpty ? text : "From earlier:\n\(block)\n\n\(text)"
+        }
+        return chosen.isEmpty ? text : Self.block(chosen.sorted().compactMap { turns[$0] }) + "\n\n" + text
+    }
+
+    /// Facts that were pinned since the last compaction stand in front of each prompt until the next one.
+    func withNewFacts(_ prompt: String) -> String {
+        let facts = context.pinned.dropFirst(context.pinnedInHead)
+        return facts.isEmpty ? prompt : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n\n" + prompt
+    }
+
+    private static func block(_ turns: [Turn]) -> String {
+        "From earlier:\n" + turns.map(\.text).joined(separator: "\n")
+    }
+
+    private func changeHead(keepsSession: Bool) {
+        if !keepsSession { rebuild() }
+        saveContext(nil)
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import GRDB
+
+extension ConversationArchive {
+    /// The turns before a number that share rare words with a text, the best first.
+    ///
+    /// - Parameters:
+    ///   - known: Turns that are in the context already.
+    ///   - threshold: The share of the text's weight in rare words that a turn has to contain.
+    func turns(
+        like text: String, in conversation: String, except known: Set<Int>, threshold: Double, limit: Int
+    ) throws -> [Int] {
+        let words = SearchText.words(of: text)
+        guard !words.isEmpty else { return [] }
+        return try read { database in
+            let count = try Int.fetchOne(
+                database, sql: "SELECT count(*) FROM turn WHERE conversation = ? AND entries IS NOT NULL",
+                arguments: [conversation])
+            guard let count, count > known.count else { return [] }
+            // Words by weight (BM25's inverse document frequency), and the turns that have them.
+            var total = 0.0
+            var scores: [Int: Double] = [:]
+            for word in words {
+                let numbers = try Int.fetchAll(
+                    database,
+                    sql: """
+                        SELECT turn.number FROM turn_text JOIN turn ON turn.rowid = turn_text.rowid
+                        WHERE turn_text MATCH ? AND turn.conversation = ?
+                        """,
+                    arguments: ["\"\(word)\"", conversation])
+                let weight = log(1 + (Double(count - numbers.count) + 0.5) / (Double(numbers.count) + 0.5))
+                total += weight
+                // What stands everywhere tells nothing apart.
+                guard numbers.count <= max(4, count / 8) else { continue }
+                for number in numbers where !known.contains(number) { scores[number, default: 0] += weight }
+            }
+            return scores.filter { $0.value >= threshold * total }
+                .sorted { $0.value == $1.value ? $0.key > $1.key : $0.value > $1.value }
+                .prefix(limit).map(\.key)
+        }
+    }
+
+    /// Turns by their numbers.
+    func turns(_ numbers: [Int], of conversation: String) throws -> [Int: Turn] {
+        guard !numbers.isEmpty else { return [:] }
+        let list = numbers.map(String.init).joined(separator: ",")
+        let turns = try read { try Self.turns($0, conversation, "number IN (\(list)) AND entries IS NOT NULL") }
+        return Dictionary(turns.map { ($0.number, $0) }) { first, _ in first }
+    }
+}
+
+/// Words as the index knows them.
+enum SearchText {
+    /// Puts spaces around characters of scripts that have none between words, so that each is found by itself.
+    static func indexed(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            if isUnspaced(scalar) {
+                result += " \(scalar) "
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// The words of a question, each once, without those that only make it one.
+    static func words(of text: String) -> [String] {
+        var seen: Set<String> = []
+        let words = indexed(text.lowercased()).split { !$0.isLetter && !$0.isNumber }
+        return words.map(String.init).filter { !common.contains($0) && seen.insert($0).inserted }.prefix(40).map { $0 }
+    }
+
+    private static func isUnspaced(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x0E00...0x0E7F, 0x1780...0x17FF, 0x3040...0x30FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xF900...0xFAFF,
+            0x20000...0x323AF:
+            true
+        default: false
+        }
+    }
+
+    private static let common: Set<String> = [
+        "a", "about", "again", "an", "and", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does", "for", "from",
+        "had", "has", "have", "how", "i", "in", "is", "it", "its", "know", "me", "my", "of", "on", "or", "please", "s", "said",
+        "say", "should", "t", "tell", "that", "the", "then", "there", "this", "to", "told", "was", "we", "were", "what", "when",
+        "where", "which", "who", "why", "will", "with", "would", "you", "your",
+    ]
+}

@@ -1,0 +1,55 @@
+public import Foundation
+
+/// Why a conversation cannot go on as asked. The conversation itself is as it was.
+public enum ConversationError: LocalizedError {
+    /// The prompt does not fit, even in a context with nothing but the instructions and pinned facts.
+    case promptTooLarge(PromptTooLarge)
+    /// Another request is being answered.
+    case busy
+    /// The archive cannot be read or written.
+    case archive(ArchiveFailure)
+
+    /// How much too large a prompt is.
+    public struct PromptTooLarge: Sendable {
+        /// Tokens that the window has.
+        public var contextSize: Int
+        /// Tokens of instructions, tools and pinned facts.
+        public var fixedTokens: Int
+        /// Tokens of the prompt, with its schema.
+        public var promptTokens: Int
+        /// Tokens kept free for the response.
+        public var responseReserve: Int
+
+        /// Tokens that are too many.
+        public var excess: Int { fixedTokens + promptTokens + responseReserve - contextSize }
+    }
+
+    /// What is wrong with the archive.
+    public struct ArchiveFailure: Sendable {
+        /// What the database said.
+        public var reason: String
+
+        init(_ error: any Error) { reason = "\(error)" }
+    }
+
+    public var errorDescription: String? {
+        switch self {
+        case .promptTooLarge(let size):
+            """
+            The prompt has \(size.promptTokens) tokens. With \(size.fixedTokens) for instructions, tools and pinned facts, and \
+            \(size.responseReserve) kept for the response, that is \(size.excess) more than the window of \(size.contextSize).
+            """
+        case .busy: "The conversation is still answering."
+        case .archive(let failure): "The conversation cannot be saved or read: \(failure.reason)"
+        }
+    }
+
+    public var recoverySuggestion: String? {
+        switch self {
+        case .promptTooLarge(let size):
+            "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
+        case .busy: "Wait for the answer, or cancel it."
+        case .archive: "Free some disk space, or check that the file is an archive that may be written."
+        }
+    }
+}

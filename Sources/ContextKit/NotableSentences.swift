@@ -1,0 +1,73 @@
+import Foundation
+import FoundationModels
+
+/// Chooses the sentences worth carrying over: those with names, numbers and decisions, what the user says before what the
+/// model says, new before old.
+struct NotableSentences {
+    /// Tokens that they may have together.
+    let limit: Int
+    let tools: CompactionStep.Tools
+
+    private struct Sentence {
+        let text: String
+        let place: Int
+        let score: Double
+    }
+
+    private static let marks: Set<String> = [
+        "always", "never", "must", "decided", "decide", "agreed", "prefer", "prefers", "allergic", "remember", "deadline",
+        "password", "name", "named", "called", "birthday", "lives", "live", "likes", "hates", "favorite", "favourite", "cost",
+        "costs", "budget", "meeting", "because", "changed", "instead", "important",
+    ]
+
+    func carried(_ turns: [Turn], after carried: String) async throws -> String {
+        var sentences: [Sentence] = []
+        var known: Set<String> = []
+        func add(_ text: some StringProtocol, weight: Double) {
+            let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            let score = Self.score(text)
+            guard score > 0, text.utf8.count <= 400, known.insert(text.lowercased()).inserted else { return }
+            sentences.append(Sentence(text: text, place: sentences.count, score: score * weight))
+        }
+        // What was carried before has proved itself, but fades.
+        for line in carried.split(separator: "\n") {
+            add(line.hasPrefix("- ") ? line.dropFirst(2) : line, weight: 0.8)
+        }
+        for turn in turns {
+            for sentence in TextUnits.sentences(of: turn.prompt) where !sentence.contains("?") { add(sentence, weight: 1) }
+            for sentence in TextUnits.sentences(of: turn.response) { add(sentence, weight: 0.4) }
+        }
+        // Ever fewer of the best, until they fit.
+        let best = sentences.sorted { $0.score == $1.score ? $0.place > $1.place : $0.score > $1.score }
+        var fitting = 0
+        var tooMany = best.count + 1
+        while fitting + 1 < tooMany {
+            let middle = (fitting + tooMany) / 2
+            if try await tools.tokenCount(of: Self.text(best.prefix(middle))) <= limit {
+                fitting = middle
+            } else {
+                tooMany = middle
+            }
+        }
+        return Self.text(best.prefix(fitting))
+    }
+
+    private static func text(_ sentences: some Sequence<Sentence>) -> String {
+        sentences.sorted { $0.place < $1.place }.map { "- \($0.text)" }.joined(separator: "\n")
+    }
+
+    /// How much a sentence seems to say; 0 for what is not worth a line.
+    private static func score(_ sentence: String) -> Double {
+        let words = sentence.split { !$0.isLetter && !$0.isNumber && $0 != "'" && $0 != "’" && $0 != "-" }
+        // Scripts without spaces: length says as little as case.
+        guard words.count > 2 || sentence.unicodeScalars.contains(where: { $0.value > 0x2E80 }) else { return 0 }
+        var score = 0.0
+        for (index, word) in words.enumerated() {
+            if word.contains(where: \.isNumber) { score += 2 }
+            if index > 0, word.count > 1, word.first?.isUppercase == true { score += 1 }
+            if marks.contains(word.lowercased()) { score += 1.5 }
+            if ["my", "i", "i'm", "we", "our"].contains(word.lowercased()) { score += 0.5 }
+        }
+        return score / Double(max(8, words.count)).squareRoot()
+    }
+}

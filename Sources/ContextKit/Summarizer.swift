@@ -1,0 +1,75 @@
+import Foundation
+import FoundationModels
+
+/// Summarises turns in sessions of their own, which are thrown away.
+struct Summarizer {
+    let tools: CompactionStep.Tools
+    /// Tokens that the summary may have.
+    let limit: Int
+    let instructions: String?
+    let timeLimit: Duration
+
+    private static let standardInstructions = """
+        You keep notes of a conversation between a user and an assistant. Write short plain sentences with all names, numbers, \
+        dates, wishes and decisions. Leave out greetings and small talk. Do not add anything that was not said.
+        """
+
+    struct EmptySummary: Error {}
+    struct TimeLimitReached: Error {}
+
+    func summary(of turns: [Turn], after previous: String) async throws -> String {
+        try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask { try await self.refine(turns, previous) }
+            group.addTask {
+                try await Task.sleep(for: timeLimit)
+                throw TimeLimitReached()
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? previous
+        }
+    }
+
+    /// Turns may be more than the window takes at once: then each summary carries the one before it.
+    private func refine(_ turns: [Turn], _ previous: String) async throws -> String {
+        var summary = previous
+        var rest = turns[...]
+        while !rest.isEmpty {
+            var count = rest.count
+            while count > 1, try await !fits(prompt(rest.prefix(count), summary)) { count = count / 2 }
+            summary = try await write(prompt(rest.prefix(count), summary))
+            rest = rest.dropFirst(count)
+        }
+        return summary
+    }
+
+    private func prompt(_ turns: ArraySlice<Turn>, _ summary: String) -> String {
+        var text = ""
+        if !summary.isEmpty { text += "Notes so far:\n\(summary)\n\n" }
+        text += "What was said next:\n" + turns.map(\.text).joined(separator: "\n")
+        return text + "\n\nWrite the new notes, of at most \(max(10, limit * 3 / 5)) words."
+    }
+
+    private func entries(_ prompt: String) -> [Transcript.Entry] {
+        let told = instructions ?? Self.standardInstructions
+        return [
+            .instructions(.init(segments: [.text(.init(content: told))], toolDefinitions: [])),
+            .prompt(.init(segments: [.text(.init(content: prompt))])),
+        ]
+    }
+
+    private func fits(_ prompt: String) async throws -> Bool {
+        try await tools.tokenCount(entries(prompt)) + limit <= tools.contextSize
+    }
+
+    private func write(_ prompt: String) async throws -> String {
+        var prompt = prompt
+        // A single turn larger than the window: its beginning has to do. It stays whole in the archive.
+        while try await !fits(prompt), prompt.count > 200 { prompt = String(prompt.prefix(prompt.count * 3 / 4)) }
+        let session = LanguageModelSession(model: tools.model, instructions: instructions ?? Self.standardInstructions)
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
+        let summary = try await session.respond(to: prompt, options: options).content
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !summary.isEmpty else { throw EmptySummary() }
+        return summary
+    }
+}

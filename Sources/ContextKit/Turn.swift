@@ -1,0 +1,74 @@
+public import FoundationModels
+
+/// A prompt and everything that came of it: tool calls with their outputs, thoughts, the response.
+///
+/// Turns are what a context is cut by: a prompt never loses its response, a call never its output.
+public struct Turn: Sendable {
+    /// Its place in the conversation, from 0; never used again.
+    public let number: Int
+    /// What was asked, without what recall put in front of it.
+    public let prompt: String
+    /// The entries as the model sees them.
+    public internal(set) var entries: [Transcript.Entry]
+
+    init(number: Int, prompt: String, entries: [Transcript.Entry]) {
+        self.number = number
+        self.prompt = prompt
+        self.entries = entries
+    }
+
+    /// The model's text.
+    public var response: String {
+        entries.map { entry in
+            if case .response(let response) = entry { response.segments.plainText } else { "" }
+        }.filter { !$0.isEmpty }.joined(separator: "\n")
+    }
+
+    /// The turn as a text, for people, for summaries and for the archive's index.
+    public var text: String {
+        let outputs = entries.compactMap { entry in
+            if case .toolOutput(let output) = entry { "\(output.toolName): \(output.segments.plainText)" } else { nil }
+        }
+        return (["User: \(prompt)"] + outputs + ["Assistant: \(response)"]).joined(separator: "\n")
+    }
+
+    /// Without what recall had put in front of the prompt.
+    var withoutRecalled: Turn {
+        var turn = self
+        for (index, entry) in entries.enumerated() {
+            guard case .prompt(var asked) = entry else { continue }
+            if asked.segments.plainText != prompt { asked.segments = [.text(.init(content: prompt))] }
+            turn.entries[index] = .prompt(asked)
+            break
+        }
+        return turn
+    }
+
+    /// Without tool calls and their outputs, where a response followed them.
+    var withoutTools: Turn {
+        guard entries.contains(where: { if case .response = $0 { true } else { false } }) else { return self }
+        var turn = self
+        turn.entries.removeAll {
+            switch $0 {
+            case .toolCalls, .toolOutput, .reasoning: true
+            default: false
+            }
+        }
+        return turn
+    }
+
+    var usesTools: Bool { entries.contains { if case .toolCalls = $0 { true } else { false } } }
+}
+
+extension [Transcript.Segment] {
+    /// The text of the segments, structures as JSON.
+    var plainText: String {
+        compactMap { segment in
+            switch segment {
+            case .text(let text): text.content
+            case .structure(let structure): structure.content.jsonString
+            default: nil
+            }
+        }.joined(separator: "\n")
+    }
+}
