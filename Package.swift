@@ -94,6 +94,13 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             exclude: ["api.tsv"], swiftSettings: settings),
+        .testTarget(
+            name: "ContextKitTests",
+            dependencies: [
+                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "Inference", "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
         // What app authors write, with nothing but the public API, in both language modes.
         .testTarget(
             name: "SourceCompatibilityTests", dependencies: ["FoundationModels"], swiftSettings: [.swiftLanguageMode(.v6)]),

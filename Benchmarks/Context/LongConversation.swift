@@ -17,6 +17,8 @@ struct LongConversation: AsyncParsableCommand {
     @Option(help: "standard or summarizing.") var policy = "standard"
     @Option(help: "Another conversation for another number.") var seed: UInt64 = 1
 
+    @Flag(help: "Show each turn, and the answers to questions about earlier facts.") var shows = false
+
     private struct Sample {
         var firstToken: Double
         var input: Int
@@ -58,6 +60,13 @@ struct LongConversation: AsyncParsableCommand {
                     firstToken: (first ?? .zero).milliseconds, input: last?.usage.input.totalTokenCount ?? 0,
                     cached: last?.usage.input.cachedTokenCount ?? 0, output: last?.usage.output.totalTokenCount ?? 0,
                     afterCompaction: count != known))
+            if shows, let sample = samples.last {
+                print(
+                    String(
+                        format: "  %4d  %7.1f ms  %d read, %d cached, %d written%@", turn, sample.firstToken, sample.input,
+                        sample.cached,
+                        sample.output, sample.afterCompaction ? "  compacted" : ""))
+            }
             known = count
             if turn % max(1, turns / 10) == 0 || turn == turns - 1 { memory.append(Self.residentMegabytes) }
         }
@@ -70,8 +79,12 @@ struct LongConversation: AsyncParsableCommand {
     ) {
         let ordinary = samples.filter { !$0.afterCompaction }
         func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
-        func slice(_ turn: Int) -> [Double] {
-            ordinary[max(0, min(turn, ordinary.count) - 20)..<min(ordinary.count, max(20, turn))].map(\.firstToken)
+        // The time grows with what the context holds, so whole cycles from one compaction to the next are compared.
+        let ends = samples.indices.filter { samples[$0].afterCompaction }
+        func cycle(_ place: Int) -> [Double] {
+            guard ends.count > 2 else { return ordinary.map(\.firstToken) }
+            let start = place == 0 ? 0 : ends.count - 2
+            return samples[(ends[start] + 1)..<ends[start + 1]].map(\.firstToken)
         }
         let computed = samples.reduce(0) { $0 + $1.input - $1.cached }
         // The tokens that were said: what each request read beyond what the one before it left.
@@ -91,8 +104,8 @@ struct LongConversation: AsyncParsableCommand {
         print(
             String(
                 format:
-                    "first token, median of 20 turns: turn 20 %.1f ms, last %.1f ms; all turns %.1f ms; after compactions %.1f ms",
-                median(slice(20)), median(slice(ordinary.count)), median(ordinary.map(\.firstToken)),
+                    "first token, medians: first cycle %.1f ms, last cycle %.1f ms, all turns %.1f ms; after compactions %.1f ms",
+                median(cycle(0)), median(cycle(1)), median(ordinary.map(\.firstToken)),
                 samples.filter(\.afterCompaction).isEmpty
                     ? 0 : median(samples.filter(\.afterCompaction).map(\.firstToken))))
         let shares = ordinary.dropFirst().map { Double($0.cached) / Double(max(1, $0.input)) }
@@ -119,6 +132,7 @@ struct LongConversation: AsyncParsableCommand {
             let response = try await conversation.respond(to: fact.question, options: options)
             if await conversation.transcript.map(\.description).joined().contains(fact.evidence) { same += 1 }
             if response.content.contains(fact.evidence) { answered += 1 }
+            if shows { print("  \(fact.question) → \(response.content)") }
         }
         // Asking has put the facts back into the context: paraphrases are asked of a fresh look at the same archive.
         for fact in chatter.facts {

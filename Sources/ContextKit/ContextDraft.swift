@@ -27,11 +27,14 @@ public struct ContextDraft: Sendable {
         self.turns = turns
     }
 
+    static let pinnedHeading = "Always remember:\n"
+    static let carriedHeading = "Earlier in this conversation:\n"
+
     /// Instructions, pinned facts and what is carried, as the first entry.
     var head: [Transcript.Entry] {
         var parts: [String] = instructions.isEmpty ? [] : [instructions]
-        if !pinned.isEmpty { parts.append("Always remember:\n" + pinned.map { "- \($0)" }.joined(separator: "\n")) }
-        if !carried.isEmpty { parts.append("Earlier in this conversation:\n" + carried) }
+        if !pinned.isEmpty { parts.append(Self.pinnedHeading + pinned.map { "- \($0)" }.joined(separator: "\n")) }
+        if !carried.isEmpty { parts.append(Self.carriedHeading + carried) }
         if parts.isEmpty, tools.isEmpty { return [] }
         let segments = parts.map { Transcript.Segment.text(.init(content: $0)) }
         return [.instructions(.init(id: "context", segments: segments, toolDefinitions: tools))]

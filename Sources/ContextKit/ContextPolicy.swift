@@ -37,13 +37,22 @@ public struct ContextPolicy: Sendable {
 }
 
 /// When and how evicted turns come back into the context.
+///
+/// Most prompts need nothing from before, and what is recalled for nothing costs time at every turn. So a prompt that speaks of
+/// the user or of the past ("my", "we", "earlier", and their like in some other languages) recalls what shares its rare words;
+/// any other prompt only what is nearly the same and has several of them.
 public struct RecallPolicy: Sendable {
     /// The share of the window that recalled turns may have for one prompt.
-    public var share = 0.12
+    public var share = 0.06
     /// Turns that match, at the most; each may bring its neighbours.
     public var greatestCount = 3
-    /// What share of a prompt's weight in rare words a turn has to contain. Lower finds more, and more that is not needed.
+    /// What share of a prompt's weight in rare words a turn has to contain, if the prompt speaks of the user or of the past.
+    /// Lower finds more, and more that is not needed.
     public var threshold = 0.35
+    /// The same for all other prompts; 1 and more recalls nothing for them.
+    public var strictThreshold = 0.75
+    /// Rare words that a turn has to share with those other prompts.
+    public var strictWordCount = 3
 
     /// The values that were measured to be good.
     public init() {}

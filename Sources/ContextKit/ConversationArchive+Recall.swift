@@ -6,11 +6,12 @@ extension ConversationArchive {
     ///
     /// - Parameters:
     ///   - known: Turns that are in the context already.
-    ///   - threshold: The share of the text's weight in rare words that a turn has to contain.
-    func turns(
-        like text: String, in conversation: String, except known: Set<Int>, threshold: Double, limit: Int
-    ) throws -> [Int] {
+    ///   - policy: How much of the text a turn has to contain.
+    func turns(like text: String, in conversation: String, except known: Set<Int>, policy: RecallPolicy) throws -> [Int] {
         let words = SearchText.words(of: text)
+        let isLookingBack = SearchText.looksBack(text)
+        let threshold = isLookingBack ? policy.threshold : policy.strictThreshold
+        let fewestWords = isLookingBack ? 1 : policy.strictWordCount
         guard !words.isEmpty else { return [] }
         return try read { database in
             let count = try Int.fetchOne(
@@ -19,7 +20,7 @@ extension ConversationArchive {
             guard let count, count > known.count else { return [] }
             // Words by weight (BM25's inverse document frequency), and the turns that have them.
             var total = 0.0
-            var scores: [Int: Double] = [:]
+            var scores: [Int: (weight: Double, words: Int)] = [:]
             for word in words {
                 let numbers = try Int.fetchAll(
                     database,
@@ -32,11 +33,14 @@ extension ConversationArchive {
                 total += weight
                 // What stands everywhere tells nothing apart.
                 guard numbers.count <= max(4, count / 8) else { continue }
-                for number in numbers where !known.contains(number) { scores[number, default: 0] += weight }
+                for number in numbers where !known.contains(number) {
+                    let score = scores[number] ?? (0, 0)
+                    scores[number] = (score.weight + weight, score.words + 1)
+                }
             }
-            return scores.filter { $0.value >= threshold * total }
-                .sorted { $0.value == $1.value ? $0.key > $1.key : $0.value > $1.value }
-                .prefix(limit).map(\.key)
+            return scores.filter { $0.value.weight >= threshold * total && $0.value.words >= fewestWords }
+                .sorted { $0.value.weight == $1.value.weight ? $0.key > $1.key : $0.value.weight > $1.value.weight }
+                .prefix(policy.greatestCount).map(\.key)
         }
     }
 
@@ -79,6 +83,28 @@ enum SearchText {
         default: false
         }
     }
+
+    /// Whether a text speaks of the user or of the past. Texts in scripts without spaces always may.
+    static func looksBack(_ text: String) -> Bool {
+        if text.unicodeScalars.contains(where: isUnspaced) { return true }
+        let words = text.lowercased().split { !$0.isLetter && $0 != "'" && $0 != "’" }.map(String.init)
+        return words.contains(where: backward.contains)
+            || zip(words, words.dropFirst()).contains { backwardPairs.contains("\($0) \($1)") }
+    }
+
+    /// Words of users about what is theirs and about what was: English, German, French, Spanish, Italian, Portuguese, Dutch.
+    /// "I" alone is not among them: "What should I avoid?" asks for nothing from before.
+    private static let backward: Set<String> = [
+        "my", "mine", "our", "ours", "i've", "earlier", "before", "again", "remember", "recall", "said", "told", "mentioned",
+        "talked", "discussed", "recommended", "suggested", "yesterday", "previous", "previously", "still", "mein", "meine",
+        "meinen", "meinem", "meiner", "unser", "unsere", "vorhin", "gestern", "nochmal", "wieder", "sagte", "erwähnt", "j'ai",
+        "mon", "ma", "mes", "notre", "nos", "déjà", "hier", "avant", "mi", "mis", "nuestro", "nuestra", "antes", "ayer", "dije",
+        "mio", "mia", "miei", "nostro", "prima", "ieri", "meu", "minha", "nosso", "ontem", "mijn", "onze", "eerder", "gisteren",
+    ]
+    private static let backwardPairs: Set<String> = [
+        "do i", "did i", "am i", "was i", "have i", "had i", "did we", "have we", "had we", "were we", "are we", "did you",
+        "have you", "you did", "about me", "habe ich", "haben wir", "bin ich", "hast du",
+    ]
 
     private static let common: Set<String> = [
         "a", "about", "again", "an", "and", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does", "for", "from",

@@ -1,0 +1,113 @@
+public import Foundation
+
+/// Reads a text piece by piece, so that no more than a piece of it is in memory.
+struct DocumentReader: Sendable {
+    enum Source: Sendable {
+        case text(String)
+        case file(URL)
+    }
+
+    private let source: Source
+    private static let pieceSize = 1 << 16
+
+    init(_ source: Source) { self.source = source }
+
+    /// Tells one document from another: a file by its path, size and date, a text by its bytes.
+    var identity: String {
+        switch source {
+        case .text(let text):
+            // FNV-1a, which is the same in every process.
+            let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+            return "\(text.utf8.count) bytes, \(hash)"
+        case .file(let url):
+            // A file that is not there is found out when it is read.
+            let values = try? FileManager.default.attributesOfItem(atPath: url.path)
+            let date = (values?[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
+            return "\(url.path), \(values?[.size] ?? 0) bytes, \(date)"
+        }
+    }
+
+    /// Gives the text in pieces that end between paragraphs or at least between sentences where that is possible.
+    func forEachPiece(_ body: (String) async throws -> Void) async throws {
+        switch source {
+        case .text(let text):
+            var rest = text[...]
+            while !rest.isEmpty {
+                let end = rest.utf8.index(rest.startIndex, offsetBy: Self.pieceSize, limitedBy: rest.endIndex) ?? rest.endIndex
+                let piece = rest[..<(end == rest.endIndex ? end : Self.boundary(in: rest[..<Self.whole(end, rest)]))]
+                try await body(String(piece))
+                rest = rest[piece.endIndex...]
+            }
+        case .file(let url):
+            let file: FileHandle
+            do { file = try FileHandle(forReadingFrom: url) } catch {
+                throw LongDocumentError.unreadable(reason: "\(url.path): \(error.localizedDescription)")
+            }
+            defer { try? file.close() }  // it was only read
+            var pending = Data()
+            while let data = try file.read(upToCount: Self.pieceSize), !data.isEmpty {
+                pending.append(data)
+                // A character may be cut at the end: at most its last three bytes are missing.
+                var text: String?
+                var used = pending.count
+                while text == nil, used > 0, used > pending.count - 4 {
+                    text = String(validating: pending.prefix(used), as: UTF8.self)
+                    if text == nil { used -= 1 }
+                }
+                guard let text else { throw LongDocumentError.unreadable(reason: "\(url.path) is not UTF-8 text.") }
+                let piece = text[..<Self.boundary(in: text[...])]
+                try await body(String(piece))
+                pending = Data(text[piece.endIndex...].utf8) + pending.suffix(from: pending.startIndex + used)
+            }
+            guard let last = String(validating: pending, as: UTF8.self) else {
+                throw LongDocumentError.unreadable(reason: "\(url.path) is not UTF-8 text.")
+            }
+            if !last.isEmpty { try await body(last) }
+        }
+    }
+
+    /// The character boundary at or before a position.
+    private static func whole(_ index: Substring.Index, _ text: Substring) -> Substring.Index {
+        var index = index
+        while index > text.startIndex, String.Index(index, within: text) == nil {
+            index = text.utf8.index(before: index)
+        }
+        return index > text.startIndex ? index : text.endIndex
+    }
+
+    /// Where a piece is best cut: after the last empty line, else the last line, else the last sentence, else at the end.
+    private static func boundary(in text: Substring) -> Substring.Index {
+        if let end = text.range(of: "\n\n", options: .backwards)?.upperBound { return end }
+        if let end = text.lastIndex(of: "\n") { return text.index(after: end) }
+        let sentences = TextUnits.sentences(of: text)
+        if sentences.count > 1, let last = sentences.last { return last.startIndex }
+        return text.endIndex
+    }
+}
+
+/// Why a long document cannot be worked on.
+public enum LongDocumentError: LocalizedError {
+    /// The file is missing, or no text.
+    case unreadable(reason: String)
+    /// The window has no room for a chunk besides instructions, what is carried along and the response.
+    case windowTooSmall(contextSize: Int, needed: Int)
+    /// The file of an unfinished run belongs to other work, or is damaged.
+    case checkpoint(reason: String)
+
+    public var errorDescription: String? {
+        switch self {
+        case .unreadable(let reason): "The document cannot be read. \(reason)"
+        case .windowTooSmall(let size, let needed):
+            "The window of \(size) tokens is too small: instructions, notes, a piece of the text and the response need \(needed)."
+        case .checkpoint(let reason): "The unfinished work cannot be taken up again: \(reason)"
+        }
+    }
+
+    public var recoverySuggestion: String? {
+        switch self {
+        case .unreadable: "Give a file with UTF-8 text."
+        case .windowTooSmall: "Ask for a shorter result, shorten the instructions, or use a model with a larger window."
+        case .checkpoint: "Remove the file to begin anew."
+        }
+    }
+}

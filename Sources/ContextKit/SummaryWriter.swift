@@ -1,0 +1,66 @@
+import Foundation
+import FoundationModels
+
+/// Writes the summaries of a long document, each in a session of its own.
+struct SummaryWriter {
+    let model: any WindowedLanguageModel
+    let instructions: String
+    /// Tokens that a summary may have.
+    let limit: Int
+
+    func count(_ text: String) async throws -> Int {
+        try await model.tokenCount(for: [
+            .instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))
+        ])
+    }
+
+    private static func prompt(_ text: String, after summary: String) -> String {
+        summary.isEmpty
+            ? "Summarise this:\n\n\(text)"
+            : "The text so far:\n\(summary)\n\nIt goes on:\n\n\(text)\n\nSummarise all of it."
+    }
+
+    /// Tokens of text that fit into a request.
+    ///
+    /// - Throws: ``LongDocumentError/windowTooSmall(contextSize:needed:)``.
+    func room(carrying carried: Int, atLeast least: Int) async throws -> Int {
+        let fixed = try await model.tokenCount(for: [
+            .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
+            .prompt(.init(segments: [.text(.init(content: Self.prompt("x", after: "x")))])),
+        ])
+        // Joins of texts may cost a few tokens more than the texts do.
+        let needed = fixed + limit + carried + 8
+        guard model.contextSize - needed >= max(32, least) else {
+            throw LongDocumentError.windowTooSmall(contextSize: model.contextSize, needed: needed + max(32, least))
+        }
+        return model.contextSize - needed
+    }
+
+    func summary(of text: String, after carried: String) async throws -> String {
+        let session = LanguageModelSession(model: model, instructions: instructions)
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
+        let response = try await session.respond(to: Self.prompt(text, after: carried), options: options)
+        return response.content.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Puts neighbouring summaries together, so that few are kept however long the document is.
+    ///
+    /// - Parameter isLast: Whether one is to be left.
+    func reduce(_ parts: inout [Checkpoint.Part], room: Int, isLast: Bool) async throws {
+        let group = max(2, room / (max(1, limit) + 4))
+        while parts.count > 1 {
+            let level = parts.last?.level ?? 0
+            var first = parts.lastIndex { $0.level > level }.map { $0 + 1 } ?? 0
+            if isLast {
+                // From the end: the newest summaries have the lowest levels.
+                first = max(0, parts.count - group)
+            } else if parts.count - first < group {
+                return
+            }
+            first = max(first, parts.count - group)
+            let text = parts[first...].map(\.text).joined(separator: "\n\n")
+            let highest = parts[first...].map(\.level).max() ?? level
+            parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: try await summary(of: text, after: ""))])
+        }
+    }
+}

@@ -1,0 +1,281 @@
+import Foundation
+import FoundationModels
+import Synchronization
+import Testing
+
+@testable import ContextKit
+
+/// Conversations over a model that counts words: everything about the window, nothing about language.
+struct ConversationTests {
+    private static let told = "You are a companion who answers."
+
+    /// Talks about one thing after another.
+    private static func talk(_ conversation: Conversation, turns: Range<Int>) async throws {
+        for turn in turns {
+            try await conversation.respond(to: "Message number \(turn) about subject\(turn) and nothing else.")
+        }
+    }
+
+    @Test("[D4] a conversation of 400 turns in a small window never fails, keeps instructions and pinned facts, and repeats no request")
+    func endless() async throws {
+        let model = StubModel(contextSize: 400) { _ in "That is a fine thing to say, and here are some more words on it." }
+        let compactions = Mutex<[Compaction]>([])
+        let conversation = try await Conversation(
+            model: model, instructions: Self.told, onCompaction: { record in compactions.withLock { $0.append(record) } })
+        try await conversation.pin("The door code is 4711.")
+        for turn in 0..<400 {
+            try await conversation.respond(to: "Message number \(turn) about subject\(turn).")
+            let text = await conversation.transcript.wholeText
+            #expect(text.contains(Self.told) && text.contains("The door code is 4711."))
+        }
+        #expect(model.requests.count == 400)
+        #expect(compactions.withLock { $0.count } > 20)
+        #expect(compactions.withLock { $0.allSatisfy { $0.tokensAfter <= 200 && $0.problem == nil } })
+        // Nothing is lost: the archive has every turn, in order.
+        let turns = try conversation.archive.turns(of: conversation.id)
+        #expect(turns.map(\.number) == Array(0..<400))
+        #expect(turns.allSatisfy { !$0.response.isEmpty })
+    }
+
+    @Test("[D8] what left the context comes back when it is asked for, and only then")
+    func recall() async throws {
+        let model = StubModel(contextSize: 300)
+        let conversation = try await Conversation(model: model, instructions: Self.told, policy: .standard)
+        try await conversation.respond(to: "My boat is called Tern Rock.")
+        try await Self.talk(conversation, turns: 0..<60)
+        #expect(await !conversation.live.contains { $0.number == 0 })
+        try await conversation.respond(to: "What is my boat called?")
+        let asked = try #require(model.requests.last)
+        #expect(asked.lastPrompt.contains("Tern Rock"))
+        #expect(asked.lastPrompt.hasSuffix("What is my boat called?"))
+        try await conversation.respond(to: "How tall is a giraffe?")
+        #expect(model.requests.last?.lastPrompt.contains("From earlier") == false)
+        // What is in the archive is what was said, not what recall put in front.
+        let turns = try conversation.archive.turns(of: conversation.id)
+        #expect(turns.suffix(2).map(\.prompt) == ["What is my boat called?", "How tall is a giraffe?"])
+    }
+
+    @Test("[D8] recall finds words of scripts without spaces") func recallWithoutSpaces() async throws {
+        let conversation = try await Conversation(model: StubModel(contextSize: 300))
+        try await conversation.respond(to: "私の船の名前は白鳥丸です。")
+        try await Self.talk(conversation, turns: 0..<60)
+        let found = try await conversation.recall(for: "白鳥丸はどこ?")
+        #expect(found.first?.number == 0)
+    }
+
+    @Test("[D3] a prompt that cannot fit is told apart at once, with numbers, and nothing is given up for it")
+    func tooLarge() async throws {
+        let model = StubModel(contextSize: 300)
+        let conversation = try await Conversation(model: model, instructions: Self.told)
+        try await Self.talk(conversation, turns: 0..<5)
+        let before = await conversation.transcript
+        do {
+            try await conversation.respond(to: String(repeating: "word ", count: 400))
+            Issue.record("it fitted")
+        } catch ConversationError.promptTooLarge(let size) {
+            #expect(size.contextSize == 300 && size.promptTokens >= 400)
+            #expect(size.excess == size.fixedTokens + size.promptTokens + size.responseReserve - 300)
+        }
+        #expect(await conversation.transcript == before)
+        #expect(model.requests.count == 5)
+        try await conversation.respond(to: "Still there?")
+    }
+
+    @Test("[D3] prompts of window −1, 0 and +1 tokens") func boundaries() async throws {
+        for excess in -1...1 {
+            let model = StubModel(contextSize: 200)
+            let conversation = try await Conversation(model: model, instructions: "Be brief.")
+            // Instructions 4 + 1 + 2, the prompt 4 + 1 + n, and 20 for the response.
+            let words = 200 - 7 - 5 - 20 + excess
+            let prompt = (0..<words).map { "w\($0)" }.joined(separator: " ")
+            let options = GenerationOptions(maximumResponseTokens: 20)
+            if excess > 0 {
+                await #expect(throws: ConversationError.self) { try await conversation.respond(to: prompt, options: options) }
+            } else {
+                try await conversation.respond(to: prompt, options: options)
+                #expect(StubModel.count(try #require(model.requests.last)) == 180 + excess)
+            }
+        }
+    }
+
+    @Test("[D3] responses that end exactly at the window, and one token later") func responseBoundaries() async throws {
+        for excess in 0...1 {
+            let requests = Mutex(0)
+            let words = 200 - 7 - 6 - 4 + excess
+            let model = StubModel(contextSize: 200) { _ in
+                requests.withLock { $0 += 1 }
+                return (0..<words).map { "w\($0)" }.joined(separator: " ")
+            }
+            let conversation = try await Conversation(model: model, instructions: "Be brief.")
+            if excess == 0 {
+                let response = try await conversation.respond(to: "Go")
+                #expect(response.content.split(separator: " ").count == words)
+                #expect(requests.withLock { $0 } == 1)
+            } else {
+                // Once more in the smallest context, and no further: the response alone is too long.
+                await #expect(throws: (any Error).self) { try await conversation.respond(to: "Go") }
+                #expect(requests.withLock { $0 } == 2)
+                // What was generated is kept.
+                #expect(try conversation.archive.turns(of: conversation.id).last?.response.isEmpty == false)
+            }
+        }
+    }
+
+    @Test("[D4] a request that runs over all the same is repeated once, in a smaller context") func overflow() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            // A long answer, whatever the context leaves.
+            transcript.lastPrompt.contains("long") ? (0..<120).map { "w\($0)" }.joined(separator: " ") : "Yes."
+        }
+        var policy = ContextPolicy.standard
+        policy.responseReserve = 1
+        let compactions = Mutex<[Compaction]>([])
+        let conversation = try await Conversation(
+            model: model, instructions: Self.told, policy: policy,
+            onCompaction: { record in compactions.withLock { $0.append(record) } })
+        try await Self.talk(conversation, turns: 0..<11)
+        let before = model.requests.count
+        var attempts: Set<Int> = []
+        var last = ""
+        for try await snapshot in conversation.streamResponse(to: "A long one, please.") {
+            attempts.insert(snapshot.attempt)
+            last = snapshot.content
+        }
+        #expect(last.hasSuffix("w119"))
+        #expect(attempts == [1, 2] && model.requests.count == before + 2)
+        #expect(compactions.withLock { $0.last?.reason } == .overflow)
+    }
+
+    @Test("[D4] each policy by itself, and their combination") func policies() async throws {
+        let steps: [(String, [CompactionStep])] = [
+            ("reset", [.reset]), ("recent", [.recentTurns(share: 0.3)]), ("last", [.lastTurns(2)]),
+            ("condensed", [.condensed { [$0.first, $0.last].compactMap { $0 } }]),
+            ("notable", [.lastTurns(1), .notableSentences()]),
+            ("summary", [.lastTurns(1), .summary()]),
+            ("all", [.dropToolExchanges(), .recentTurns(share: 0.3), .summary(), .notableSentences()]),
+            ("none", []),
+        ]
+        for (name, steps) in steps {
+            let conversation = try await Conversation(
+                model: StubModel(contextSize: 300), instructions: Self.told, policy: ContextPolicy(steps: steps, recall: nil))
+            try await conversation.pin("Nuts are poison.")
+            try await Self.talk(conversation, turns: 0..<60)
+            let transcript = await conversation.transcript
+            #expect(StubModel.count(transcript) <= 300, "\(name)")
+            #expect(transcript.wholeText.contains("Nuts are poison."), "\(name)")
+            #expect(try conversation.archive.turns(of: conversation.id).count == 60)
+            // Prompts and responses stay together.
+            let prompts = transcript.count { if case .prompt = $0 { true } else { false } }
+            let responses = transcript.count { if case .response = $0 { true } else { false } }
+            #expect(prompts == responses, "\(name)")
+            let live = await conversation.live.map(\.number)
+            if name == "condensed" { #expect(live.first == 0) }
+        }
+    }
+
+    @Test("[D4] facts pinned early are there after 100 compactions, and new ones at once") func pinned() async throws {
+        let model = StubModel(contextSize: 300)
+        let conversation = try await Conversation(model: model, instructions: Self.told)
+        try await conversation.pin("The code is 4711.")
+        for round in 0..<100 {
+            try await conversation.respond(to: "Message \(round).")
+            try await conversation.compact()
+        }
+        #expect(try conversation.archive.compactions(of: conversation.id).count >= 100)
+        try await conversation.respond(to: "Another one.")
+        try await conversation.pin("The cat is Zoe.")
+        try await conversation.respond(to: "Hello?")
+        let asked = try #require(model.requests.last)
+        #expect(asked.wholeText.contains("The code is 4711.") && asked.lastPrompt.contains("The cat is Zoe."))
+        await conversation.unpin("The code is 4711.")
+        #expect(await !conversation.transcript.wholeText.contains("4711"))
+        await #expect(throws: ConversationError.self) {
+            try await conversation.pin(String(repeating: "far too long ", count: 60))
+        }
+    }
+
+    @Test("[D4] a model with a smaller window: the context is made smaller first") func smallerModel() async throws {
+        let conversation = try await Conversation(model: StubModel(contextSize: 1_000), instructions: Self.told)
+        try await Self.talk(conversation, turns: 0..<30)
+        let small = StubModel(contextSize: 200)
+        try await conversation.use(small)
+        #expect(StubModel.count(await conversation.transcript) <= 170)
+        try await conversation.respond(to: "Still there?")
+        #expect(small.requests.count == 1)
+    }
+
+    @Test("[D4] summaries that fail, are empty, take too long or are cancelled: the conversation goes on")
+    func faultySummaries() async throws {
+        struct Broken: Error {}
+        let faults: [@Sendable () async throws -> String] = [
+            { throw Broken() }, { "" }, { "   " },
+            {
+                try await Task.sleep(for: .seconds(60))
+                return "late"
+            },
+            { throw CancellationError() },
+        ]
+        for fault in faults {
+            let model = StubModel(contextSize: 300) { transcript in
+                transcript.wholeText.contains("keep notes") ? try await fault() : "Yes."
+            }
+            let policy = ContextPolicy(
+                steps: [.lastTurns(1), .summary(timeLimit: .milliseconds(50))], recall: nil)
+            let problems = Mutex<[String?]>([])
+            let conversation = try await Conversation(
+                model: model, instructions: Self.told, policy: policy,
+                onCompaction: { record in problems.withLock { $0.append(record.problem) } })
+            try await conversation.respond(to: "My name is Ada and I live in Rome.")
+            try await Self.talk(conversation, turns: 0..<40)
+            #expect(problems.withLock { !$0.isEmpty && $0.allSatisfy { $0 != nil } })
+            #expect(try conversation.archive.turns(of: conversation.id).count == 41)
+        }
+    }
+
+    @Test("[D4] a summary carries the one before it, and a session of its own writes it") func summaries() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            guard transcript.wholeText.contains("keep notes") else { return "Yes." }
+            let found = (0..<60).filter {
+                transcript.wholeText.contains("subject\($0) ") || transcript.wholeText.contains("s\($0);")
+            }
+            return found.map { "s\($0);" }.joined(separator: " ")
+        }
+        let conversation = try await Conversation(
+            model: model, instructions: Self.told, policy: ContextPolicy(steps: [.lastTurns(1), .summary()], recall: nil))
+        try await Self.talk(conversation, turns: 0..<40)
+        let head = try #require(await conversation.transcript.first).description
+        #expect(head.contains("s0;") && head.contains("s20;"))
+    }
+
+    struct Doubler: Tool {
+        let name = "double"
+        let description = "Doubles a number."
+        func call(arguments: GeneratedContent) async throws -> String { "twice as much" }
+    }
+
+    @Test("[D9] a tool over two sessions as one call") func split() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            transcript.wholeText.contains("Write the arguments") ? "{\"n\": 4}" : "It is \(transcript.lastPrompt.count)"
+        }
+        let answer = try await SplitToolCall(Doubler(), prompt: "Double 4!", model: model)
+        #expect(answer.output == "twice as much" && answer.arguments.jsonString == "{\"n\": 4}")
+        #expect(answer.response.content.hasPrefix("It is"))
+        #expect(model.requests.last?.lastPrompt.contains("twice as much") == true)
+    }
+
+    @Test("a second request while one is answered is refused, and a cancelled one leaves the conversation as it was")
+    func busy() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            if transcript.lastPrompt.contains("slow") { try await Task.sleep(for: .seconds(60)) }
+            return "Yes."
+        }
+        let conversation = try await Conversation(model: model)
+        let slow = Task { try await conversation.respond(to: "A slow one.") }
+        while model.requests.isEmpty { await Task.yield() }
+        await #expect(throws: ConversationError.self) { try await conversation.respond(to: "Another.") }
+        slow.cancel()
+        await #expect(throws: (any Error).self) { try await slow.value }
+        try await conversation.respond(to: "Quick.")
+        #expect(await conversation.transcript.count == 2)
+        #expect(try conversation.archive.turns(of: conversation.id).map(\.prompt) == ["Quick."])
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import FoundationModels
+import Synchronization
+import Testing
+
+@testable import ContextKit
+
+struct DocumentTests {
+    @Test(
+        "[D5] sentences, in any language",
+        arguments: [
+            (
+                "Dr. Smith paid 3.14 dollars. \"Why?\" she asked. It rained… and stopped. End",
+                ["Dr. ", "Smith paid 3.14 dollars. ", "\"Why?\" ", "she asked. ", "It rained… and stopped. ", "End"]
+            ),
+            ("J. Smith left. He ran!", ["J. Smith left. ", "He ran!"]),
+            ("雨が降った。猫が鳴く!本当?", ["雨が降った。", "猫が鳴く!", "本当?"]), ("هل أنت هنا؟ نعم.", ["هل أنت هنا؟ ", "نعم."]),
+            ("मैं यहाँ हूँ। तुम?", ["मैं यहाँ हूँ। ", "तुम?"]), ("One\nTwo.\n\nThree", ["One\n", "Two.\n\n", "Three"]), ("", []),
+            ("www.example.com is a name, e.g. this one.", ["www.example.com is a name, e.g. this one."]),
+        ])
+    func sentences(text: String, expected: [String]) {
+        let found = TextUnits.sentences(of: text).map(String.init)
+        #expect(found.joined() == text)
+        #expect(found == expected)
+    }
+
+    private static let book = (0..<400).map { "Chapter \($0) tells of hero\($0) and the year \(1000 + $0). It was long ago." }
+        .joined(separator: "\n\n")
+
+    @Test("[D5] chunks have at most the tokens asked for, lose nothing, and overlap as asked") func chunks() async throws {
+        let model = StubModel(contextSize: 1_000)
+        for (limit, overlap) in [(50, 0), (50, 12), (13, 4), (5, 0)] {
+            var chunks: [String] = []
+            for try await chunk in LongDocument(text: Self.book).chunks(of: limit, overlap: overlap, model: model) {
+                #expect(chunk.split(whereSeparator: \.isWhitespace).count <= limit)
+                chunks.append(chunk)
+            }
+            if overlap == 0 { #expect(chunks.joined() == Self.book) }
+            let all = chunks.joined(separator: " ")
+            #expect((0..<400).allSatisfy { all.contains("hero\($0)") })
+        }
+        var one: [String] = []
+        for try await chunk in LongDocument(text: "word " + String(repeating: "x", count: 500)).chunks(of: 3, model: model) {
+            one.append(chunk)
+        }
+        #expect(one.joined().count == 505)
+    }
+
+    private static func model(failAt: Int = .max) -> StubModel {
+        struct PulledPlug: Error {}
+        return StubModel(contextSize: 300) { [count = Counter()] transcript in
+            if count.next() == failAt { throw PulledPlug() }
+            let text = transcript.lastPrompt
+            let years = (1000..<1400).filter { text.contains("\($0)") }
+            return "From \(years.first ?? 0) to \(years.last ?? 0)."
+        }
+    }
+
+    final class Counter: Sendable {
+        private let value = Mutex(0)
+        func next() -> Int {
+            value.withLock {
+                $0 += 1
+                return $0
+            }
+        }
+    }
+
+    @Test("[D5] a summary takes in the whole text, by either way", arguments: [LongDocument.Strategy.mapReduce, .refine])
+    func summaries(strategy: LongDocument.Strategy) async throws {
+        let progress = Mutex<[Int]>([])
+        let summary = try await LongDocument(text: Self.book).summary(
+            in: 40, strategy: strategy, model: Self.model(),
+            progress: { step in progress.withLock { $0.append(step.chunks) } })
+        #expect(summary.contains("1000") && summary.contains("1399"))
+        #expect(progress.withLock { $0 == Array(1...$0.count) && $0.count > 10 })
+    }
+
+    @Test("[D5] work that was broken off goes on where it stopped; other work does not take it up") func resumed() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "book.txt")
+        let checkpoint = folder.appending(path: "work.json")
+        try Data(Self.book.utf8).write(to: file)
+        let whole = try await LongDocument(contentsOf: file).summary(in: 40, model: Self.model())
+        let broken = Self.model(failAt: 9)
+        await #expect(throws: (any Error).self) {
+            try await LongDocument(contentsOf: file).summary(in: 40, model: broken, checkpoint: checkpoint)
+        }
+        await #expect(throws: LongDocumentError.self) {
+            try await LongDocument(text: "Other.").summary(in: 40, model: broken, checkpoint: checkpoint)
+        }
+        let again = Self.model()
+        let resumed = try await LongDocument(contentsOf: file).summary(in: 40, model: again, checkpoint: checkpoint)
+        #expect(resumed == whole)
+        let all = Self.model()
+        _ = try await LongDocument(contentsOf: file).summary(in: 40, model: all)
+        #expect(again.requests.count == all.requests.count - 8)
+        #expect(!FileManager.default.fileExists(atPath: checkpoint.path))
+        await #expect(throws: LongDocumentError.self) {
+            try await LongDocument(contentsOf: folder.appending(path: "none.txt")).summary(model: all)
+        }
+        try Data([0xFF, 0xFE, 0x41]).write(to: file)
+        await #expect(throws: LongDocumentError.self) { try await LongDocument(contentsOf: file).summary(in: 40, model: all) }
+        await #expect(throws: LongDocumentError.self) { try await LongDocument(text: "A.").summary(in: 290, model: all) }
+    }
+
+    @Generable struct Years: Equatable { var years: [Int] }
+
+    @Test("[D5] values of all chunks are put together") func extraction() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            let found = (1000..<1400).filter { transcript.lastPrompt.contains("\($0)") }
+            return "{\"years\": [\(found.map(String.init).joined(separator: ", "))]}"
+        }
+        let years = try await LongDocument(text: Self.book).extract(
+            Years.self, instructions: "List the years.", model: model, responseTokens: 60
+        ) { Years(years: Array(Set($0.years + $1.years)).sorted()) }
+        #expect(years?.years == Array(1000..<1400))
+        #expect(
+            try await LongDocument(text: "").extract(Years.self, instructions: "x", model: model, responseTokens: 60) { a, _ in a
+            }
+                == nil)
+    }
+
+    @Test("[D5] work that is cancelled ends") func cancelled() async throws {
+        let model = StubModel(contextSize: 300) { _ in
+            try await Task.sleep(for: .milliseconds(20))
+            return "Much."
+        }
+        let work = Task { try await LongDocument(text: Self.book).summary(in: 40, model: model) }
+        try await Task.sleep(for: .milliseconds(100))
+        work.cancel()
+        await #expect(throws: (any Error).self) { try await work.value }
+        #expect(model.requests.count < 20)
+    }
+}
