@@ -25,6 +25,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
@@ -36,7 +37,10 @@ let package = Package(
         .target(name: "Inference", dependencies: ["CKernels", "Grammar"], swiftSettings: settings),
         .target(
             name: "FoundationModels",
-            dependencies: ["Grammar", "Inference"] + (hasMacros ? ["FoundationModelsMacros"] : []), swiftSettings: settings),
+            dependencies: [
+                "Grammar", "Inference", .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ] + (hasMacros ? ["FoundationModelsMacros"] : []),
+            swiftSettings: settings),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
@@ -108,7 +112,7 @@ let package = Package(
             name: "SourceCompatibilitySwift5", dependencies: ["FoundationModels"], path: "Tests/SourceCompatibilitySwift5",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
-            name: "fmTests", dependencies: ["fm", "FoundationModels", "Inference", "TestSupport"],
+            name: "fmTests", dependencies: ["fm", "ContextKit", "FoundationModels", "Inference", "TestSupport"],
             swiftSettings: settings),
     ],
     cLanguageStandard: .gnu11

@@ -32,6 +32,13 @@ public struct ContextReport: Sendable, Codable {
         public var name: String
         /// What it costs.
         public var tokens: Int
+
+        /// A part that a program counted itself.
+        public init(kind: Kind, name: String, tokens: Int) {
+            self.kind = kind
+            self.name = name
+            self.tokens = tokens
+        }
     }
 
     /// Tokens of the window.

@@ -54,11 +54,15 @@ extension Conversation {
             wanted.append(number)
         }
         let turns = try archive.turns(wanted, of: id)
-        let limit = Int(Double(model.contextSize) * recall.share)
+        // In small windows a share would not hold a single turn.
+        let limit = min(max(Int(Double(model.contextSize) * recall.share), 96), model.contextSize / 4)
+        func tokens(_ text: String) async throws -> Int {
+            try await count([.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))])
+        }
         var chosen: [Int] = []
         for number in wanted where turns[number] != nil {
             let candidate = (chosen + [number]).sorted().compactMap { turns[$0] }
-            if try await count([.prompt(.init(segments: [.text(.init(content: Self.block(candidate)))]))]) <= limit {
+            if try await tokens(Self.block(candidate)) <= limit {
                 chosen.append(number)
             }
         }
@@ -71,7 +75,7 @@ extension Conversation {
             var block = ""
             for sentence in sentences {
                 let more = block + sentence
-                guard try await count([.prompt(.init(segments: [.text(.init(content: more))]))]) <= limit else { break }
+                guard try await tokens(more) <= limit else { break }
                 block = more
             }
             return block.isEmpty ? text : "From earlier:\n\(block)\n\n\(text)"

@@ -350,6 +350,7 @@ public actor Conversation {
             carried: draft.carried, seconds: start.duration(to: .now).seconds,
             problem: problems.isEmpty ? nil : problems.joined(separator: "\n"))
         saveContext(record)
+        CompactionTrace.record(record)
         onCompaction(record)
         session.prewarm()
     }

@@ -9,8 +9,8 @@ public import FoundationModels
 /// ```
 ///
 /// Sessions with the same file share it in memory. A file that cannot be used is an error of the first request.
-public struct GGUFLanguageModel: LanguageModel {
-    private let localModel: LocalModel
+public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
+    package let localModel: LocalModel
 
     /// - Parameters:
     ///   - url: The file.

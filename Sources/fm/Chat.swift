@@ -1,22 +1,42 @@
 import ArgumentParser
+import ContextKit
 import Foundation
 import FoundationModels
+import Inference
+import Synchronization
 
 struct Chat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Hold a conversation: the model remembers what was said.",
+        abstract: "Hold a conversation that does not end: the model remembers what was said.",
         discussion: """
+            When the context window fills, older turns leave it and come back when they are needed; nothing has to be done \
+            about it. With --save a conversation is kept, word by word, and --resume goes on with it, also after a crash.
+
             /help lists the commands. Arrow keys edit the line and bring back earlier ones. Ctrl-C stops an answer, Ctrl-D \
             leaves. From a pipe, each line is a message.
             """)
 
     @OptionGroup var flags: GenerationFlags
 
+    @Option(help: ArgumentHelp("Keep the conversation under this name.", valueName: "name"))
+    var save: String?
+
+    @Option(help: ArgumentHelp("Go on with a conversation that was saved; “last” is the newest.", valueName: "name"))
+    var resume: String?
+
+    func validate() throws {
+        if save != nil, resume != nil { throw ValidationError("--resume goes on saving: leave --save out.") }
+    }
+
     private static let help = """
-          /help     this list
-          /reset    begin a new conversation
-          /tokens   how much of the context window is used
-          /quit     leave (or Ctrl-D)
+          /help         this list
+          /context      what the context holds and what it costs (also /tokens)
+          /pin FACT     keep a fact in mind for good
+          /unpin FACT   do not keep it any longer
+          /compact      make room now
+          /saved        the saved conversations
+          /reset        begin a new conversation
+          /quit         leave (or Ctrl-D)
 
         """
 
@@ -27,12 +47,19 @@ struct Chat: AsyncParsableCommand {
                 for: SystemLanguageModel.Error.assetsUnavailable(
                     .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
         }
-        var session = flags.makeSession()
-        session.prewarm()
+        let archive: ConversationArchive
+        var name: String
+        do {
+            archive = save == nil && resume == nil ? try ConversationArchive() : try ConversationArchive(url: Self.archiveFile)
+            name = try chosenName(archive)
+        } catch let error as ConversationError {
+            throw Failure.exit(for: error)
+        }
         let isTerminal = isatty(STDIN_FILENO) == 1
-        var used = 0  // tokens of the context window after the last answer
+        var conversation = try await begin(name, archive, isTerminal)
         var editor = LineEditor(prompt: "> ")
         if isTerminal { print("Ask anything. /help lists the commands.") }
+        if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         while let line = isTerminal ? editor.readLine() : Swift.readLine() {
             let message = line.trimmingCharacters(in: .whitespaces)
             switch message {
@@ -40,50 +67,135 @@ struct Chat: AsyncParsableCommand {
             case "/help": print(Self.help, terminator: "")
             case "/quit", "/exit": return
             case "/reset":
-                session = flags.makeSession()
-                session.prewarm()
-                used = 0
+                name = save == nil && resume == nil ? UUID().uuidString : "\(name) \(Int(Date().timeIntervalSince1970))"
+                conversation = try await begin(name, archive, isTerminal)
                 print("A new conversation.")
-            case "/tokens": print(gauge(used: used))
-            case _ where message.hasPrefix("/"): print("There is no command \(message). /help lists them.")
-            default: used = try await say(message, session) ?? used
+            case "/saved": Self.list(try archive.conversations())
+            case _ where message.hasPrefix("/"): await command(message, conversation)
+            default: try await say(message, conversation, isTerminal)
             }
         }
     }
 
-    /// Answers one message; the tokens of the conversation after it, nil if it was not answered.
-    private func say(_ message: String, _ session: LanguageModelSession) async throws -> Int? {
+    // MARK: - The archive
+
+    private static var archiveFile: URL {
+        ModelStore.directory.deletingLastPathComponent().appending(path: "conversations.sqlite")
+    }
+
+    private func chosenName(_ archive: ConversationArchive) throws -> String {
+        let known = try archive.conversations()
+        if let resume {
+            if resume == "last", let last = known.first { return last.id }
+            guard known.contains(where: { $0.id == resume }) else {
+                let names = known.isEmpty ? "none" : known.map(\.id).joined(separator: ", ")
+                throw ValidationError("There is no conversation “\(resume)”. Saved: \(names).")
+            }
+            return resume
+        }
+        if let save, known.contains(where: { $0.id == save }) {
+            throw ValidationError("There is a conversation “\(save)” already. Go on with it: --resume \(save)")
+        }
+        return save ?? UUID().uuidString
+    }
+
+    private static func list(_ conversations: [ConversationArchive.Summary]) {
+        if conversations.isEmpty { print("There are none. “fm chat --save NAME” keeps one.") }
+        for conversation in conversations {
+            let name = conversation.id.padding(toLength: max(16, conversation.id.count), withPad: " ", startingAt: 0)
+            print("  \(name) \(conversation.turnCount) turns  \(conversation.title)")
+        }
+    }
+
+    private func begin(
+        _ name: String, _ archive: ConversationArchive, _ isTerminal: Bool
+    ) async throws -> Conversation {
+        do {
+            let conversation = try await Conversation(
+                instructions: flags.instructions ?? "", archive: archive, id: name,
+                onCompaction: { record in if isTerminal { Self.tell(record) } })
+            await conversation.prewarm()
+            return conversation
+        } catch {
+            throw Failure.exit(for: error)
+        }
+    }
+
+    /// What a compaction did, in grey.
+    @Sendable private static func tell(_ record: Compaction) {
+        let turns = record.evictedTurns.count
+        let text = "made room: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
+        FileHandle.standardError.write(Data("\u{1B}[90m(\(text))\u{1B}[0m\n".utf8))
+    }
+
+    // MARK: - Commands
+
+    private func command(_ line: String, _ conversation: Conversation) async {
+        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
+        do {
+            switch words[0] {
+            case "/context", "/tokens":
+                print(try await conversation.report().table(isColored: isatty(STDOUT_FILENO) == 1), terminator: "")
+            case "/pin" where argument.isEmpty:
+                let facts = await conversation.pinned
+                print(facts.isEmpty ? "Nothing is pinned." : facts.map { "  \($0)" }.joined(separator: "\n"))
+            case "/pin":
+                try await conversation.pin(argument)
+                print("Pinned.")
+            case "/unpin":
+                let isKnown = await conversation.pinned.contains(argument)
+                await conversation.unpin(argument)
+                print(isKnown ? "Not pinned any longer." : "That is not pinned; /pin lists what is.")
+            case "/compact":
+                try await conversation.compact()
+                print("\(try await conversation.tokenCount()) of \(await conversation.contextSize) tokens are used.")
+            default: print("There is no command \(words[0]). /help lists them.")
+            }
+        } catch {
+            print(Self.words(for: error))
+        }
+    }
+
+    private static func words(for error: any Error) -> String {
+        guard let error = error as? ConversationError else { return "\(error)" }
+        return [error.errorDescription, error.recoverySuggestion].compactMap { $0 }.joined(separator: " ")
+    }
+
+    /// Answers one message.
+    private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws {
         let options = flags.options
         let answer = Task {
             let output = Output()
             var written = 0
-            var tokens = 0
-            for try await snapshot in session.streamResponse(to: message, options: options) {
+            var attempt = 1
+            for try await snapshot in conversation.streamResponse(to: message, options: options) {
+                if snapshot.attempt > attempt {
+                    attempt = snapshot.attempt
+                    written = 0
+                    try output.write("\n(The window was full. Once more, with room:)\n")
+                }
                 try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
                 written = snapshot.content.utf8.count
-                tokens = snapshot.usage.totalTokenCount
             }
             try output.write("\n")
-            return tokens
         }
         let interrupt = Interrupt { answer.cancel() }
         defer { interrupt.stop() }
         do {
-            return try await answer.value
+            try await answer.value
+            if isTerminal, isatty(STDOUT_FILENO) == 1 {
+                let report = try await conversation.report()
+                print("\u{1B}[90m\(report.bar(width: 24))\u{1B}[0m")
+            }
+            if let problem = await conversation.archiveProblem { print(Self.words(for: problem)) }
+        } catch let error as ConversationError {
+            print(Self.words(for: error))
         } catch LanguageModelError.contextSizeExceeded(let context) {
-            print("\n\(context.debugDescription) /reset begins a new conversation.")
+            print("\nThe answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")
         } catch {
             guard interrupt.happened else { throw Failure.exit(for: error) }
             print("\n(stopped)")
         }
-        return nil
-    }
-
-    /// A bar of how full the context window is after the last request.
-    private func gauge(used: Int) -> String {
-        let size = SystemLanguageModel.default.contextSize
-        let filled = min(40, used * 40 / size)
-        return "[" + String(repeating: "█", count: filled) + String(repeating: "·", count: 40 - filled)
-            + "] \(used) of \(size) tokens"
     }
 }

@@ -10,7 +10,9 @@ struct FM: AsyncParsableCommand {
               fm "Suggest five names for a bakery."
               fm -i "You are a pirate." "Where is the treasure?"
               cat letter.txt | fm "Summarise this in one sentence."
-              fm chat                              a conversation that remembers
+              fm chat --save holiday               a conversation that does not end, kept for later
+              fm tokens -i "Be brief." "Hello"     what a request costs, before it is sent
+              FM_TRACE=t.jsonl fm "Hello"; fm trace t.jsonl   what requests did: tokens, cache, times
               fm --greedy --stats "Hello"          the same answer each time, and what it cost
               fm --json "Hello" | jq -r .content   for scripts
               fm --schema person.json "Invent a person."   an answer that the JSON Schema accepts
@@ -22,6 +24,7 @@ struct FM: AsyncParsableCommand {
             ENVIRONMENT
               FM_MODEL        the model file to use instead of the default model
               FM_MODEL_URL    where to fetch the default model from, if not from its published places
+              FM_TRACE        a file to record every request in; “fm trace” shows it
               FM_THREADS      how many threads compute (default: the physical cores)
               XDG_DATA_HOME   where models are kept (default: ~/.local/share)
 
@@ -30,6 +33,6 @@ struct FM: AsyncParsableCommand {
               5 the schema cannot be used   64 wrong usage   130 interrupted with Ctrl-C
             """,
         version: "0.1.0",
-        subcommands: [Respond.self, Chat.self, Schema.self, Model.self, Bench.self],
+        subcommands: [Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Bench.self],
         defaultSubcommand: Respond.self)
 }

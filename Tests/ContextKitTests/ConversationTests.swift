@@ -16,7 +16,9 @@ struct ConversationTests {
         }
     }
 
-    @Test("[D4] a conversation of 400 turns in a small window never fails, keeps instructions and pinned facts, and repeats no request")
+    @Test(
+        "[D4] a conversation of 400 turns in a small window never fails, keeps instructions and pinned facts, and repeats no request"
+    )
     func endless() async throws {
         let model = StubModel(contextSize: 400) { _ in "That is a fine thing to say, and here are some more words on it." }
         let compactions = Mutex<[Compaction]>([])

@@ -1,3 +1,4 @@
+import ContextKit
 import Foundation
 import TestSupport
 import Testing
@@ -157,12 +158,85 @@ struct CommandTests {
     @Test func chatRemembersAndCounts() throws {
         let run = try fm(["chat", "-g", "--max-tokens", "6"], input: "Hello\n/tokens\n/reset\n/tokens\n/nonsense\n/help\n")
         #expect(run.status == 0)
-        #expect(run.output.contains("of 4096 tokens") && run.output.contains("] 0 of 4096 tokens"))
+        #expect(run.output.contains("of 4096") && run.output.contains("history") && run.output.contains("4096  100.0 %"))
         #expect(run.output.contains("no command /nonsense") && run.output.contains("/reset"))
     }
 
     @Test func helpTeaches() throws {
         let help = try fm(["--help"])
         for word in ["EXAMPLES", "EXIT CODES", "FM_MODEL", "chat", "model"] { #expect(help.output.contains(word)) }
+    }
+
+    @Test("[D4] killed at any moment, a conversation loses at most the answer in flight") func killed() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: home) }  // leftovers are the system's
+        let models = home.appendingPathComponent("foundation-models/models")
+        try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
+        var tiny = TinyModel()
+        tiny.context = 256
+        let file = try tiny.file()
+        let environment = ["XDG_DATA_HOME": home.path, "FM_MODEL": file.path]
+        var answered = 0
+        var random = SeededGenerator(3)
+        for round in 0..<12 {
+            let process = Process()
+            process.executableURL = Self.binary
+            process.arguments = ["chat", "--max-tokens", "4", round == 0 ? "--save" : "--resume", "talk"]
+            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+            let (input, output) = (Pipe(), Pipe())
+            process.standardInput = input
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            // Many messages; the process is killed at some moment while it answers them.
+            let messages = (0..<200).map { "Message \($0) of round \(round)." }.joined(separator: "\n") + "\n"
+            try input.fileHandleForWriting.write(contentsOf: Data(messages.utf8))
+            Thread.sleep(forTimeInterval: Double.random(in: 0.3...0.9, using: &random))
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            try input.fileHandleForWriting.close()
+            _ = try output.fileHandleForReading.readToEnd()
+            let archive = try ConversationArchive(
+                url: home.appendingPathComponent("foundation-models/conversations.sqlite"))
+            let turns = try archive.turns(of: "talk")
+            let whole = turns.filter { !$0.entries.isEmpty }
+            // Nothing that was answered before is gone, numbers have no gaps, at most one prompt waits.
+            #expect(whole.count >= answered)
+            #expect(turns.map(\.number) == Array(0..<turns.count))
+            #expect(turns.count - whole.count <= 12)
+            answered = whole.count
+        }
+        #expect(answered > 12)
+        let run = try fm(
+            ["chat", "--max-tokens", "4", "--resume", "last"], input: "Still there?\n/tokens\n", environment: environment)
+        #expect(run.status == 0 && run.output.contains("used"), "\(run.error)")
+    }
+
+    @Test("[D7] tokens are counted by part, as a table, as JSON and as a number") func tokens() throws {
+        let table = try fm(["tokens", "-i", "Be brief.", "How tall is it?"])
+        #expect(table.status == 0 && table.output.contains("instructions") && table.output.contains("free"))
+        let total = try fm(["tokens", "--total", "Hello"])
+        let run = try fm(["--json", "-g", "--max-tokens", "2", "Hello"])
+        #expect(run.output.contains("\"prompt_tokens\":\(total.output.trimmingCharacters(in: .newlines)),"))
+        let json = try fm(["tokens", "--json"], input: "Hello\n")
+        #expect(json.output.contains("\"usedTokens\" : \(total.output.trimmingCharacters(in: .newlines))"))
+        let long = try fm(["tokens", "--strict"], input: String(repeating: "word ", count: 9_000))
+        #expect(long.status == 4 && long.output.contains("too large"))
+        #expect(try fm(["tokens", "--transcript", "/nowhere.json"]).status == 64)
+    }
+
+    @Test("[D10] requests are recorded where FM_TRACE says, and shown as a table and as a page") func trace() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let (file, page) = (folder.appendingPathComponent("t.jsonl").path, folder.appendingPathComponent("t.html").path)
+        let run = try fm(
+            ["chat", "-g", "--max-tokens", "4"], input: "Hello\nAgain\n/compact\n", environment: ["FM_TRACE": file])
+        #expect(run.status == 0)
+        let table = try fm(["trace", file])
+        #expect(table.output.contains("2 requests") && table.output.contains("1 compactions") && table.output.contains("prompt "))
+        #expect(try fm(["trace", file, "--html", page]).status == 0)
+        #expect(try String(contentsOfFile: page, encoding: .utf8).contains("</table>"))
+        #expect(try fm(["trace", "/nowhere"]).status == 64)
     }
 }

@@ -29,6 +29,8 @@ final class ResponseProgress: Sendable {
         var entries: [Transcript.Entry] = []
         var usage = LanguageModelSession.Usage.zero
         var result: Result<Finished, any Error>?
+        /// When the model said something for the first time.
+        var firstText: ContinuousClock.Instant?
 
         mutating func restart(isStructured: Bool) {
             text = ""
@@ -116,6 +118,7 @@ final class ResponseProgress: Sendable {
 
     func receive(_ event: LanguageModelExecutorGenerationChannel.Event) {
         let changed = state.withLock { state in
+            if state.firstText == nil { state.firstText = .now }
             switch state.assembler.apply(event) {
             case .none: return false
             case .appended(let text): state.append(text)
@@ -156,6 +159,9 @@ final class ResponseProgress: Sendable {
                 debugDescription: "The response is not the JSON it was asked to be: \(failure.reason).")
         }
     }
+
+    /// When the model said something for the first time.
+    var firstText: ContinuousClock.Instant? { state.withLock { $0.firstText } }
 
     /// What there is of a response that broke off, and whether it says anything.
     func partialEntries() -> (entries: [Transcript.Entry], hasText: Bool) {

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Synchronization
+internal import Tracing
 
 /// What is asked of a session.
 struct SessionRequest: Sendable {
@@ -26,26 +27,50 @@ extension LanguageModelSession {
         let prompt = request.entry
         let before = try await begin(prompt)
         progress.record(.prompt(prompt))
+        let trace = RequestTrace()
+        let model = behavior.resolved().model ?? SystemLanguageModel.default
         return try await SessionPropertyValues.$current.withValue(properties) {
-            do {
-                try await withTaskCancellationHandler {
-                    var rounds = RequestRounds(session: self, request: request, prompt: prompt, progress: progress)
-                    try await rounds.run()
-                } onCancel: {
-                    state.withLock { $0.isEnding = true }
+            try await withSpan("chat", ofKind: .client) { span in
+                span.attributes["gen_ai.operation.name"] = "chat"
+                span.attributes["gen_ai.request.model"] = "\(type(of: model))"
+                do {
+                    let finished = try await answer(request, prompt, before, progress)
+                    span.attributes["gen_ai.usage.input_tokens"] = finished.usage.input.totalTokenCount
+                    span.attributes["gen_ai.usage.cache_read.input_tokens"] = finished.usage.input.cachedTokenCount
+                    span.attributes["gen_ai.usage.output_tokens"] = finished.usage.output.totalTokenCount
+                    await trace?.end(transcript, prompt, model, progress, nil)
+                    return finished
+                } catch {
+                    span.attributes["error.type"] = "\(type(of: error))"
+                    await trace?.end(before + [.prompt(prompt)], prompt, model, progress, error)
+                    throw error
                 }
-                let finished = progress.finished()
-                // A response that is not what was asked for is no response.
-                try request.validate(finished.content)
-                end { state in
-                    state.usage.add(finished.usage)
-                    state.discarded = []
-                }
-                return finished
-            } catch {
-                abandon(before, error, progress)
-                throw _SessionFailure.wrapping(error)
             }
+        }
+    }
+
+    /// Runs the request's rounds and records what comes of them, be it an error.
+    private func answer(
+        _ request: SessionRequest, _ prompt: Transcript.Prompt, _ before: Transcript, _ progress: ResponseProgress
+    ) async throws -> ResponseProgress.Finished {
+        do {
+            try await withTaskCancellationHandler {
+                var rounds = RequestRounds(session: self, request: request, prompt: prompt, progress: progress)
+                try await rounds.run()
+            } onCancel: {
+                state.withLock { $0.isEnding = true }
+            }
+            let finished = progress.finished()
+            // A response that is not what was asked for is no response.
+            try request.validate(finished.content)
+            end { state in
+                state.usage.add(finished.usage)
+                state.discarded = []
+            }
+            return finished
+        } catch {
+            abandon(before, error, progress)
+            throw _SessionFailure.wrapping(error)
         }
     }
 

@@ -101,7 +101,7 @@ public final class SystemLanguageModel: Sendable, Observable {
         supportedLanguages.contains { $0.languageCode == locale.language.languageCode }
     }
 
-    var localModel: LocalModel {
+    package var localModel: LocalModel {
         LocalModel(
             path: ModelStore.systemModelPath, greatestContext: 4096, adapter: adapter, isTagging: useCase == .contentTagging,
             checksText: !guardrails.isPermissive)
@@ -174,6 +174,8 @@ extension SystemLanguageModel {
         public var errorDescription: String? { debugDescription }
     }
 }
+
+extension SystemLanguageModel: HasLocalModel {}
 
 extension SystemLanguageModel: LanguageModel {
     public var executorConfiguration: SystemLanguageModel.Executor.Configuration {

@@ -1,3 +1,5 @@
+internal import Tracing
+
 /// Runs the tool calls of one request: side by side within a round, and not for ever.
 struct ToolRounds {
     /// Rounds after which the model has to answer.
@@ -32,7 +34,13 @@ struct ToolRounds {
                     throw LanguageModelSession.ToolCallError(
                         tool: UnknownTool(name: call.toolName), underlyingError: UnknownTool.NotFound(name: call.toolName))
                 }
-                group.addTask { (index, try await tool.segments(for: call.arguments)) }
+                group.addTask {
+                    try await withSpan("execute_tool \(call.toolName)", ofKind: .internal) { span in
+                        span.attributes["gen_ai.operation.name"] = "execute_tool"
+                        span.attributes["gen_ai.tool.name"] = call.toolName
+                        return (index, try await tool.segments(for: call.arguments))
+                    }
+                }
             }
             for try await (index, segments) in group { made[index] = segments }
         }

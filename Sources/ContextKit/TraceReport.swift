@@ -1,0 +1,162 @@
+public import Foundation
+
+/// What requests did, read from the file that `FM_TRACE` named while they ran.
+public struct TraceReport: Sendable {
+    /// One line of the file.
+    public struct Event: Sendable, Codable {
+        /// `request` or `compaction`.
+        public var kind: String
+        /// Seconds since 1970.
+        public var start: Double
+        /// How long it took.
+        public var seconds: Double
+        /// Seconds to the first thing that the model said.
+        public var firstTokenSeconds: Double?
+        /// The model's name.
+        public var model: String?
+        /// Tokens that the model read.
+        public var inputTokens: Int?
+        /// Those of them that were in its cache.
+        public var cachedTokens: Int?
+        /// Tokens that the model wrote.
+        public var outputTokens: Int?
+        /// Those of them that its grammar left no choice about.
+        public var forcedTokens: Int?
+        /// Seconds of reading.
+        public var promptSeconds: Double?
+        /// Seconds of writing.
+        public var generationSeconds: Double?
+        /// Tokens by part: instructions, tools, history, prompt.
+        public var parts: [String: Int]?
+        /// The tools that were called.
+        public var toolCalls: [String]?
+        /// Why the response ended.
+        public var stopReason: String?
+        /// Why there was none.
+        public var error: String?
+        /// What a compaction did.
+        public var compaction: Compaction?
+    }
+
+    /// In the order in which they ended.
+    public var events: [Event]
+    /// Lines that are no events, such as one that was being written when the disk was full.
+    public var damagedLines = 0
+
+    /// Reads a file.
+    ///
+    /// - Throws: an error of the file system.
+    public init(contentsOf url: URL) throws {
+        events = []
+        for line in try Data(contentsOf: url).split(separator: 0x0A) {
+            // What is no event is counted: the rest is worth seeing.
+            if let event = try? JSONDecoder().decode(Event.self, from: line) { events.append(event) } else { damagedLines += 1 }
+        }
+    }
+
+    /// A table, one line an event.
+    public var table: String {
+        var text = "     at   first     total    read  cached  wrote    tok/s  forced  what\n"
+        let origin = events.map(\.start).min() ?? 0
+        for event in events {
+            text += String(format: "%6.1f s ", event.start - origin)
+            if let compaction = event.compaction {
+                text += String(format: "        %6.0f ms", event.seconds * 1000)
+                text +=
+                    "  compaction (\(compaction.reason.rawValue)): \(compaction.tokensBefore) → \(compaction.tokensAfter) tokens, "
+                text += "\(compaction.evictedTurns.count) turns archived\n"
+                continue
+            }
+            let written = event.outputTokens ?? 0
+            let generation = event.generationSeconds ?? 0
+            text += event.firstTokenSeconds.map { String(format: "%4.0f ms", $0 * 1000) } ?? "      –"
+            text += String(
+                format: "%7.0f ms%8d%8d%7d%9.0f%8d  ", event.seconds * 1000, event.inputTokens ?? 0, event.cachedTokens ?? 0,
+                written, generation > 0 ? Double(written) / generation : 0, event.forcedTokens ?? 0)
+            text += Self.words(for: event) + "\n"
+        }
+        let requests = events.filter { $0.kind == "request" }
+        let read = requests.reduce(0) { $0 + ($1.inputTokens ?? 0) }
+        let cached = requests.reduce(0) { $0 + ($1.cachedTokens ?? 0) }
+        text += "\(requests.count) requests, \(read) tokens read (\(read > 0 ? 100 * cached / read : 0) % from the cache), "
+        text += "\(requests.reduce(0) { $0 + ($1.outputTokens ?? 0) }) written, \(events.count - requests.count) compactions\n"
+        if damagedLines > 0 { text += "\(damagedLines) lines are damaged.\n" }
+        return text
+    }
+
+    private static func words(for event: Event) -> String {
+        var words: [String] = []
+        if let error = event.error { words.append("failed: \(error.beginning)") }
+        if let calls = event.toolCalls, !calls.isEmpty { words.append("called \(calls.joined(separator: ", "))") }
+        if let parts = event.parts, !parts.isEmpty {
+            words.append(parts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
+        }
+        if event.error == nil, let reason = event.stopReason, reason != "endOfTurn" { words.append("(\(reason))") }
+        return words.joined(separator: "; ")
+    }
+
+    /// A page with a timeline, which needs nothing else.
+    public var html: String {
+        let origin = events.map(\.start).min() ?? 0
+        let end = events.map { $0.start + $0.seconds }.max() ?? origin
+        let span = max(0.001, end - origin)
+        var rows = ""
+        for event in events {
+            func bar(_ from: Double, _ length: Double, _ kind: String, _ title: String) -> String {
+                String(
+                    format: "<i class=\"%@\" style=\"left:%.3f%%;width:%.3f%%\" title=\"%@\"></i>", kind, 100 * from / span,
+                    max(0.15, 100 * length / span), Self.escaped(title))
+            }
+            let at = event.start - origin
+            var bars = ""
+            var label = event.kind
+            if let compaction = event.compaction {
+                bars = bar(at, event.seconds, "c", "compaction: \(compaction.tokensBefore) → \(compaction.tokensAfter) tokens")
+                label = "compaction, \(compaction.evictedTurns.count) turns"
+            } else {
+                let first = event.firstTokenSeconds ?? event.seconds
+                bars = bar(at, first, "p", String(format: "%.0f ms to the first token", first * 1000))
+                bars += bar(
+                    at + first, max(0, event.seconds - first), event.error == nil ? "g" : "e",
+                    "\(event.outputTokens ?? 0) tokens written")
+                label =
+                    "\(event.inputTokens ?? 0) read, \(event.cachedTokens ?? 0) cached, \(event.outputTokens ?? 0) written"
+            }
+            rows += "<tr><td>\(String(format: "%.2f s", at))</td><td>\(Self.escaped(label))</td><td>"
+            rows += "\(Self.escaped(Self.words(for: event)))</td><td class=\"t\">\(bars)</td></tr>\n"
+        }
+        return """
+            <!doctype html><html lang="en"><meta charset="utf-8"><title>Requests</title><style>
+            body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}
+            table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}
+            .t{position:relative;width:55%;height:18px}.t i{position:absolute;top:4px;height:12px;border-radius:2px}
+            .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
+            span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
+            @media(prefers-color-scheme:dark){body{background:#191919;color:#ddd}td,th{border-color:#333}}
+            </style><h1>Requests</h1><p><span class="p"></span>until the first token<span class="g"></span>writing
+            <span class="e"></span>failed<span class="c"></span>compaction</p>
+            <table><tr><th>at</th><th>tokens</th><th></th><th></th></tr>
+            \(rows)</table></html>
+            """
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;").replacing(
+            "\"", with: "&quot;")
+    }
+}
+
+/// Records compactions beside the requests.
+enum CompactionTrace {
+    static func record(_ compaction: Compaction) {
+        guard let path = ProcessInfo.processInfo.environment["FM_TRACE"] else { return }
+        let event = TraceReport.Event(
+            kind: "compaction", start: compaction.date.timeIntervalSince1970 - compaction.seconds, seconds: compaction.seconds,
+            compaction: compaction)
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        // A record that cannot be written must not fail the conversation.
+        guard descriptor >= 0, var line = try? JSONEncoder().encode(event) else { return }
+        line.append(0x0A)
+        try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: line)  // as above
+    }
+}

@@ -1,0 +1,118 @@
+internal import Foundation
+internal import Synchronization
+
+/// One request, recorded as a line of JSON in the file that `FM_TRACE` names. Nothing is done unless it does.
+struct RequestTrace: Sendable {
+    /// Names as in the semantic conventions of OpenTelemetry for generative AI, without their prefix.
+    struct Record: Encodable {
+        var kind = "request"
+        var id: String
+        /// Seconds since 1970.
+        var start: Double
+        var seconds = 0.0
+        var firstTokenSeconds: Double?
+        var model: String
+        var inputTokens = 0
+        var cachedTokens = 0
+        var outputTokens = 0
+        var forcedTokens = 0
+        var promptSeconds = 0.0
+        var generationSeconds = 0.0
+        /// Tokens of the last model request by part: instructions, tools, history, prompt.
+        var parts: [String: Int] = [:]
+        var toolCalls: [String] = []
+        var stopReason: String?
+        var error: String?
+    }
+
+    private static let file: TraceFile? = ProcessInfo.processInfo.environment["FM_TRACE"].flatMap { TraceFile(path: $0) }
+
+    private let file: TraceFile
+    private let begin = ContinuousClock.now
+    private let start = Date()
+
+    /// Nil if requests are not recorded.
+    init?() {
+        guard let file = Self.file else { return nil }
+        self.file = file
+    }
+
+    func end(
+        _ transcript: Transcript, _ prompt: Transcript.Prompt, _ model: any LanguageModel, _ progress: ResponseProgress,
+        _ error: (any Error)?
+    ) async {
+        let usage = progress.current().usage
+        var record = Record(id: prompt.id, start: start.timeIntervalSince1970, model: "\(type(of: model))")
+        record.seconds = begin.duration(to: .now).seconds
+        record.firstTokenSeconds = progress.firstText.map { begin.duration(to: $0).seconds }
+        record.inputTokens = usage.input.totalTokenCount
+        record.cachedTokens = usage.input.cachedTokenCount
+        record.outputTokens = usage.output.totalTokenCount
+        // Models that are not our own may say nothing, or something else, under these names.
+        func number(_ name: String) -> Double { (try? usage.metadata[name]?.value(Double.self)) ?? 0 }
+        record.forcedTokens = Int(number("forcedTokens"))
+        record.promptSeconds = number("promptSeconds")
+        record.generationSeconds = number("generationSeconds")
+        record.stopReason = try? usage.metadata["stopReason"]?.value(String.self)
+        record.error = error.map { "\($0)" }
+        for case .toolCalls(let calls) in progress.current().entries { record.toolCalls += calls.map(\.toolName) }
+        if let local = (model as? any HasLocalModel)?.localModel {
+            record.model = local.description.name
+            record.parts = await Self.parts(of: transcript, prompt, local)
+        }
+        file.write(record)
+    }
+
+    /// What the request was made of; what cannot be counted is left out.
+    private static func parts(
+        of transcript: Transcript, _ prompt: Transcript.Prompt, _ model: LocalModel
+    ) async -> [String: Int] {
+        var parts: [String: Int] = [:]
+        let before = Array(transcript.prefix { $0.id != prompt.id })
+        func count(_ entries: [Transcript.Entry]) async -> Int? { try? await model.tokenCount(entries) }
+        var told = 0
+        if case .instructions(var instructions)? = before.first {
+            let whole = await count([.instructions(instructions)]) ?? 0
+            if !instructions.toolDefinitions.isEmpty {
+                instructions.toolDefinitions = []
+                parts["tools"] = whole - (await count([.instructions(instructions)]) ?? whole)
+            }
+            parts["instructions"] = whole - (parts["tools"] ?? 0)
+            told = whole
+        }
+        let history = before.isEmpty ? 0 : await count(before)
+        if let history, history > told { parts["history"] = history - told }
+        if let history, let all = await count(before + [.prompt(prompt)]) { parts["prompt"] = all - history }
+        return parts
+    }
+}
+
+/// Models that run here, and so can count.
+package protocol HasLocalModel {
+    var localModel: LocalModel { get }
+}
+
+/// A file to which lines are appended, whole, by as many threads and processes as there are.
+private final class TraceFile: Sendable {
+    private let handle: Mutex<FileHandle>
+
+    init?(path: String) {
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            FileHandle.standardError.write(Data("FM_TRACE: \(path) cannot be written.\n".utf8))
+            return nil
+        }
+        handle = Mutex(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
+    }
+
+    func write(_ record: some Encodable) {
+        // A full disk must not fail requests: the record is lost, the answer is not.
+        guard var line = try? JSONEncoder().encode(record) else { return }
+        line.append(0x0A)
+        handle.withLock { try? $0.write(contentsOf: line) }
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}

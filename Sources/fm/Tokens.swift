@@ -1,0 +1,98 @@
+import ArgumentParser
+import ContextKit
+import Foundation
+import FoundationModels
+
+struct Tokens: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Count what a request costs before it is sent: to the token, by part.",
+        discussion: """
+            Nothing is generated: counting takes milliseconds. Exits with 4 if the request does not fit with --strict.
+
+              fm tokens "How tall is it?"
+              fm tokens -i "Be brief." --schema recipe.json "An apple pie" --json
+              cat letter.txt | fm tokens
+              fm tokens --transcript talk.json
+            """)
+
+    @Argument(help: "The prompt; standard input if left out or in addition.")
+    var prompt: String?
+
+    @Option(name: .shortAndLong, help: "What the model is told before the conversation.")
+    var instructions: String?
+
+    @Option(name: [.short, .long], help: ArgumentHelp("A GGUF file to use instead of the default model.", valueName: "file"))
+    var model: String?
+
+    @OptionGroup var format: FormatFlags
+
+    @Option(help: ArgumentHelp("A transcript, saved as JSON, to go on from.", valueName: "file"))
+    var transcript: String?
+
+    @Flag(help: "Print the report as JSON.") var json = false
+    @Flag(help: "Print the total and nothing else.") var total = false
+    @Flag(help: "Exit with 4 if the request does not fit.") var strict = false
+
+    func run() async throws {
+        if let model { setenv("FM_MODEL", model, 1) }
+        do {
+            let report = try await self.report()
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+                struct Whole: Encodable {
+                    var contextSize: Int, usedTokens: Int, freeTokens: Int, parts: [ContextReport.Part], suggestions: [String]
+                }
+                let whole = Whole(
+                    contextSize: report.contextSize, usedTokens: report.usedTokens, freeTokens: report.freeTokens,
+                    parts: report.parts, suggestions: report.suggestions)
+                try Output().write(String(decoding: try encoder.encode(whole), as: UTF8.self) + "\n")
+            } else if total {
+                try Output().write("\(report.usedTokens)\n")
+            } else {
+                try Output().write(report.table(isColored: isatty(STDOUT_FILENO) == 1))
+            }
+            if strict, report.freeTokens < 1 { throw ExitCode(4) }
+        } catch let error as ExitCode {
+            throw error
+        } catch let error as ValidationError {
+            throw error
+        } catch {
+            throw Failure.exit(for: error)
+        }
+    }
+
+    private func report() async throws -> ContextReport {
+        var entries: [Transcript.Entry] = []
+        if let transcript {
+            entries = Array(try read(Transcript.self, transcript, "a transcript"))
+        }
+        if let instructions {
+            if case .instructions? = entries.first { entries.removeFirst() }
+            let told = Transcript.Instructions(segments: [.text(.init(content: instructions))], toolDefinitions: [])
+            entries.insert(.instructions(told), at: 0)
+        }
+        let responseFormat = try format.responseFormat()
+        let prompt = self.prompt == nil && transcript != nil ? nil : try StandardInput.prompt(with: self.prompt)
+        var report = try await ContextReport(model: SystemLanguageModel.default, transcript: entries, prompt: prompt)
+        if let prompt, let request = format.request(for: responseFormat) {
+            let whole = try await ContextReport(
+                model: SystemLanguageModel.default, transcript: entries, prompt: prompt + "\n\n" + request)
+            report.parts.append(
+                .init(kind: .schema, name: "what the answer has to be", tokens: whole.usedTokens - report.usedTokens))
+        }
+        return report
+    }
+
+    private func read<Value: Decodable>(_ type: Value.Type, _ path: String, _ what: String) throws -> Value {
+        let data: Data
+        do { data = try Data(contentsOf: URL(filePath: path)) } catch {
+            throw ValidationError("“\(path)” cannot be read: \(error.localizedDescription)")
+        }
+        do { return try JSONDecoder().decode(type, from: data) } catch let DecodingError.dataCorrupted(context) {
+            throw ValidationError("“\(path)” is not \(what): \(context.debugDescription)")
+        } catch {
+            throw ValidationError("“\(path)” is not \(what).")
+        }
+    }
+}

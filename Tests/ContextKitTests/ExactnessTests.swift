@@ -1,0 +1,132 @@
+import Foundation
+import FoundationModels
+import FoundationModelsGGUF
+import TestSupport
+import Testing
+
+@testable import ContextKit
+
+/// Counts against what an engine processed, and caches against computing everything anew. The model has random weights: its
+/// text is noise, its arithmetic and its window are real.
+struct ExactnessTests {
+    struct Tool1: Tool {
+        let name = "weather"
+        let description = "Tells the weather of a city — in any language: 天気."
+        func call(arguments: GeneratedContent) async throws -> String { "Sunny." }
+    }
+    struct Tool2: Tool {
+        let name = "add"
+        let description = "Adds numbers."
+        @Generable struct Arguments {
+            @Guide(.count(1...3)) var numbers: [Int]
+            var note: String?
+        }
+        func call(arguments: Arguments) async throws -> String { "\(arguments.numbers.count)" }
+    }
+    @Generable struct Verdict {
+        var isTrue: Bool
+        var isSure: Bool
+    }
+
+    private static let pieces = [
+        "the", " thing", "\n", "\n\n", "  ", "é", "e\u{301}", "日本", "🦊", "<|im_end|>", "<|im_start|>user\n", "12", "\t", "\u{0}",
+        "x", "…", "\"quoted\"", "{}", "ß", "\u{200D}",
+    ]
+
+    private static func text(_ random: inout SeededGenerator, most: Int) -> String {
+        (0..<Int.random(in: 1...most, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+    }
+
+    @Test("[D2] counted is processed, for 2,000 random conversations with tools, schemas and any characters")
+    func accounting() async throws {
+        let file = try TinyModel().file()
+        let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
+        var random = SeededGenerator(11)
+        var compared = 0
+        for _ in 0..<2_000 {
+            var entries: [Transcript.Entry] = []
+            let tools: [any Tool] = [[], [], [Tool1()], [Tool1(), Tool2()]].randomElement(using: &random) ?? []
+            if Bool.random(using: &random) || !tools.isEmpty {
+                let definitions = tools.map { Transcript.ToolDefinition(tool: $0) }
+                entries.append(
+                    .instructions(
+                        .init(segments: [.text(.init(content: Self.text(&random, most: 8)))], toolDefinitions: definitions)))
+            }
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                entries.append(.prompt(.init(segments: [.text(.init(content: Self.text(&random, most: 10)))])))
+                entries.append(.response(.init(segments: [.text(.init(content: Self.text(&random, most: 10)))])))
+            }
+            let prompt = Self.text(&random, most: 12)
+            let isGuided = Bool.random(using: &random)
+            let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: isGuided ? 40 : 2)
+            let asked = Transcript.Prompt(
+                segments: [.text(.init(content: prompt))], options: options,
+                responseFormat: isGuided ? .init(type: Verdict.self) : nil)
+            let counted = try await model.tokenCount(for: entries + [.prompt(asked)])
+            let session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: entries))
+            let usage: LanguageModelSession.Usage
+            let made: ArraySlice<Transcript.Entry>
+            do {
+                if isGuided {
+                    let response = try await session.respond(to: prompt, generating: Verdict.self, options: options)
+                    (usage, made) = (response.usage, response.transcriptEntries)
+                } else {
+                    let response = try await session.respond(to: prompt, options: options)
+                    (usage, made) = (response.usage, response.transcriptEntries)
+                }
+            } catch LanguageModelError.contextSizeExceeded(let context) {
+                // Calls that noise writes may be as long as the window.
+                if tools.isEmpty { #expect(counted + 2 > 512, "counted \(counted), \(context.debugDescription)") }
+                continue
+            } catch is GeneratedContent.ParsingError {
+                continue  // arguments that noise wrote and the tool refuses
+            } catch is LanguageModelSession.ToolCallError {
+                continue  // as above
+            }
+            // With calls, the request was several requests.
+            if made.contains(where: { if case .toolCalls = $0 { true } else { false } }) { continue }
+            #expect(usage.input.totalTokenCount == counted, "\(prompt.debugDescription)")
+            compared += 1
+        }
+        #expect(compared > 1_500)
+    }
+
+    @Test("[D4] answers after edits and compactions are those of a fresh session, byte for byte, 200 times")
+    func cache() async throws {
+        let file = try TinyModel().file()
+        let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
+        let data = try Data(contentsOf: URL(filePath: file.path))
+        var random = SeededGenerator(5)
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 12)
+        var cached = 0
+        var conversation = try await Conversation(model: model, instructions: "Be brief.")
+        for round in 0..<200 {
+            switch Int.random(in: 0...9, using: &random) {
+            case 0: try await conversation.compact()
+            case 1: try await conversation.pin("Fact \(round).")
+            case 2: for fact in await conversation.pinned { await conversation.unpin(fact) }
+            case 3: conversation = try await Conversation(model: model, instructions: "Be brief. \(round)")
+            default: break
+            }
+            let before = await conversation.transcript
+            let response = try await conversation.respond(to: Self.text(&random, most: 12), options: options)
+            cached += response.usage.input.cachedTokenCount
+            // The same on a model of its own, which has nothing in its cache.
+            let asked = try #require(response.transcriptEntries.first)
+            guard case .prompt(let prompt) = asked else { continue }
+            let copy = try TemporaryFile(Array(data), suffix: ".gguf")
+            let fresh = LanguageModelSession(
+                model: GGUFLanguageModel(url: URL(filePath: copy.path), checksText: false),
+                transcript: Transcript(
+                    entries: before.filter { kept in !response.transcriptEntries.contains { $0.id == kept.id } }))
+            let text = prompt.segments.plainText
+            // A compaction may have come between the look at the transcript and the answer.
+            let after = await conversation.transcript
+            guard Array(after.dropLast(2)) == Array(before) else { continue }
+            let again = try await fresh.respond(to: text, options: options)
+            #expect(again.usage.input.cachedTokenCount == 0)
+            #expect(again.content == response.content)
+        }
+        #expect(cached > 5_000)
+    }
+}
