@@ -35,7 +35,7 @@ extension Conversation {
     public func recall(for prompt: String) throws -> [Turn] {
         guard let recall = policy.recall, live.count < nextNumber else { return [] }
         let found = try archive.turns(
-            like: prompt, in: id, except: Set(live.map(\.number)), policy: recall)
+            like: prompt, in: id, of: nextNumber, except: Set(live.map(\.number)), policy: recall)
         let turns = try archive.turns(found, of: id)
         return found.compactMap { turns[$0] }
     }

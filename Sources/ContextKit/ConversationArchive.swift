@@ -50,12 +50,12 @@ public final class ConversationArchive: Sendable {
             try database.execute(
                 sql: """
                     CREATE TABLE conversation (
-                        id TEXT PRIMARY KEY, created REAL NOT NULL, title TEXT NOT NULL, context BLOB NOT NULL);
+                        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, title TEXT NOT NULL, context BLOB NOT NULL);
                     CREATE TABLE turn (
-                        rowid INTEGER PRIMARY KEY AUTOINCREMENT, conversation TEXT NOT NULL REFERENCES conversation ON DELETE CASCADE,
-                        number INTEGER NOT NULL, prompt TEXT NOT NULL, entries BLOB, UNIQUE (conversation, number));
+                        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number INTEGER NOT NULL,
+                        prompt TEXT NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));
                     CREATE TABLE compaction (
-                        conversation TEXT NOT NULL REFERENCES conversation ON DELETE CASCADE, record BLOB NOT NULL);
+                        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, record BLOB NOT NULL);
                     CREATE VIRTUAL TABLE turn_text USING fts5(
                         text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
                     """)
@@ -161,13 +161,19 @@ public final class ConversationArchive: Sendable {
                     ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries
                     """,
                 arguments: [conversation, turn.number, turn.prompt, entries])
-            let row = try Int64.fetchOne(
-                database, sql: "SELECT rowid FROM turn WHERE conversation = ? AND number = ?",
-                arguments: [conversation, turn.number])
-            try database.execute(
-                sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
-                arguments: [row, SearchText.indexed("\(turn.prompt)\n\(turn.response)")])
+            // The index knows a turn by its conversation's number and its own: words are looked up within one conversation.
+            if let first = try Self.firstRow(database, conversation) {
+                try database.execute(
+                    sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
+                    arguments: [first + Int64(turn.number), SearchText.indexed("\(turn.prompt)\n\(turn.response)")])
+            }
         }
+    }
+
+    /// Row of a conversation's turn 0 in the index.
+    static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
+        try Int64.fetchOne(
+            database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
     }
 
     func forget(turn number: Int, in conversation: String) throws {
