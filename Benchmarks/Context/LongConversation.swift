@@ -68,7 +68,7 @@ struct LongConversation: AsyncParsableCommand {
                         sample.output, sample.afterCompaction ? "  compacted" : ""))
             }
             known = count
-            if turn % max(1, turns / 10) == 0 || turn == turns - 1 { memory.append(Self.residentMegabytes) }
+            if turn % max(1, turns / 10) == 0 || turn == turns - 1 { memory.append(Memory.residentMegabytes) }
         }
         report(samples, compactions.withLock { $0 }, missing: missing, retries: retries, memory)
         try await askBack(conversation, chatter, options)
@@ -142,14 +142,6 @@ struct LongConversation: AsyncParsableCommand {
         let count = chatter.facts.count
         print("facts in the context when asked in the same words: \(same) of \(count); right answers: \(answered)")
         print("facts found in other words: \(other) of \(count); facts that the carried notes still had: \(carried)")
-    }
-
-    private static var residentMegabytes: Double {
-        // Only Linux has this file; elsewhere the column is 0.
-        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
-            let pages = Double(text.split(separator: " ")[1])
-        else { return 0 }
-        return pages * 4096 / 1_048_576
     }
 }
 

@@ -148,7 +148,7 @@ struct Chat: AsyncParsableCommand {
                 await conversation.unpin(argument)
                 print(isKnown ? "Not pinned any longer." : "That is not pinned; /pin lists what is.")
             case "/compact":
-                try await conversation.compact()
+                await conversation.compact()
                 print("\(try await conversation.tokenCount()) of \(await conversation.contextSize) tokens are used.")
             default: print("There is no command \(words[0]). /help lists them.")
             }
@@ -184,8 +184,10 @@ struct Chat: AsyncParsableCommand {
         defer { interrupt.stop() }
         do {
             try await answer.value
+            // A stream that was stopped just ends.
+            if interrupt.happened { return print("\n(stopped)") }
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
-                let report = try await conversation.report()
+                let report = try await conversation.report(detailedEntries: 0)
                 print("\u{1B}[90m\(report.bar(width: 24))\u{1B}[0m")
             }
             if let problem = await conversation.archiveProblem { print(Self.words(for: problem)) }

@@ -68,8 +68,11 @@ struct Tokens: AsyncParsableCommand {
             entries = Array(try read(Transcript.self, transcript, "a transcript"))
         }
         if let instructions {
-            if case .instructions? = entries.first { entries.removeFirst() }
-            let told = Transcript.Instructions(segments: [.text(.init(content: instructions))], toolDefinitions: [])
+            var told = Transcript.Instructions(segments: [.text(.init(content: instructions))], toolDefinitions: [])
+            if case .instructions(let old)? = entries.first {
+                told.toolDefinitions = old.toolDefinitions
+                entries.removeFirst()
+            }
             entries.insert(.instructions(told), at: 0)
         }
         let responseFormat = try format.responseFormat()

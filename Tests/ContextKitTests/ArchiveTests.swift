@@ -25,7 +25,7 @@ struct ArchiveTests {
                 model: model, instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
             try await conversation.pin("The code is 4711.")
             for turn in 0..<50 { try await conversation.respond(to: "Message \(turn) of subject\(turn).") }
-            try await conversation.compact()
+            await conversation.compact()
             try await conversation.respond(to: "After the compaction.")
             transcript = await conversation.transcript
         }

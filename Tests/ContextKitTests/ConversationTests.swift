@@ -180,7 +180,7 @@ struct ConversationTests {
         try await conversation.pin("The code is 4711.")
         for round in 0..<100 {
             try await conversation.respond(to: "Message \(round).")
-            try await conversation.compact()
+            await conversation.compact()
         }
         #expect(try conversation.archive.compactions(of: conversation.id).count >= 100)
         try await conversation.respond(to: "Another one.")
@@ -264,8 +264,8 @@ struct ConversationTests {
         #expect(model.requests.last?.lastPrompt.contains("twice as much") == true)
     }
 
-    @Test("a second request while one is answered is refused, and a cancelled one leaves the conversation as it was")
-    func busy() async throws {
+    @Test("requests, pins and compactions come one after the other; a cancelled request leaves the conversation as it was")
+    func oneAfterTheOther() async throws {
         let model = StubModel(contextSize: 300) { transcript in
             if transcript.lastPrompt.contains("slow") { try await Task.sleep(for: .seconds(60)) }
             return "Yes."
@@ -273,11 +273,95 @@ struct ConversationTests {
         let conversation = try await Conversation(model: model)
         let slow = Task { try await conversation.respond(to: "A slow one.") }
         while model.requests.isEmpty { await Task.yield() }
-        await #expect(throws: ConversationError.self) { try await conversation.respond(to: "Another.") }
+        async let pinned: Void = conversation.pin("The code is 4711.")
+        async let compacted: Void = conversation.compact()
+        async let second = conversation.respond(to: "Quick.")
+        try await Task.sleep(for: .milliseconds(20))
         slow.cancel()
         await #expect(throws: (any Error).self) { try await slow.value }
+        try await pinned
+        await compacted
+        #expect(try await second.content == "Yes.")
+        try await conversation.respond(to: "Once more.")
+        #expect(try conversation.archive.turns(of: conversation.id).map(\.prompt) == ["Quick.", "Once more."])
+        #expect(
+            await conversation.transcript.wholeText.contains("4711") || model.requests.last?.lastPrompt.contains("4711") == true)
+        #expect(try conversation.archive.turns(of: conversation.id).allSatisfy { $0.entries.count == 2 })
+    }
+
+    @Test(
+        "[D4] a stream that is broken off: what was said stays with its prompt, and the next turn is whole", arguments: [0, 1, 5])
+    func brokenOff(words: Int) async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            if !transcript.lastPrompt.contains("long") { return "Yes." }
+            if words == 0 { try await Task.sleep(for: .seconds(60)) }
+            return (0..<100_000).map { "w\($0)" }.joined(separator: " ")
+        }
+        let conversation = try await Conversation(model: model)
+        let reader = Task {
+            var seen = 0
+            for try await _ in conversation.streamResponse(to: "A long one.") {
+                seen += 1
+                if seen >= words { break }
+            }
+        }
+        if words == 0 {
+            while model.requests.isEmpty { await Task.yield() }
+            reader.cancel()
+        }
+        _ = await reader.result
         try await conversation.respond(to: "Quick.")
-        #expect(await conversation.transcript.count == 2)
-        #expect(try conversation.archive.turns(of: conversation.id).map(\.prompt) == ["Quick."])
+        let turns = try conversation.archive.turns(of: conversation.id)
+        let quick = try #require(turns.last)
+        #expect(quick.prompt == "Quick." && quick.entries.count == 2 && quick.response == "Yes.")
+        for turn in turns.dropLast() { #expect(turn.prompt == "A long one." && turn.response.hasPrefix("w0")) }
+        // What the model sees is what the conversation knows of.
+        let (transcript, live) = (await conversation.transcript, await conversation.live)
+        #expect(transcript.suffix(2).map(\.id) == quick.entries.map(\.id))
+        let shown = live.flatMap(\.entries).map(\.id)
+        #expect(transcript.map(\.id).filter { $0 != "context" } == shown)
+    }
+
+    @Test("[D4] limits without sense stop nothing") func senselessLimits() async throws {
+        for share in [Double.nan, .infinity, -1, 1e300] {
+            var policy = ContextPolicy(steps: [.recentTurns(share: share), .notableSentences(share: share)])
+            policy.threshold = share
+            policy.responseReserve = share > 0 ? .max : .min
+            policy.recall?.share = share
+            policy.recall?.greatestCount = -3
+            let conversation = try await Conversation(model: StubModel(contextSize: 300), policy: policy)
+            try await Self.talk(conversation, turns: 0..<30)
+            #expect(StubModel.count(await conversation.transcript) <= 300)
+        }
+    }
+
+    @Test("[D4] after an overflow the turn that was being answered is there when the conversation is opened again")
+    func reopenedAfterOverflow() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            transcript.lastPrompt.contains("long") ? (0..<120).map { "w\($0)" }.joined(separator: " ") : "Yes."
+        }
+        var policy = ContextPolicy.standard
+        policy.responseReserve = 1
+        let archive = try ConversationArchive()
+        let conversation = try await Conversation(model: model, policy: policy, archive: archive, id: "a")
+        try await Self.talk(conversation, turns: 0..<11)
+        try await conversation.respond(to: "A long one, please.")
+        let again = try await Conversation(model: model, policy: policy, archive: archive, id: "a")
+        #expect(await again.live.last?.prompt == "A long one, please.")
+        #expect(await again.live.last?.response.hasSuffix("w119") == true)
+        // Two that go on with one conversation: the second is told, nothing is overwritten.
+        try await again.respond(to: "From here.")
+        await #expect(throws: ConversationError.self) { try await conversation.respond(to: "From there.") }
+        #expect(try archive.turns(of: "a").last?.prompt == "From here.")
+    }
+
+    @Test("texts with zero bytes and other odd characters are kept and recalled") func oddTexts() async throws {
+        let archive = try ConversationArchive()
+        let texts = ["a\0b", "\u{0D4E}\"quoted", "\"; DROP TABLE turn; --", "* OR NEAR(", "\u{200D}\u{301}"]
+        let conversation = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
+        for text in texts { try await conversation.respond(to: text) }
+        try await Self.talk(conversation, turns: 0..<40)
+        for text in texts { try await conversation.respond(to: "What was my \(text)?") }
+        #expect(try archive.turns(of: "a").prefix(texts.count).map(\.prompt) == texts)
     }
 }

@@ -31,8 +31,8 @@ struct DocumentTests {
         let model = StubModel(contextSize: 1_000)
         for (limit, overlap) in [(50, 0), (50, 12), (13, 4), (5, 0)] {
             var chunks: [String] = []
-            for try await chunk in LongDocument(text: Self.book).chunks(of: limit, overlap: overlap, model: model) {
-                #expect(chunk.split(whereSeparator: \.isWhitespace).count <= limit)
+            try await LongDocument(text: Self.book).forEachChunk(of: limit, overlap: overlap, model: model) { chunk, tokens in
+                #expect(tokens <= limit && chunk.split(whereSeparator: \.isWhitespace).count <= limit)
                 chunks.append(chunk)
             }
             if overlap == 0 { #expect(chunks.joined() == Self.book) }
@@ -40,7 +40,7 @@ struct DocumentTests {
             #expect((0..<400).allSatisfy { all.contains("hero\($0)") })
         }
         var one: [String] = []
-        for try await chunk in LongDocument(text: "word " + String(repeating: "x", count: 500)).chunks(of: 3, model: model) {
+        try await LongDocument(text: "word " + String(repeating: "x", count: 500)).forEachChunk(of: 3, model: model) { chunk, _ in
             one.append(chunk)
         }
         #expect(one.joined().count == 505)

@@ -50,7 +50,7 @@ struct RequestTrace: Sendable {
         record.outputTokens = usage.output.totalTokenCount
         // Models that are not our own may say nothing, or something else, under these names.
         func number(_ name: String) -> Double { (try? usage.metadata[name]?.value(Double.self)) ?? 0 }
-        record.forcedTokens = Int(number("forcedTokens"))
+        record.forcedTokens = Int(exactly: number("forcedTokens").rounded()) ?? 0
         record.promptSeconds = number("promptSeconds")
         record.generationSeconds = number("generationSeconds")
         record.stopReason = try? usage.metadata["stopReason"]?.value(String.self)

@@ -38,44 +38,29 @@ public struct LongDocument: Sendable {
 
     // MARK: - Chunks
 
-    /// The document in chunks of at most so many tokens, cut between sentences.
+    /// Gives the document in chunks of at most so many tokens, cut between sentences. The next one is read when the one before
+    /// it has been dealt with.
     ///
-    /// - Parameter overlap: Tokens that a chunk repeats from the one before it.
-    public func chunks(
-        of tokens: Int, overlap: Int = 0, model: some WindowedLanguageModel = SystemLanguageModel.default
-    ) -> AsyncThrowingStream<String, any Error> {
-        AsyncThrowingStream { continuation in
-            let task = Task {
-                do {
-                    try await self.forEachChunk(limit: tokens, overlap: overlap, model) { chunk, _ in
-                        if case .terminated = continuation.yield(chunk) { throw CancellationError() }
-                    }
-                    continuation.finish()
-                } catch {
-                    continuation.finish(throwing: error)
-                }
-            }
-            continuation.onTermination = { _ in task.cancel() }
-        }
-    }
-
-    private func forEachChunk(
-        limit: Int, overlap: Int, _ model: any WindowedLanguageModel, _ body: (String, Int) async throws -> Void
+    /// - Parameters:
+    ///   - overlap: Tokens that a chunk repeats from the one before it.
+    ///   - body: Takes a chunk and its tokens.
+    /// - Throws: ``LongDocumentError``, `CancellationError`, or what `body` throws.
+    public func forEachChunk(
+        of tokens: Int, overlap: Int = 0, model: some WindowedLanguageModel = SystemLanguageModel.default,
+        _ body: (_ chunk: String, _ tokens: Int) async throws -> Void
     ) async throws {
         // Beside a text, so that what the template adds around a message does not count.
         func entries(_ text: String) -> [Transcript.Entry] {
             [.instructions(.init(segments: [.text(.init(content: "x\n" + text))], toolDefinitions: []))]
         }
         let around = try await model.tokenCount(for: entries("x")) - 1
-        var chunker = TextChunker(limit: limit, overlap: overlap) { text in
+        var chunker = TextChunker(limit: tokens, overlap: overlap) { text in
             try await model.tokenCount(for: entries(text)) - around
         }
-        var index = 0
-        func give(_ chunks: [String]) async throws {
+        func give(_ chunks: [(text: String, tokens: Int)]) async throws {
             for chunk in chunks {
                 try Task.checkCancellation()
-                try await body(chunk, index)
-                index += 1
+                try await body(chunk.text, chunk.tokens)
             }
         }
         try await reader.forEachPiece { try await give(chunker.append($0)) }
@@ -97,27 +82,30 @@ public struct LongDocument: Sendable {
         model: some WindowedLanguageModel = SystemLanguageModel.default, instructions: String? = nil,
         checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }
     ) async throws -> String {
+        let tokens = max(1, min(tokens, model.contextSize))
         let told = instructions ?? "You summarise texts. Write short plain sentences with the names, numbers and events."
         let writer = SummaryWriter(model: model, instructions: told, limit: tokens)
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)
         let work = Checkpoint.Work(
-            document: reader.identity, kind: "summary", strategy: strategy.rawValue, limit: tokens, room: room, instructions: told
+            document: reader.identity, model: Self.identity(of: model), kind: "summary", strategy: strategy.rawValue,
+            limit: tokens, room: room, instructions: told
         )
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
-        let fresh = state.chunks
-        try await forEachChunk(limit: room, overlap: min(64, room / 10), model) { chunk, index in
-            guard index >= fresh else { return }
-            switch strategy {
-            case .refine:
-                let carried = state.parts.last?.text ?? ""
-                state.parts = [.init(level: 0, text: try await writer.summary(of: chunk, after: carried))]
-            case .mapReduce:
-                state.parts.append(.init(level: 0, text: try await writer.summary(of: chunk, after: "")))
-                try await writer.reduce(&state.parts, room: room, isLast: false)
+        var index = 0
+        try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, tokens in
+            index += 1
+            guard index > state.chunks else { return }
+            let carried = strategy == .refine ? state.parts.last?.text ?? "" : ""
+            let summary = try await writer.summary(of: chunk, after: carried)
+            // A chunk about which the model says nothing adds nothing: it does not take away what was there.
+            if !summary.isEmpty {
+                if strategy == .refine { state.parts = [] }
+                state.parts.append(.init(level: 0, text: summary))
+                if strategy == .mapReduce { try await writer.reduce(&state.parts, room: room, isLast: false) }
             }
-            state.chunks = index + 1
-            state.tokens += try await writer.count(chunk)
+            state.chunks = index
+            state.tokens += tokens
             try state.write(checkpoint)
             progress(Progress(chunks: state.chunks, tokens: state.tokens, summary: state.parts.last?.text ?? ""))
         }
@@ -141,6 +129,7 @@ public struct LongDocument: Sendable {
         responseTokens: Int = 400, checkpoint: URL? = nil, progress: @Sendable (Int) -> Void = { _ in },
         merging merge: (Value, Value) throws -> Value
     ) async throws -> Value? {
+        let responseTokens = max(1, min(responseTokens, model.contextSize))
         let schema = Value.generationSchema
         let fixed = try await model.tokenCount(for: [
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
@@ -151,24 +140,51 @@ public struct LongDocument: Sendable {
             throw LongDocumentError.windowTooSmall(contextSize: model.contextSize, needed: fixed + responseTokens)
         }
         let work = Checkpoint.Work(
-            document: reader.identity, kind: "extract \(schema.debugDescription)", strategy: "", limit: responseTokens,
+            document: reader.identity, model: Self.identity(of: model), kind: "extract \(schema.debugDescription)", strategy: "",
+            limit: responseTokens,
             room: room, instructions: instructions)
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
         var value = try state.parts.first.map { try Value(GeneratedContent(json: $0.text)) }
-        let fresh = state.chunks
-        try await forEachChunk(limit: room, overlap: min(64, room / 10), model) { chunk, index in
-            guard index >= fresh else { return }
-            let session = LanguageModelSession(model: model, instructions: instructions)
-            let found = try await session.respond(
-                to: chunk, generating: type,
-                options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: responseTokens))
-            value = try value.map { try merge($0, found.content) } ?? found.content
+        let finder = ValueFinder<Value>(model: model, instructions: instructions, limit: responseTokens)
+        var index = 0
+        try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, _ in
+            index += 1
+            guard index > state.chunks else { return }
+            for found in try await finder.values(in: chunk) { value = try value.map { try merge($0, found) } ?? found }
             state.parts = value.map { [.init(level: 0, text: $0.generatedContent.jsonString)] } ?? []
-            state.chunks = index + 1
+            state.chunks = index
             try state.write(checkpoint)
             progress(state.chunks)
         }
         Checkpoint.remove(checkpoint)
         return value
+    }
+
+    /// Another model may cut a text in other places.
+    private static func identity(of model: some WindowedLanguageModel) -> String {
+        let variant = (model as? SystemLanguageModel)?.variant.displayName ?? ""
+        return "\(type(of: model)) \(variant) \(model.contextSize)"
+    }
+}
+
+/// Finds values in chunks, each in a session of its own.
+private struct ValueFinder<Value: Generable & Sendable> {
+    let model: any WindowedLanguageModel
+    let instructions: String
+    /// Tokens that a value may have.
+    let limit: Int
+
+    /// Usually one; where a value does not fit into its tokens, those of the halves of the text.
+    func values(in text: String) async throws -> [Value] {
+        let session = LanguageModelSession(model: model, instructions: instructions)
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
+        do {
+            return [try await session.respond(to: text, generating: Value.self, options: options).content]
+        } catch let error as GeneratedContent.ParsingError {
+            let sentences = TextUnits.sentences(of: text)
+            guard sentences.count > 1 else { throw error }
+            let middle = sentences.count / 2
+            return try await values(in: sentences[..<middle].joined()) + values(in: sentences[middle...].joined())
+        }
     }
 }

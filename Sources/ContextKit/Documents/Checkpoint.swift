@@ -5,6 +5,7 @@ struct Checkpoint: Codable {
     /// What the work is: another document's or another question's results are of no use.
     struct Work: Codable, Equatable {
         var document: String
+        var model: String
         var kind: String
         var strategy: String
         var limit: Int

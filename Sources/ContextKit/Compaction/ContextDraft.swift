@@ -48,4 +48,40 @@ public struct ContextDraft: Sendable {
         evicted = (evicted + turns.filter(isEvicted)).sorted { $0.number < $1.number }
         turns.removeAll(where: isEvicted)
     }
+
+    /// Applies steps; what went wrong in them is returned, and leaves the draft as it was before the step.
+    mutating func apply(_ steps: [CompactionStep], _ tools: CompactionStep.Tools) async -> [String] {
+        var problems: [String] = []
+        for step in steps {
+            var next = self
+            do {
+                try await step.apply(&next, tools)
+                self = next
+            } catch let problem as CompactionProblem {
+                self = next
+                problems.append(problem.reason)
+            } catch {
+                problems.append("The step “\(step.name)” failed: \(error)")
+            }
+        }
+        return problems
+    }
+
+    /// Keeps only so many of the newest turns that the whole has no more tokens than the limit; sentences of the others are
+    /// carried.
+    mutating func cut(to limit: Int, _ tools: CompactionStep.Tools) async -> [String] {
+        // What cannot be counted is not kept.
+        let whole = (try? await tools.tokenCount(entries)) ?? .max
+        guard whole > limit else { return [] }
+        let known = Set(evicted.map(\.number))
+        let fixed = (try? await tools.tokenCount(head)) ?? 0  // as above
+        let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // as above
+        let numbers = Set(turns.dropLast(kept).map(\.number))
+        evict { numbers.contains($0.number) }
+        var rest = self
+        rest.evicted.removeAll { known.contains($0.number) }
+        let problems = await rest.apply([.notableSentences()], tools)
+        carried = rest.carried
+        return problems
+    }
 }

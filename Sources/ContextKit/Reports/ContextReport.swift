@@ -63,9 +63,10 @@ public struct ContextReport: Sendable, Codable {
     ///   - transcript: The conversation so far, with its instructions and tools.
     ///   - prompt: What is about to be asked; nil for the conversation alone.
     ///   - schema: What the response is to be held to.
+    ///   - detailedEntries: Entries of the history that are counted one by one, from the last; those before them are one part.
     public init(
         model: some WindowedLanguageModel, transcript: some Collection<Transcript.Entry>, prompt: String? = nil,
-        schema: GenerationSchema? = nil, includeSchemaInPrompt: Bool = true
+        schema: GenerationSchema? = nil, includeSchemaInPrompt: Bool = true, detailedEntries: Int = 8
     ) async throws {
         contextSize = model.contextSize
         parts = []
@@ -100,7 +101,13 @@ public struct ContextReport: Sendable, Codable {
             let own = try await model.tokenCount(for: [some]) - alone
             if own > 0 { add(.template, "the template's own", own) }
         }
-        for entry in rest {
+        let older = rest.dropLast(max(0, detailedEntries))
+        if !older.isEmpty {
+            entries += older
+            let name = older.count == 1 ? older[older.startIndex].description.beginning : "\(older.count) earlier entries"
+            add(.history, name, try await model.tokenCount(for: entries))
+        }
+        for entry in rest.dropFirst(older.count) {
             entries.append(entry)
             add(.history, entry.description.beginning, try await model.tokenCount(for: entries))
         }
@@ -157,14 +164,15 @@ public struct ContextReport: Sendable, Codable {
 extension Conversation {
     /// What the context costs now, and what it would with a prompt: what recall adds is counted with it.
     public func report(
-        for prompt: String? = nil, generating schema: GenerationSchema? = nil
+        for prompt: String? = nil, generating schema: GenerationSchema? = nil, detailedEntries: Int = 8
     ) async throws -> ContextReport {
         let asked = prompt == nil ? nil : try await recalled(prompt ?? "")
-        var report = try await ContextReport(model: model, transcript: transcript, prompt: asked, schema: schema)
+        var report = try await ContextReport(
+            model: model, transcript: transcript, prompt: asked, schema: schema, detailedEntries: detailedEntries)
         guard let prompt, let asked, asked != prompt, let place = report.parts.firstIndex(where: { $0.kind == .prompt }) else {
             return report
         }
-        let plain = try await ContextReport(model: model, transcript: transcript, prompt: prompt)
+        let plain = try await ContextReport(model: model, transcript: transcript, prompt: prompt, detailedEntries: 0)
         let tokens = plain.tokens(of: .prompt)
         let recalled = report.parts[place].tokens - tokens
         report.parts[place] = .init(kind: .prompt, name: prompt.beginning, tokens: tokens)

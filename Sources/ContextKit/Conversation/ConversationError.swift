@@ -4,8 +4,6 @@ public import Foundation
 public enum ConversationError: LocalizedError {
     /// The prompt does not fit, even in a context with nothing but the instructions and pinned facts.
     case promptTooLarge(PromptTooLarge)
-    /// Another request is being answered.
-    case busy
     /// The archive cannot be read or written.
     case archive(ArchiveFailure)
 
@@ -30,6 +28,7 @@ public enum ConversationError: LocalizedError {
         public var reason: String
 
         init(_ error: any Error) { reason = "\(error)" }
+        init(_ reason: String) { self.reason = reason }
     }
 
     public var errorDescription: String? {
@@ -39,7 +38,6 @@ public enum ConversationError: LocalizedError {
             The prompt has \(size.promptTokens) tokens. With \(size.fixedTokens) for instructions, tools and pinned facts, and \
             \(size.responseReserve) kept for the response, that is \(size.excess) more than the window of \(size.contextSize).
             """
-        case .busy: "The conversation is still answering."
         case .archive(let failure): "The conversation cannot be saved or read: \(failure.reason)"
         }
     }
@@ -48,7 +46,6 @@ public enum ConversationError: LocalizedError {
         switch self {
         case .promptTooLarge(let size):
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
-        case .busy: "Wait for the answer, or cancel it."
         case .archive: "Free some disk space, or check that the file is an archive that may be written."
         }
     }

@@ -8,12 +8,6 @@ struct SummaryWriter {
     /// Tokens that a summary may have.
     let limit: Int
 
-    func count(_ text: String) async throws -> Int {
-        try await model.tokenCount(for: [
-            .instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))
-        ])
-    }
-
     private static func prompt(_ text: String, after summary: String) -> String {
         summary.isEmpty
             ? "Summarise this:\n\n\(text)"

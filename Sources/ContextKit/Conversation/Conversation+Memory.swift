@@ -5,30 +5,43 @@ extension Conversation {
     ///
     /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the window.
     public func pin(_ fact: String) async throws {
-        guard !context.pinned.contains(fact) else { return }
-        var facts = draft()
-        facts.turns = []
-        facts.carried = ""
-        let head = ContextDraft(
-            instructions: facts.instructions, tools: facts.tools, pinned: context.pinned + [fact], carried: "", turns: [])
-        let (before, with) = (try await count(facts.entries), try await count(head.entries))
-        guard with <= model.contextSize / 2 else {
-            throw ConversationError.promptTooLarge(
-                .init(
-                    contextSize: model.contextSize / 2, fixedTokens: before, promptTokens: with - before, responseReserve: 0))
+        try await exclusively {
+            guard !context.pinned.contains(fact) else { return }
+            func head(_ pinned: [String]) -> [Transcript.Entry] {
+                let now = draft()
+                return ContextDraft(
+                    instructions: now.instructions, tools: now.tools, pinned: pinned, carried: "", turns: []
+                ).entries
+            }
+            let (before, with) = (head(context.pinned), try await count(head(context.pinned + [fact])))
+            guard with <= model.contextSize / 2 else {
+                let fixed = before.isEmpty ? 0 : try await count(before)
+                throw ConversationError.promptTooLarge(
+                    .init(
+                        contextSize: model.contextSize / 2, fixedTokens: fixed, promptTokens: with - fixed, responseReserve: 0))
+            }
+            context.pinned.append(fact)
+            // At the beginning it costs nothing to put it into the head at once; later it stands in front of prompts until the
+            // next compaction, so that what is computed already can be used.
+            if live.isEmpty {
+                context.pinnedInHead = context.pinned.count
+                rebuild()
+            }
+            saveContext()
         }
-        context.pinned.append(fact)
-        // At the beginning it costs nothing to put it into the head at once.
-        if live.isEmpty { context.pinnedInHead = context.pinned.count }
-        changeHead(keepsSession: !live.isEmpty)
     }
 
     /// Does not keep a fact any longer.
-    public func unpin(_ fact: String) {
-        guard let place = context.pinned.firstIndex(of: fact) else { return }
-        context.pinned.remove(at: place)
-        if place < context.pinnedInHead { context.pinnedInHead -= 1 }
-        changeHead(keepsSession: false)
+    public func unpin(_ fact: String) async {
+        await exclusively {
+            guard let place = context.pinned.firstIndex(of: fact) else { return }
+            context.pinned.remove(at: place)
+            if place < context.pinnedInHead {
+                context.pinnedInHead -= 1
+                rebuild()
+            }
+            saveContext()
+        }
     }
 
     /// The earlier turns that a prompt would bring back, best first. Turns that are in the context are not among them.
@@ -45,7 +58,8 @@ extension Conversation {
         let text = withNewFacts(prompt)
         guard let recall = policy.recall else { return text }
         let known = Set(live.map(\.number))
-        let found = try self.recall(for: prompt).map(\.number)
+        // An archive that cannot be read is found out when the turn is written: the prompt can do without.
+        let found = (try? self.recall(for: prompt).map(\.number)) ?? []
         guard !found.isEmpty else { return text }
         // Neighbours often have the other half of what was said.
         var wanted: [Int] = []
@@ -55,7 +69,7 @@ extension Conversation {
         }
         let turns = try archive.turns(wanted, of: id)
         // In small windows a share would not hold a single turn.
-        let limit = min(max(Int(Double(model.contextSize) * recall.share), 96), model.contextSize / 4)
+        let limit = min(max(model.contextSize.share(recall.share), 96), model.contextSize / 4)
         func tokens(_ text: String) async throws -> Int {
             try await count([.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))])
         }
@@ -91,10 +105,5 @@ extension Conversation {
 
     private static func block(_ turns: [Turn]) -> String {
         "From earlier:\n" + turns.map(\.text).joined(separator: "\n")
-    }
-
-    private func changeHead(keepsSession: Bool) {
-        if !keepsSession { rebuild() }
-        saveContext(nil)
     }
 }

@@ -35,17 +35,19 @@ struct Summarizer {
         var rest = turns[...]
         while !rest.isEmpty {
             var count = rest.count
-            while count > 1, try await !fits(prompt(rest.prefix(count), summary)) { count = count / 2 }
-            summary = try await write(prompt(rest.prefix(count), summary))
+            while count > 1, try await !fits(prompt(rest.prefix(count).map(\.text).joined(separator: "\n"), summary)) {
+                count = count / 2
+            }
+            summary = try await write(rest.prefix(count).map(\.text).joined(separator: "\n"), after: summary)
             rest = rest.dropFirst(count)
         }
         return summary
     }
 
-    private func prompt(_ turns: ArraySlice<Turn>, _ summary: String) -> String {
+    private func prompt(_ said: String, _ summary: String) -> String {
         var text = ""
         if !summary.isEmpty { text += "Notes so far:\n\(summary)\n\n" }
-        text += "What was said next:\n" + turns.map(\.text).joined(separator: "\n")
+        text += "What was said next:\n" + said
         return text + "\n\nWrite the new notes, of at most \(max(10, limit * 3 / 5)) words."
     }
 
@@ -61,13 +63,13 @@ struct Summarizer {
         try await tools.tokenCount(entries(prompt)) + limit <= tools.contextSize
     }
 
-    private func write(_ prompt: String) async throws -> String {
-        var prompt = prompt
+    private func write(_ said: String, after previous: String) async throws -> String {
+        var said = said
         // A single turn larger than the window: its beginning has to do. It stays whole in the archive.
-        while try await !fits(prompt), prompt.count > 200 { prompt = String(prompt.prefix(prompt.count * 3 / 4)) }
+        while try await !fits(prompt(said, previous)), said.count > 100 { said = String(said.prefix(said.count * 3 / 4)) }
         let session = LanguageModelSession(model: tools.model, instructions: instructions ?? Self.standardInstructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
-        let summary = try await session.respond(to: prompt, options: options).content
+        let summary = try await session.respond(to: prompt(said, previous), options: options).content
             .trimmingCharacters(in: .whitespacesAndNewlines)
         guard !summary.isEmpty else { throw EmptySummary() }
         return summary

@@ -6,20 +6,9 @@ extension ContextReport {
     /// - Parameters:
     ///   - width: Columns that the bar may have.
     ///   - isColored: Whether to color parts with ANSI escapes.
-    ///   - historyLines: Entries of the history that get a line of their own; the rest are added up.
-    public func table(width: Int = 64, isColored: Bool = false, historyLines: Int = 8) -> String {
+    public func table(width: Int = 64, isColored: Bool = false) -> String {
         var text = bar(width: width, isColored: isColored) + "\n"
-        let history = parts.filter { $0.kind == .history }
-        let hidden = history.dropLast(max(0, historyLines))
-        var shown = parts.filter { $0.kind != .history }
-        let place = shown.firstIndex { [.recalled, .prompt, .schema].contains($0.kind) } ?? shown.count
-        shown.insert(contentsOf: history.suffix(max(0, historyLines)), at: place)
-        if !hidden.isEmpty {
-            let older = Part(
-                kind: .history, name: "\(hidden.count) earlier entries", tokens: hidden.reduce(0) { $0 + $1.tokens })
-            shown.insert(older, at: place)
-        }
-        for part in shown {
+        for part in parts {
             text += line(part.kind.rawValue, part.tokens, part.name, color: isColored ? part.kind.color : nil)
         }
         text += line("used", usedTokens, "of \(contextSize)", color: nil)

@@ -24,13 +24,13 @@ struct TextChunker {
     }
 
     /// Takes more of the text and gives the chunks that are full.
-    mutating func append(_ text: String) async throws -> [String] {
-        var chunks: [String] = []
+    mutating func append(_ text: String) async throws -> [(text: String, tokens: Int)] {
+        var chunks: [(text: String, tokens: Int)] = []
         for sentence in TextUnits.sentences(of: text) {
             for part in try await parts(of: String(sentence)) {
-                if total + part.tokens > limit { try await flush(&chunks) }
+                while total + part.tokens > limit, sentences.contains(where: { !$0.isRepeated }) { try await flush(&chunks) }
                 // The end of the last chunk gives way if the sentence needs the room.
-                while total + part.tokens > limit, !sentences.isEmpty { sentences.removeFirst() }
+                while total + part.tokens > limit, sentences.first?.isRepeated == true { sentences.removeFirst() }
                 sentences.append(part)
             }
         }
@@ -38,8 +38,8 @@ struct TextChunker {
     }
 
     /// The last chunk.
-    mutating func finish() async throws -> [String] {
-        var chunks: [String] = []
+    mutating func finish() async throws -> [(text: String, tokens: Int)] {
+        var chunks: [(text: String, tokens: Int)] = []
         while sentences.contains(where: { !$0.isRepeated }) { try await flush(&chunks) }
         return chunks
     }
@@ -47,16 +47,20 @@ struct TextChunker {
     private var total: Int { sentences.reduce(0) { $0 + $1.tokens } }
 
     /// Makes a chunk of the sentences; those that turn out to be too many stay for the next one.
-    private mutating func flush(_ chunks: inout [String]) async throws {
-        guard sentences.contains(where: { !$0.isRepeated }) else {
-            sentences = []
+    private mutating func flush(_ chunks: inout [(text: String, tokens: Int)]) async throws {
+        var length = sentences.count
+        var exact = try await count(joined(length))
+        // Tokens are not quite additive: the sum is a good guess, the count of the whole is the truth.
+        while length > 1, exact > limit {
+            length -= 1
+            exact = try await count(joined(length))
+        }
+        // Where only repeated sentences would be left, they give way to the new ones.
+        guard sentences[..<length].contains(where: { !$0.isRepeated }) else {
+            sentences.removeFirst()
             return
         }
-        var length = sentences.count
-        // Tokens are not quite additive: the sum is a good guess, the count of the whole is the truth.
-        while length > 1, try await count(joined(length)) > limit { length -= 1 }
-        let text = joined(length)
-        if sentences[..<length].contains(where: { !$0.isRepeated }) { chunks.append(text) }
+        chunks.append((joined(length), exact))
         var repeated: [Sentence] = []
         var tokens = 0
         for sentence in sentences[..<length].reversed() {

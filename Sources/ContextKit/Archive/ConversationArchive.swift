@@ -53,7 +53,7 @@ public final class ConversationArchive: Sendable {
                         number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, title TEXT NOT NULL, context BLOB NOT NULL);
                     CREATE TABLE turn (
                         conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number INTEGER NOT NULL,
-                        prompt TEXT NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));
+                        prompt BLOB NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));
                     CREATE TABLE compaction (
                         conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, record BLOB NOT NULL);
                     CREATE VIRTUAL TABLE turn_text USING fts5(
@@ -143,11 +143,12 @@ public final class ConversationArchive: Sendable {
     func ask(_ prompt: String, number: Int, in conversation: String) throws {
         try write { database in
             try database.execute(
-                sql: "INSERT OR REPLACE INTO turn (conversation, number, prompt) VALUES (?, ?, ?)",
-                arguments: [conversation, number, prompt])
+                sql: "INSERT INTO turn (conversation, number, prompt) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                arguments: [conversation, number, Data(prompt.utf8)])
+            try Self.checkOwner(database)
             try database.execute(
                 sql: "UPDATE conversation SET title = ? WHERE id = ? AND title = ''",
-                arguments: [String(prompt.prefix(80)), conversation])
+                arguments: [String(prompt.prefix(80)).replacing("\u{0}", with: " "), conversation])
         }
     }
 
@@ -159,8 +160,10 @@ public final class ConversationArchive: Sendable {
                 sql: """
                     INSERT INTO turn (conversation, number, prompt, entries) VALUES (?, ?, ?, ?)
                     ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries
+                    WHERE turn.entries IS NULL AND turn.prompt = excluded.prompt
                     """,
-                arguments: [conversation, turn.number, turn.prompt, entries])
+                arguments: [conversation, turn.number, Data(turn.prompt.utf8), entries])
+            try Self.checkOwner(database)
             // The index knows a turn by its conversation's number and its own: words are looked up within one conversation.
             if let first = try Self.firstRow(database, conversation) {
                 try database.execute(
@@ -176,6 +179,13 @@ public final class ConversationArchive: Sendable {
             database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
     }
 
+    /// After a turn was written: that it was not, because there is one of its number already, is somebody else's doing.
+    private static func checkOwner(_ database: Database) throws {
+        if database.changesCount == 0 {
+            throw ConversationError.archive(.init("another program is going on with this conversation."))
+        }
+    }
+
     func forget(turn number: Int, in conversation: String) throws {
         try write { database in
             try database.execute(
@@ -184,12 +194,12 @@ public final class ConversationArchive: Sendable {
         }
     }
 
-    func save(_ context: Context, _ compaction: Compaction?, in conversation: String) throws {
+    func save(_ context: Context, _ compactions: [Compaction], in conversation: String) throws {
         let data = try JSONEncoder().encode(context)
-        let record = try compaction.map { try JSONEncoder().encode($0) }
+        let records = try compactions.map { try JSONEncoder().encode($0) }
         try write { database in
             try database.execute(sql: "UPDATE conversation SET context = ? WHERE id = ?", arguments: [data, conversation])
-            if let record {
+            for record in records {
                 try database.execute(
                     sql: "INSERT INTO compaction (conversation, record) VALUES (?, ?)", arguments: [conversation, record])
             }
@@ -210,15 +220,20 @@ public final class ConversationArchive: Sendable {
         return try rows.map { row in
             let data: Data? = row["entries"]
             let entries = try data.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
-            return Turn(number: row["number"], prompt: row["prompt"], entries: entries)
+            let prompt: Data = row["prompt"]
+            return Turn(number: row["number"], prompt: String(decoding: prompt, as: UTF8.self), entries: entries)
         }
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        do { return try database.read(body) } catch { throw ConversationError.archive(.init(error)) }
+        do { return try database.read(body) } catch let error as ConversationError { throw error } catch {
+            throw ConversationError.archive(.init(error))
+        }
     }
 
     private func write(_ body: (Database) throws -> Void) throws {
-        do { try database.write(body) } catch { throw ConversationError.archive(.init(error)) }
+        do { try database.write(body) } catch let error as ConversationError { throw error } catch {
+            throw ConversationError.archive(.init(error))
+        }
     }
 }

@@ -31,7 +31,7 @@ public struct ContextPolicy: Sendable {
     public static var reset: ContextPolicy { ContextPolicy(steps: [.reset], recall: nil) }
 
     func reserve(contextSize: Int, limit: Int?) -> Int {
-        let reserve = min(responseReserve ?? min(512, contextSize / 4), contextSize / 2)
+        let reserve = max(1, min(responseReserve ?? min(512, contextSize / 4), contextSize / 2))
         return max(1, min(reserve, limit ?? reserve))
     }
 }

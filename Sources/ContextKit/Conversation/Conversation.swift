@@ -37,9 +37,16 @@ public actor Conversation {
     private(set) var session: LanguageModelSession
     /// Entries of the session's transcript that belong to the head or to turns.
     private var recordedCount: Int
-    private var isAnswering = false
+    /// The number of the turn that is being answered.
+    private var inFlight: Int?
+    /// Compactions that could not be written yet, and whether the context could not.
+    private var unsavedRecords: [Compaction] = []
+    private var isContextUnsaved = false
     /// The compaction that is under way, which the next request waits for.
     private var upkeep: Task<Void, Never>?
+    /// Whoever changes the conversation does so alone; others wait here.
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
     private let onCompaction: @Sendable (Compaction) -> Void
 
     /// Begins a conversation, or goes on with one of the archive.
@@ -83,7 +90,7 @@ public actor Conversation {
         session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: draft.entries))
         recordedCount = draft.entries.count
         // The window of this model may be smaller than that of the last one.
-        if try await count(session.transcript) > threshold { await compact(.modelChange) }
+        if try await count(session.transcript) > threshold { await compactNow(.modelChange) }
     }
 
     // MARK: - Asking
@@ -155,41 +162,87 @@ public actor Conversation {
         _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions,
         _ operation: @Sendable (_ session: LanguageModelSession, _ prompt: String, _ attempt: Int) async throws -> sending Result
     ) async throws -> Result {
-        guard !isAnswering else { throw ConversationError.busy }
-        isAnswering = true
-        defer { isAnswering = false }
         await upkeep?.value
-        upkeep = nil
-        try saveUnsaved()
-        let asked = try await prepare(prompt, schema, options)
-        let number = nextNumber
-        try archive.ask(prompt, number: number, in: id)
-        unanswered = nil
-        nextNumber += 1
-        let result: Result
-        do {
-            result = try await operation(session, asked, 1)
-        } catch let error where error.isOverflow {
-            // What was generated is no answer. Once more, in the smallest context there is; a second time it is the response
-            // that is too long.
-            rebuild()
-            await compact(.overflow)
+        let result = try await exclusively {
+            try Task.checkCancellation()
+            try saveUnsaved()
+            let request = Request(prompt: prompt, schema: schema, options: options)
+            let asked = try await prepare(request)
+            try Task.checkCancellation()
+            let number = nextNumber
+            try archive.ask(prompt, number: number, in: id)
+            unanswered = nil
+            nextNumber += 1
+            inFlight = number
+            defer { inFlight = nil }
             do {
-                result = try await operation(session, try await recalled(prompt), 2)
+                let result = try await attempt(request, asked, operation)
+                record(prompt, number)
+                return result
             } catch {
+                await settle()
                 keepPartial(prompt, number)
                 throw error
             }
-        } catch {
-            keepPartial(prompt, number)
-            throw error
         }
-        record(prompt, number)
-        let tokens = try? await count(session.transcript)  // the answer counts more than knowing how full the window is
-        if let tokens, tokens > threshold {
-            upkeep = Task { await self.compact(.threshold) }
-        }
+        upkeep = Task { await self.compactIfNeeded(.threshold) }
         return result
+    }
+
+    /// A prompt and how it is to be answered.
+    private struct Request {
+        let prompt: String
+        let schema: GenerationSchema?
+        let options: GenerationOptions
+
+        func entry(_ text: String) -> Transcript.Entry {
+            .prompt(
+                .init(
+                    segments: [.text(.init(content: text))], options: options,
+                    responseFormat: schema.map { Transcript.ResponseFormat(schema: $0) }))
+        }
+    }
+
+    /// Asks, and once more if the window runs over. A second time it is the response that is too long.
+    private func attempt<Result>(
+        _ request: Request, _ asked: String,
+        _ operation: @Sendable (LanguageModelSession, String, Int) async throws -> sending Result
+    ) async throws -> sending Result {
+        do {
+            return try await operation(session, asked, 1)
+        } catch let error where error.isOverflow {
+            await settle()
+            // Tools that have run are not run again: what they did may be more than a text.
+            if newEntries.contains(where: { if case .toolOutput = $0 { true } else { false } }) { throw error }
+            // What was generated is no answer.
+            rebuild()
+            await compactNow(.overflow)
+            try Task.checkCancellation()
+        }
+        let plain = withNewFacts(request.prompt)
+        if try await !fits(plain, request) { try await makeBare(for: plain, request) }
+        return try await operation(session, plain, 2)
+    }
+
+    /// Waits until the session has come to its end, which takes a token after it was cancelled: only then is its transcript what
+    /// it will stay.
+    private func settle() async {
+        // Not a child of the task, which may be cancelled itself.
+        await Task.detached { [session] in
+            while session.isResponding { try? await Task.sleep(for: .milliseconds(2)) }  // a cut sleep only asks sooner
+        }.value
+    }
+
+    /// Does something while nothing else changes the conversation. Requests, compactions and pins come one after the other.
+    func exclusively<Result>(_ body: () async throws -> sending Result) async rethrows -> sending Result {
+        if isTaken {
+            await withCheckedContinuation { waiting.append($0) }
+        } else {
+            isTaken = true
+        }
+        // Whoever waits next takes over without a moment in which nobody has it.
+        defer { if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() } }
+        return try await body()
     }
 
     /// The entries that the session has got since it was made, or since the last turn.
@@ -214,10 +267,16 @@ public actor Conversation {
         }
     }
 
+    /// Writes what could not be written before.
     private func saveUnsaved() throws {
         while let turn = unsaved.first {
             try archive.answer(turn, in: id)
             unsaved.removeFirst()
+        }
+        if isContextUnsaved {
+            try archive.save(context, unsavedRecords, in: id)
+            isContextUnsaved = false
+            unsavedRecords = []
         }
         archiveProblem = nil
     }
@@ -234,48 +293,58 @@ public actor Conversation {
         try await model.tokenCount(for: entries)
     }
 
-    private var threshold: Int { Int(Double(model.contextSize) * policy.threshold) }
+    private var threshold: Int { model.contextSize.share(policy.threshold) }
+
+    private func reserve(_ request: Request) -> Int {
+        policy.reserve(contextSize: model.contextSize, limit: request.options.maximumResponseTokens)
+    }
+
+    private func fits(_ prompt: String, _ request: Request) async throws -> Bool {
+        try await count(Array(session.transcript) + [request.entry(prompt)]) + reserve(request) <= model.contextSize
+    }
 
     /// Makes room for a prompt, and puts in front of it what it needs from earlier turns.
-    private func prepare(_ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions) async throws -> String {
-        let size = model.contextSize
-        let reserve = policy.reserve(contextSize: size, limit: options.maximumResponseTokens)
-        let format = schema.map { Transcript.ResponseFormat(schema: $0) }
-        func entry(_ text: String) -> Transcript.Entry {
-            .prompt(.init(segments: [.text(.init(content: text))], options: options, responseFormat: format))
-        }
-        var asked = try await recalled(prompt)
-        if try await count(Array(session.transcript) + [entry(asked)]) + reserve <= size { return asked }
+    private func prepare(_ request: Request) async throws -> String {
+        var asked = try await recalled(request.prompt)
+        if try await fits(asked, request) { return asked }
         // What cannot fit at all is said before anything is given up for it.
+        let plain = withNewFacts(request.prompt)
         var clean = draft()
         clean.turns = []
         clean.carried = ""
         let fixed = try await count(clean.entries)
-        let least = try await count(clean.entries + [entry(withNewFacts(prompt))])
-        guard least + reserve <= size else {
+        let least = try await count(clean.entries + [request.entry(plain)])
+        guard least + reserve(request) <= model.contextSize else {
             throw ConversationError.promptTooLarge(
-                .init(contextSize: size, fixedTokens: fixed, promptTokens: least - fixed, responseReserve: reserve))
+                .init(
+                    contextSize: model.contextSize, fixedTokens: fixed, promptTokens: least - fixed,
+                    responseReserve: reserve(request)))
         }
-        await compact(.beforeRequest)
-        asked = try await recalled(prompt)
-        if try await count(Array(session.transcript) + [entry(asked)]) + reserve <= size { return asked }
-        asked = withNewFacts(prompt)
-        if try await count(Array(session.transcript) + [entry(asked)]) + reserve <= size { return asked }
-        // A prompt of nearly the whole window: nothing else has room.
-        var bare = draft()
-        bare.evict { _ in true }
-        let carried = bare.carried
-        if try await count(bare.entries + [entry(asked)]) + reserve > size { bare.carried = "" }
-        adopt(bare)
-        defer { context.carried = carried }  // it comes back with the next compaction
+        await compactNow(.beforeRequest)
+        try Task.checkCancellation()
+        asked = try await recalled(request.prompt)
+        if try await fits(asked, request) { return asked }
+        asked = withNewFacts(request.prompt)
+        if try await !fits(asked, request) { try await makeBare(for: asked, request) }
         return asked
     }
 
+    /// For a prompt of nearly the whole window: no turns, and if need be not what is carried either. That comes back with the
+    /// next compaction.
+    private func makeBare(for prompt: String, _ request: Request) async throws {
+        var bare = draft()
+        bare.evict { _ in true }
+        let carried = bare.carried
+        if try await count(bare.entries + [request.entry(prompt)]) + reserve(request) > model.contextSize { bare.carried = "" }
+        adopt(bare)
+        context.carried = carried
+    }
+
     /// The turns, and everything before them, as a session takes them.
-    func draft() -> ContextDraft {
+    func draft(pinnedInHead: Int? = nil) -> ContextDraft {
         ContextDraft(
             instructions: instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
-            pinned: Array(context.pinned.prefix(context.pinnedInHead)), carried: context.carried, turns: live)
+            pinned: Array(context.pinned.prefix(pinnedInHead ?? context.pinnedInHead)), carried: context.carried, turns: live)
     }
 
     /// Takes a draft over as the context.
@@ -293,55 +362,45 @@ public actor Conversation {
     }
 
     /// Makes the context smaller now.
-    public func compact() async throws {
-        guard !isAnswering else { throw ConversationError.busy }
-        await upkeep?.value
-        await compact(.requested)
+    public func compact() async {
+        await exclusively { await compactNow(.requested) }
+    }
+
+    private func compactIfNeeded(_ reason: Compaction.Reason) async {
+        await exclusively {
+            // Should counting fail, the next request finds out.
+            guard let tokens = try? await count(session.transcript), tokens > threshold else { return }
+            await compactNow(reason)
+        }
     }
 
     /// Goes on with another model. If its window is smaller, the context is made smaller first.
+    ///
+    /// - Throws: what counting with the new model throws; the conversation then stays with the old one.
     public func use(_ model: some WindowedLanguageModel) async throws {
-        guard !isAnswering else { throw ConversationError.busy }
-        await upkeep?.value
-        self.model = model
-        rebuild()
-        if try await count(session.transcript) > threshold { await compact(.modelChange) }
+        try await exclusively {
+            let tokens = try await model.tokenCount(for: session.transcript)
+            self.model = model
+            rebuild()
+            if tokens > threshold { await compactNow(.modelChange) }
+        }
     }
 
-    /// Never fails: the worst that can happen is a context with nothing but the instructions and pinned facts.
-    func compact(_ reason: Compaction.Reason) async {
+    /// Never fails: the worst that can happen is a context with nothing but the instructions and pinned facts. Cancelled, it
+    /// changes nothing.
+    private func compactNow(_ reason: Compaction.Reason) async {
         let start = ContinuousClock.now
         let before = try? await count(session.transcript)  // for the record only
-        // New facts move to the head: everything after them is computed again anyway.
-        context.pinnedInHead = context.pinned.count
-        var draft = self.draft()
-        draft.turns = draft.turns.map(\.withoutRecalled)
-        var problems: [String] = []
         let isEmergency = reason == .overflow
         let tools = CompactionStep.Tools(model: model, contextSize: model.contextSize, isEmergency: isEmergency)
-        for step in policy.steps {
-            var next = draft
-            do {
-                try await step.apply(&next, tools)
-                draft = next
-            } catch let problem as CompactionProblem {
-                draft = next
-                problems.append(problem.reason)
-            } catch {
-                problems.append("The step “\(step.name)” failed: \(error)")
-            }
-        }
+        // New facts move to the head: everything after them is computed again anyway.
+        var draft = self.draft(pinnedInHead: context.pinned.count)
+        draft.turns = draft.turns.map(\.withoutRecalled)
+        var problems = await draft.apply(policy.steps, tools)
         // Whatever the steps left: a compacted context has to leave half of the window, or an emergency is not over.
-        let limit = model.contextSize / (isEmergency ? 3 : 2)
-        if let tokens = try? await count(draft.entries), tokens > limit {
-            let head = (try? await count(draft.head)) ?? 0
-            if let kept = try? await tools.newestTurns(of: draft, within: max(0, limit - head)) {
-                let numbers = Set(draft.turns.dropLast(kept).map(\.number))
-                draft.evict { numbers.contains($0.number) }
-            } else {
-                draft.evict { _ in true }
-            }
-        }
+        problems += await draft.cut(to: model.contextSize / (isEmergency ? 3 : 2), tools)
+        if Task.isCancelled { return }
+        context.pinnedInHead = context.pinned.count
         adopt(draft)
         let after = try? await count(session.transcript)  // for the record only
         let record = Compaction(
@@ -349,22 +408,28 @@ public actor Conversation {
             evictedTurns: draft.evicted.map(\.number), droppedToolExchanges: draft.droppedToolExchanges,
             carried: draft.carried, seconds: start.duration(to: .now).seconds,
             problem: problems.isEmpty ? nil : problems.joined(separator: "\n"))
-        saveContext(record)
+        unsavedRecords.append(record)
+        saveContext()
         CompactionTrace.record(record)
         onCompaction(record)
         session.prewarm()
     }
 
-    func saveContext(_ record: Compaction?) {
+    func saveContext() {
         context.kept = live.map { .init(number: $0.number, prompt: $0.prompt, entries: Transcript(entries: $0.entries)) }
-        context.next = nextNumber
-        do {
-            try saveUnsaved()
-            try archive.save(context, record, in: id)
-        } catch {
-            // The archive has the turns and an older context: nothing is lost but the work of this compaction.
-            archiveProblem = error as? ConversationError
-        }
+        // A turn that is being answered is not in the context yet.
+        context.next = inFlight ?? nextNumber
+        isContextUnsaved = true
+        // The archive has the turns and an older context: what cannot be written now is written with the next turn.
+        do { try saveUnsaved() } catch { archiveProblem = error as? ConversationError }
+    }
+}
+
+extension Int {
+    /// A share of a number of tokens, between none and all of them.
+    func share(_ share: Double) -> Int {
+        let part = Double(self) * share
+        return part.isNaN || part <= 0 ? 0 : part >= Double(self) ? self : Int(part)
     }
 }
 

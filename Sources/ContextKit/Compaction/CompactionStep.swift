@@ -22,7 +22,7 @@ public struct CompactionStep: Sendable {
 
         /// Exact tokens of entries.
         public func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
-            try await model.tokenCount(for: entries)
+            entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
         }
 
         /// Tokens of a text, as one message.
@@ -63,7 +63,7 @@ public struct CompactionStep: Sendable {
     public static func recentTurns(share: Double) -> CompactionStep {
         CompactionStep(name: "recent turns") { draft, tools in
             let share = tools.isEmergency ? share / 2 : share
-            let kept = try await tools.newestTurns(of: draft, within: Int(Double(tools.contextSize) * share))
+            let kept = try await tools.newestTurns(of: draft, within: tools.contextSize.share(share))
             let first = draft.turns.count - kept
             let numbers = Set(draft.turns[..<first].map(\.number))
             draft.evict { numbers.contains($0.number) }
@@ -107,11 +107,11 @@ public struct CompactionStep: Sendable {
     ) -> CompactionStep {
         CompactionStep(name: "summary") { draft, tools in
             let summarizer = Summarizer(
-                tools: tools, limit: max(24, Int(Double(tools.contextSize) * share)), instructions: instructions,
+                tools: tools, limit: max(24, tools.contextSize.share(share)), instructions: instructions,
                 timeLimit: timeLimit)
             do {
                 draft.carried = try await summarizer.summary(of: draft.evicted, after: draft.carried)
-            } catch let error where !(error is CancellationError) {
+            } catch {
                 try await CompactionStep.notableSentences(share: share).apply(&draft, tools)
                 throw CompactionProblem(reason: "The summary failed, notable sentences are carried instead: \(error)")
             }
@@ -121,7 +121,7 @@ public struct CompactionStep: Sendable {
     /// Carries the sentences of what is evicted that have names, numbers or decisions: no model is asked.
     public static func notableSentences(share: Double = 0.08) -> CompactionStep {
         CompactionStep(name: "notable sentences") { draft, tools in
-            let limit = max(24, Int(Double(tools.contextSize) * share))
+            let limit = max(24, tools.contextSize.share(share))
             draft.carried = try await NotableSentences(limit: limit, tools: tools).carried(draft.evicted, after: draft.carried)
         }
     }

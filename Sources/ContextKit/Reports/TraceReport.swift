@@ -76,10 +76,13 @@ public struct TraceReport: Sendable {
             text += Self.words(for: event) + "\n"
         }
         let requests = events.filter { $0.kind == "request" }
-        let read = requests.reduce(0) { $0 + ($1.inputTokens ?? 0) }
-        let cached = requests.reduce(0) { $0 + ($1.cachedTokens ?? 0) }
-        text += "\(requests.count) requests, \(read) tokens read (\(read > 0 ? 100 * cached / read : 0) % from the cache), "
-        text += "\(requests.reduce(0) { $0 + ($1.outputTokens ?? 0) }) written, \(events.count - requests.count) compactions\n"
+        // In floating point: the file may have been written by anyone, and its numbers be of any size.
+        func sum(_ tokens: (Event) -> Int?) -> Double { requests.reduce(0) { $0 + Double(tokens($1) ?? 0) } }
+        let read = sum(\.inputTokens)
+        text += String(
+            format: "%d requests, %.0f tokens read (%.0f %% from the cache), %.0f written, %d compactions\n", requests.count,
+            read,
+            read > 0 ? 100 * sum(\.cachedTokens) / read : 0, sum(\.outputTokens), events.count - requests.count)
         if damagedLines > 0 { text += "\(damagedLines) lines are damaged.\n" }
         return text
     }
@@ -155,8 +158,10 @@ enum CompactionTrace {
             compaction: compaction)
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
         // A record that cannot be written must not fail the conversation.
-        guard descriptor >= 0, var line = try? JSONEncoder().encode(event) else { return }
+        guard descriptor >= 0 else { return }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        guard var line = try? JSONEncoder().encode(event) else { return }
         line.append(0x0A)
-        try? FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: line)  // as above
+        try? file.write(contentsOf: line)  // as above
     }
 }
