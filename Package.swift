@@ -94,7 +94,8 @@ let package = Package(
             name: "FoundationModelsTests",
             dependencies: [
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting", "Grammar",
-                "Inference", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+                "Inference", "TestSupport", .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             exclude: ["api.tsv"], swiftSettings: settings),

@@ -130,4 +130,56 @@ struct ExactnessTests {
         }
         #expect(cached > 5_000 && compared > 120, "cached \(cached), compared \(compared)")
     }
+
+    @Test("[D3] with a schema, a window one token too small is told at once, with exact numbers; one that just fits is enough")
+    func schemaBoundary() async throws {
+        let file = try TinyModel().file()
+        func model(_ size: Int) -> GGUFLanguageModel {
+            GGUFLanguageModel(url: URL(filePath: file.path), contextSize: size, checksText: false)
+        }
+        let reserve = 40
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: reserve)
+        let asked = Transcript.Prompt(
+            segments: [.text(.init(content: "Is it so?"))], options: options, responseFormat: .init(type: Verdict.self))
+        let counted = try await model(512).tokenCount(for: [.prompt(asked)])
+        for excess in -1...1 {
+            var policy = ContextPolicy.standard
+            policy.responseReserve = reserve
+            let conversation = try await Conversation(model: model(counted + reserve - excess), policy: policy)
+            if excess > 0 {
+                do {
+                    try await conversation.respond(to: "Is it so?", generating: Verdict.self, options: options)
+                    Issue.record("it fitted")
+                } catch ConversationError.promptTooLarge(let size) {
+                    #expect(size.excess == 1 && size.promptTokens + size.fixedTokens == counted)
+                }
+            } else {
+                let response = try await conversation.respond(to: "Is it so?", generating: Verdict.self, options: options)
+                #expect(response.usage.input.totalTokenCount == counted)
+            }
+        }
+    }
+
+    struct Reader: Tool {
+        let words: Int
+        let name = "read"
+        let description = "Reads a page."
+        @Generable struct Arguments { @Guide(.range(1...2)) var page: Int }
+        func call(arguments: Arguments) async throws -> String { (0..<words).map { "\($0)" }.joined(separator: " ") }
+    }
+
+    @Test("[D3] a tool's output that does not fit is an error with the output kept, and the tool is not run again")
+    func toolOutput() async throws {
+        let file = try TinyModel().file()
+        let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4, toolCallingMode: .required)
+        let conversation = try await Conversation(model: model, tools: [Reader(words: 2_000)], instructions: "Read.")
+        await #expect(throws: (any Error).self) { try await conversation.respond(to: "Read page 1.", options: options) }
+        let turns = try conversation.archive.turns(of: conversation.id)
+        #expect(turns.count <= 1)
+        // The conversation goes on.
+        let next = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4, toolCallingMode: .disallowed)
+        try await conversation.respond(to: "Never mind.", options: next)
+        #expect(try await conversation.tokenCount() <= 512)
+    }
 }
