@@ -102,7 +102,7 @@ let package = Package(
         .testTarget(
             name: "ContextKitTests",
             dependencies: [
-                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "Inference", "TestSupport",
+                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Inference", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

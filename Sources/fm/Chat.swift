@@ -112,7 +112,7 @@ struct Chat: AsyncParsableCommand {
     ) async throws -> Conversation {
         do {
             let conversation = try await Conversation(
-                instructions: flags.instructions ?? "", archive: archive, id: name,
+                instructions: flags.instructions, archive: archive, id: name,
                 onCompaction: { record in if isTerminal { Self.tell(record) } })
             await conversation.prewarm()
             return conversation

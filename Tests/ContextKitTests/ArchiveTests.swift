@@ -29,8 +29,8 @@ struct ArchiveTests {
             try await conversation.respond(to: "After the compaction.")
             transcript = await conversation.transcript
         }
-        let again = try await Conversation(
-            model: model, instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
+        let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        #expect(again.instructions == "Be brief.")
         #expect(await again.transcript.map(\.description) == transcript.map(\.description))
         #expect(await again.pinned == ["The code is 4711."])
         #expect(await again.unanswered == nil)

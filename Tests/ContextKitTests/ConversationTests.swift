@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import FoundationModelsTesting
 import Synchronization
 import Testing
 
@@ -363,5 +364,43 @@ struct ConversationTests {
         try await Self.talk(conversation, turns: 0..<40)
         for text in texts { try await conversation.respond(to: "What was my \(text)?") }
         #expect(try archive.turns(of: "a").prefix(texts.count).map(\.prompt) == texts)
+    }
+
+    /// Holds the conversation that its tool belongs to.
+    final class Holder: Sendable {
+        let conversation = Mutex<Conversation?>(nil)
+    }
+
+    struct Remember: Tool {
+        let holder: Holder
+        let name = "remember"
+        let description = "Remembers a fact."
+        func call(arguments: GeneratedContent) async throws -> String {
+            guard let conversation = holder.conversation.withLock({ $0 }) else { return "nobody" }
+            try await conversation.pin("The code is 4711.")
+            await conversation.unpin("Nuts are poison.")
+            await conversation.compact()
+            await #expect(throws: LanguageModelSession.Error.self) { try await conversation.respond(to: "Are you there?") }
+            return "Remembered."
+        }
+    }
+
+    @Test("[D4] a tool may pin facts in the conversation that calls it") func rememberingTool() async throws {
+        let holder = Holder()
+        let model = ScriptedLanguageModel([
+            .text("Hello."), .toolCalls([.init(name: "remember", arguments: GeneratedContent(properties: [:]))]), .text("Done."),
+            .text("4711."),
+        ])
+        let conversation = try await Conversation(model: Counting(base: model), tools: [Remember(holder: holder)])
+        holder.conversation.withLock { $0 = conversation }
+        try await conversation.pin("Nuts are poison.")
+        try await conversation.respond(to: "Hello.")
+        #expect(try await conversation.respond(to: "Remember 4711.").content == "Done.")
+        #expect(await conversation.pinned == ["The code is 4711."])
+        #expect(await !conversation.transcript.wholeText.contains("poison"))
+        try await conversation.respond(to: "What was it?")
+        #expect(await conversation.transcript.wholeText.contains("The code is 4711."))
+        #expect(try conversation.archive.turns(of: conversation.id).map(\.entries.count) == [2, 4, 2])
+        holder.conversation.withLock { $0 = nil }
     }
 }

@@ -1,6 +1,7 @@
 import ContextKit
 import Foundation
 import FoundationModels
+import FoundationModelsTesting
 import Synchronization
 
 /// A model that counts words and says what a closure says, with a hard window like a real one's.
@@ -76,5 +77,38 @@ extension Transcript {
     var lastPrompt: String {
         for entry in reversed() { if case .prompt(let prompt) = entry { return prompt.description } }
         return ""
+    }
+}
+
+/// A scripted model with a window.
+struct Counting: WindowedLanguageModel {
+    let base: ScriptedLanguageModel
+
+    var contextSize: Int { 1_000 }
+    var capabilities: LanguageModelCapabilities { base.capabilities }
+    var executorConfiguration: Executor.Configuration { .init(base: base.executorConfiguration, model: base) }
+
+    nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int {
+        StubModel.count(transcriptEntries)
+    }
+
+    struct Executor: LanguageModelExecutor {
+        typealias Model = Counting
+        struct Configuration: Hashable, Sendable {
+            let base: ScriptedLanguageModel.Executor.Configuration
+            let model: ScriptedLanguageModel
+            static func == (a: Self, b: Self) -> Bool { a.base == b.base }
+            func hash(into hasher: inout Hasher) { hasher.combine(base) }
+        }
+        private let base: ScriptedLanguageModel.Executor
+
+        init(configuration: Configuration) { base = .init(configuration: configuration.base) }
+
+        nonisolated(nonsending) func respond(
+            to request: LanguageModelExecutorGenerationRequest, model: Counting,
+            streamingInto channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            try await base.respond(to: request, model: model.base, streamingInto: channel)
+        }
     }
 }

@@ -108,6 +108,7 @@ public final class ConversationArchive: Sendable {
 
     /// What a conversation's context is made of, besides the turns since.
     struct Context: Codable {
+        var instructions = ""
         var pinned: [String] = []
         /// The pinned facts that the instructions have; later ones stand at the end until the next compaction.
         var pinnedInHead = 0
@@ -131,11 +132,11 @@ public final class ConversationArchive: Sendable {
         }
     }
 
-    func begin(_ conversation: String) throws {
+    func begin(_ conversation: String, _ context: Context) throws {
         try write { database in
             try database.execute(
                 sql: "INSERT INTO conversation (id, created, title, context) VALUES (?, ?, '', ?)",
-                arguments: [conversation, Date().timeIntervalSince1970, try JSONEncoder().encode(Context())])
+                arguments: [conversation, Date().timeIntervalSince1970, try JSONEncoder().encode(context)])
         }
     }
 

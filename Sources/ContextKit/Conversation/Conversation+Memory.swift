@@ -1,7 +1,7 @@
 import FoundationModels
 
 extension Conversation {
-    /// Keeps a fact in the context at any time, word for word. It survives every compaction.
+    /// Keeps a fact in the context at any time, word for word. It survives every compaction. Tools may call this, too.
     ///
     /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the window.
     public func pin(_ fact: String) async throws {
@@ -23,9 +23,9 @@ extension Conversation {
             context.pinned.append(fact)
             // At the beginning it costs nothing to put it into the head at once; later it stands in front of prompts until the
             // next compaction, so that what is computed already can be used.
-            if live.isEmpty {
+            if live.isEmpty, !isAnswering {
                 context.pinnedInHead = context.pinned.count
-                rebuild()
+                changeHead()
             }
             saveContext()
         }
@@ -38,7 +38,7 @@ extension Conversation {
             context.pinned.remove(at: place)
             if place < context.pinnedInHead {
                 context.pinnedInHead -= 1
-                rebuild()
+                changeHead()
             }
             saveContext()
         }

@@ -21,7 +21,7 @@ public actor Conversation {
     /// The model that answers.
     public internal(set) var model: any WindowedLanguageModel
     /// How the context is kept within the window.
-    public var policy: ContextPolicy
+    public nonisolated let policy: ContextPolicy
     /// Facts that are in the context at any time, word for word.
     public var pinned: [String] { context.pinned }
     /// The prompt that was being answered when the program ended; nil if there is none.
@@ -46,18 +46,23 @@ public actor Conversation {
     private var upkeep: Task<Void, Never>?
     /// Whoever changes the conversation does so alone; others wait here.
     private var isTaken = false
+    /// The conversation that the task is changing: its tools may pin facts while it waits for them.
+    @TaskLocal private static var current: ObjectIdentifier?
+    /// Whether the head has changed during a request.
+    private var isHeadOutdated = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private let onCompaction: @Sendable (Compaction) -> Void
 
     /// Begins a conversation, or goes on with one of the archive.
     ///
     /// - Parameters:
+    ///   - instructions: What is told the model before everything else; nil for what the archive has, if anything.
     ///   - id: The name of a conversation; if the archive has it, it goes on where it stopped.
     ///   - archive: Where turns are kept; nil for an archive in memory.
     ///   - onCompaction: Told about each compaction.
     /// - Throws: ``ConversationError/archive(_:)``.
     public init(
-        model: some WindowedLanguageModel = SystemLanguageModel.default, tools: [any Tool] = [], instructions: String = "",
+        model: some WindowedLanguageModel = SystemLanguageModel.default, tools: [any Tool] = [], instructions: String? = nil,
         policy: ContextPolicy = .standard, archive: ConversationArchive? = nil, id: String = UUID().uuidString,
         onCompaction: @escaping @Sendable (Compaction) -> Void = { _ in }
     ) async throws {
@@ -71,21 +76,23 @@ public actor Conversation {
             live += since.filter { !$0.entries.isEmpty }
             nextNumber = (since.last?.number).map { $0 + 1 } ?? context.next
             if let last = since.last, last.entries.isEmpty { unanswered = last.prompt }
+            context.instructions = instructions ?? context.instructions
         } else {
-            try archive.begin(id)
+            context.instructions = instructions ?? ""
+            try archive.begin(id, context)
             nextNumber = 0
         }
         self.id = id
         self.model = model
         self.tools = tools
-        self.instructions = instructions
+        self.instructions = context.instructions
         self.policy = policy
         self.archive = archive
         self.context = context
         self.live = live
         self.onCompaction = onCompaction
         let draft = ContextDraft(
-            instructions: instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
+            instructions: context.instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
             pinned: Array(context.pinned.prefix(context.pinnedInHead)), carried: context.carried, turns: live)
         session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: draft.entries))
         recordedCount = draft.entries.count
@@ -162,6 +169,8 @@ public actor Conversation {
         _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions,
         _ operation: @Sendable (_ session: LanguageModelSession, _ prompt: String, _ attempt: Int) async throws -> sending Result
     ) async throws -> Result {
+        // A tool that asks the conversation which waits for it would wait for ever.
+        if Self.current == ObjectIdentifier(self) { throw LanguageModelSession.Error.concurrentRequests }
         await upkeep?.value
         let result = try await exclusively {
             try Task.checkCancellation()
@@ -174,7 +183,10 @@ public actor Conversation {
             unanswered = nil
             nextNumber += 1
             inFlight = number
-            defer { inFlight = nil }
+            defer {
+                inFlight = nil
+                if isHeadOutdated { rebuild() }
+            }
             do {
                 let result = try await attempt(request, asked, operation)
                 record(prompt, number)
@@ -234,7 +246,8 @@ public actor Conversation {
     }
 
     /// Does something while nothing else changes the conversation. Requests, compactions and pins come one after the other.
-    func exclusively<Result>(_ body: () async throws -> sending Result) async rethrows -> sending Result {
+    func exclusively<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
+        if Self.current == ObjectIdentifier(self) { return try await body() }
         if isTaken {
             await withCheckedContinuation { waiting.append($0) }
         } else {
@@ -242,7 +255,7 @@ public actor Conversation {
         }
         // Whoever waits next takes over without a moment in which nobody has it.
         defer { if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() } }
-        return try await body()
+        return try await Self.$current.withValue(ObjectIdentifier(self)) { try await body() }
     }
 
     /// The entries that the session has got since it was made, or since the last turn.
@@ -290,7 +303,8 @@ public actor Conversation {
     public func tokenCount() async throws -> Int { try await count(session.transcript) }
 
     func count(_ entries: some Collection<Transcript.Entry>) async throws -> Int {
-        try await model.tokenCount(for: entries)
+        // Templates may want at least one message.
+        entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
     }
 
     private var threshold: Int { model.contextSize.share(policy.threshold) }
@@ -359,11 +373,18 @@ public actor Conversation {
         let entries = draft().entries
         session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: entries))
         recordedCount = entries.count
+        isHeadOutdated = false
     }
 
-    /// Makes the context smaller now.
+    /// After pinned facts have changed: a request that is running keeps the session that it has.
+    func changeHead() { if inFlight == nil { rebuild() } else { isHeadOutdated = true } }
+
+    /// Whether a request is being answered.
+    var isAnswering: Bool { inFlight != nil }
+
+    /// Makes the context smaller now; not from a tool of the request that is being answered.
     public func compact() async {
-        await exclusively { await compactNow(.requested) }
+        await exclusively { if !isAnswering { await compactNow(.requested) } }
     }
 
     private func compactIfNeeded(_ reason: Compaction.Reason) async {
@@ -379,6 +400,7 @@ public actor Conversation {
     /// - Throws: what counting with the new model throws; the conversation then stays with the old one.
     public func use(_ model: some WindowedLanguageModel) async throws {
         try await exclusively {
+            if isAnswering { throw LanguageModelSession.Error.concurrentRequests }
             let tokens = try await model.tokenCount(for: session.transcript)
             self.model = model
             rebuild()
