@@ -71,6 +71,7 @@ struct LongConversation: AsyncParsableCommand {
             if turn % max(1, turns / 10) == 0 || turn == turns - 1 { memory.append(Memory.residentMegabytes) }
         }
         report(samples, compactions.withLock { $0 }, missing: missing, retries: retries, memory)
+        if let last = samples.last(where: \.afterCompaction) { try await fresh(last, file, options) }
         try await askBack(conversation, chatter, options)
     }
 
@@ -118,6 +119,23 @@ struct LongConversation: AsyncParsableCommand {
         let seconds = compactions.map(\.seconds)
         if !seconds.isEmpty { print(String(format: "a compaction took %.0f ms (median)", 1000 * median(seconds))) }
         for problem in Set(compactions.compactMap(\.problem)) { print("problem: \(problem)") }
+    }
+
+    /// The time to the first token of a prompt of as many tokens that shares nothing with what was said before.
+    private func fresh(_ sample: Sample, _ model: GGUFLanguageModel, _ options: GenerationOptions) async throws {
+        var text = ""
+        while try await model.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))]) < sample.input {
+            text += "river \(text.utf8.count) "
+        }
+        let start = ContinuousClock.now
+        for try await snapshot in LanguageModelSession(model: model).streamResponse(to: text, options: options)
+        where !snapshot.content.isEmpty {
+            print(
+                String(
+                    format: "the last first token after a compaction %.1f ms, of a fresh prompt of its %d tokens %.1f ms",
+                    sample.firstToken, sample.input, start.duration(to: .now).milliseconds))
+            break
+        }
     }
 
     /// How much of what was planted is in front of the model when it is asked for.

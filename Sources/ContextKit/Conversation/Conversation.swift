@@ -460,10 +460,8 @@ extension Duration {
 }
 
 extension Error {
-    /// Whether a request ran over the window, in either of the framework's words.
+    /// Whether a request ran over the window.
     var isOverflow: Bool {
-        if let error = self as? LanguageModelError, case .contextSizeExceeded = error { return true }
-        if let error = self as? LanguageModelSession.GenerationError, case .exceededContextWindowSize = error { return true }
-        return false
+        if let error = self as? LanguageModelError, case .contextSizeExceeded = error { true } else { false }
     }
 }

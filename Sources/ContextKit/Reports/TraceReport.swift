@@ -22,6 +22,8 @@ public struct TraceReport: Sendable {
         public var outputTokens: Int?
         /// Those of them that its grammar left no choice about.
         public var forcedTokens: Int?
+        /// Those of them that were chosen through its masks.
+        public var maskedTokens: Int?
         /// Seconds of reading.
         public var promptSeconds: Double?
         /// Seconds of writing.
@@ -56,7 +58,7 @@ public struct TraceReport: Sendable {
 
     /// A table, one line an event.
     public var table: String {
-        var text = "     at   first     total    read  cached  wrote    tok/s  forced  what\n"
+        var text = "     at   first     total    read  cached  wrote    tok/s  forced  masked  what\n"
         let origin = events.map(\.start).min() ?? 0
         for event in events {
             text += String(format: "%6.1f s ", event.start - origin)
@@ -71,8 +73,8 @@ public struct TraceReport: Sendable {
             let generation = event.generationSeconds ?? 0
             text += event.firstTokenSeconds.map { String(format: "%4.0f ms", $0 * 1000) } ?? "      –"
             text += String(
-                format: "%7.0f ms%8d%8d%7d%9.0f%8d  ", event.seconds * 1000, event.inputTokens ?? 0, event.cachedTokens ?? 0,
-                written, generation > 0 ? Double(written) / generation : 0, event.forcedTokens ?? 0)
+                format: "%7.0f ms%8d%8d%7d%9.0f%8d%8d  ", event.seconds * 1000, event.inputTokens ?? 0, event.cachedTokens ?? 0,
+                written, generation > 0 ? Double(written) / generation : 0, event.forcedTokens ?? 0, event.maskedTokens ?? 0)
             text += Self.words(for: event) + "\n"
         }
         let requests = events.filter { $0.kind == "request" }

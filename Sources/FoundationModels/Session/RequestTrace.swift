@@ -15,7 +15,9 @@ struct RequestTrace: Sendable {
         var inputTokens = 0
         var cachedTokens = 0
         var outputTokens = 0
+        /// Tokens that a grammar left no choice about, and those that were chosen through its masks.
         var forcedTokens = 0
+        var maskedTokens = 0
         var promptSeconds = 0.0
         var generationSeconds = 0.0
         /// Tokens of the last model request by part: instructions, tools, history, prompt.
@@ -56,6 +58,9 @@ struct RequestTrace: Sendable {
         record.stopReason = try? usage.metadata["stopReason"]?.value(String.self)
         record.error = error.map { "\($0)" }
         for case .toolCalls(let calls) in progress.current().entries { record.toolCalls += calls.map(\.toolName) }
+        if prompt.responseFormat != nil || !record.toolCalls.isEmpty {
+            record.maskedTokens = max(0, record.outputTokens - record.forcedTokens)
+        }
         if let local = (model as? any HasLocalModel)?.localModel {
             record.model = local.description.name
             record.parts = await Self.parts(of: transcript, prompt, local)

@@ -1,0 +1,24 @@
+#!/bin/sh
+# ContextKit is written over the public interface of FoundationModels, so that it also compiles where that is Apple's: compiles
+# it once more as if it belonged to another package. Also asks for a doc comment on every public symbol.
+set -eu
+cd "$(dirname "$0")/../.."
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+set -- -I "$build/Modules" \
+    -Xcc -fmodule-map-file=.build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
+    -Xcc "-fmodule-map-file=$build/CKernels.build/module.modulemap"
+find Sources/ContextKit -name '*.swift' >"$work/sources"
+# shellcheck disable=SC2046
+swiftc -typecheck -swift-version 6 -package-name elsewhere -warnings-as-errors \
+    -enable-upcoming-feature InternalImportsByDefault -enable-upcoming-feature MemberImportVisibility \
+    -enable-upcoming-feature ExistentialAny "$@" $(cat "$work/sources")
+target=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": *"\([^"]*\)".*/\1/p' | head -1)
+swift symbolgraph-extract -module-name ContextKit -target "$target" "$@" -minimum-access-level public -output-dir "$work"
+python3 Tests/Tools/api_table.py "$work" --undocumented >"$work/undocumented"
+if [ -s "$work/undocumented" ]; then
+    echo "check_contextkit: public symbols without a doc comment:" >&2
+    cat "$work/undocumented" >&2
+    exit 1
+fi
