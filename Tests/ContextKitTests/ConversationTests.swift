@@ -352,8 +352,12 @@ struct ConversationTests {
         #expect(await again.live.last?.response.hasSuffix("w119") == true)
         // Two that go on with one conversation: the second is told, nothing is overwritten.
         try await again.respond(to: "From here.")
+        try await again.pin("The code is 4711.")
         await #expect(throws: ConversationError.self) { try await conversation.respond(to: "From there.") }
         #expect(try archive.turns(of: "a").last?.prompt == "From here.")
+        await conversation.compact()
+        #expect(await conversation.archiveProblem != nil)
+        #expect(try archive.context(of: "a")?.0.pinned == ["The code is 4711."])
     }
 
     @Test("texts with zero bytes and other odd characters are kept and recalled") func oddTexts() async throws {
@@ -402,5 +406,31 @@ struct ConversationTests {
         #expect(await conversation.transcript.wholeText.contains("The code is 4711."))
         #expect(try conversation.archive.turns(of: conversation.id).map(\.entries.count) == [2, 4, 2])
         holder.conversation.withLock { $0 = nil }
+    }
+
+    @Test("options that cannot be saved do not keep a conversation from being saved") func unsavableOptions() async throws {
+        let conversation = try await Conversation(model: StubModel(contextSize: 300))
+        try await conversation.respond(to: "One.", options: GenerationOptions(temperature: .infinity))
+        #expect(await conversation.archiveProblem == nil)
+        try await conversation.respond(to: "Two.")
+        #expect(try conversation.archive.turns(of: conversation.id).map(\.response) == ["Yes.", "Yes."])
+    }
+
+    @Test("a program may ask from what it is told about compactions") func askingAfterCompactions() async throws {
+        let holder = Holder()
+        let asked = Mutex<[Task<Void, any Error>]>([])
+        let conversation = try await Conversation(
+            model: StubModel(contextSize: 300),
+            onCompaction: { _ in
+                guard let conversation = holder.conversation.withLock({ $0 }) else { return }
+                asked.withLock { $0.append(Task { try await conversation.respond(to: "A compaction!") }) }
+            })
+        holder.conversation.withLock { $0 = conversation }
+        try await Self.talk(conversation, turns: 0..<12)
+        await conversation.compact()
+        holder.conversation.withLock { $0 = nil }
+        for task in asked.withLock({ $0 }) { try await task.value }
+        #expect(asked.withLock { !$0.isEmpty })
+        #expect(try conversation.archive.turns(of: conversation.id).allSatisfy { !$0.response.isEmpty })
     }
 }

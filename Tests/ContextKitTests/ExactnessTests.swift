@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import FoundationModels
 import FoundationModelsGGUF
 import TestSupport
@@ -162,10 +163,18 @@ struct ExactnessTests {
 
     struct Reader: Tool {
         let words: Int
+        let calls = Calls()
         let name = "read"
         let description = "Reads a page."
         @Generable struct Arguments { @Guide(.range(1...2)) var page: Int }
-        func call(arguments: Arguments) async throws -> String { (0..<words).map { "\($0)" }.joined(separator: " ") }
+        func call(arguments: Arguments) async throws -> String {
+            calls.count.withLock { $0 += 1 }
+            return (0..<words).map { "\($0)" }.joined(separator: " ")
+        }
+    }
+
+    final class Calls: Sendable {
+        let count = Mutex(0)
     }
 
     @Test("[D3] a tool's output that does not fit is an error with the output kept, and the tool is not run again")
@@ -173,10 +182,16 @@ struct ExactnessTests {
         let file = try TinyModel().file()
         let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4, toolCallingMode: .required)
-        let conversation = try await Conversation(model: model, tools: [Reader(words: 2_000)], instructions: "Read.")
+        let reader = Reader(words: 2_000)
+        let conversation = try await Conversation(model: model, tools: [reader], instructions: "Read.")
         await #expect(throws: (any Error).self) { try await conversation.respond(to: "Read page 1.", options: options) }
         let turns = try conversation.archive.turns(of: conversation.id)
-        #expect(turns.count <= 1)
+        let calls = reader.calls.count.withLock { $0 }
+        let called = turns.flatMap(\.entries).flatMap { entry -> [Transcript.ToolCall] in
+            if case .toolCalls(let calls) = entry { Array(calls) } else { [] }
+        }
+        // One round: each call that was made has run once, and what it did is on record.
+        #expect(calls > 0 && turns.count == 1 && called.count == calls)
         // The conversation goes on.
         let next = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4, toolCallingMode: .disallowed)
         try await conversation.respond(to: "Never mind.", options: next)

@@ -50,7 +50,8 @@ public final class ConversationArchive: Sendable {
             try database.execute(
                 sql: """
                     CREATE TABLE conversation (
-                        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, title TEXT NOT NULL, context BLOB NOT NULL);
+                        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, title TEXT NOT NULL, context BLOB NOT NULL,
+                        revision INTEGER NOT NULL DEFAULT 0);
                     CREATE TABLE turn (
                         conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number INTEGER NOT NULL,
                         prompt BLOB NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));
@@ -125,10 +126,11 @@ public final class ConversationArchive: Sendable {
         var entries: Transcript
     }
 
-    func context(of conversation: String) throws -> Context? {
+    func context(of conversation: String) throws -> (Context, revision: Int)? {
         try read { database in
-            try Data.fetchOne(database, sql: "SELECT context FROM conversation WHERE id = ?", arguments: [conversation])
-                .map { try JSONDecoder().decode(Context.self, from: $0) }
+            let row = try Row.fetchOne(
+                database, sql: "SELECT context, revision FROM conversation WHERE id = ?", arguments: [conversation])
+            return try row.map { (try JSONDecoder().decode(Context.self, from: $0["context"] as Data), $0["revision"]) }
         }
     }
 
@@ -195,16 +197,23 @@ public final class ConversationArchive: Sendable {
         }
     }
 
-    func save(_ context: Context, _ compactions: [Compaction], in conversation: String) throws {
+    /// - Parameter revision: The one that the context was read with, or the last that was returned.
+    func save(
+        _ context: Context, _ compactions: [Compaction], revision: Int, in conversation: String
+    ) throws -> Int {
         let data = try JSONEncoder().encode(context)
         let records = try compactions.map { try JSONEncoder().encode($0) }
         try write { database in
-            try database.execute(sql: "UPDATE conversation SET context = ? WHERE id = ?", arguments: [data, conversation])
+            try database.execute(
+                sql: "UPDATE conversation SET context = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
+                arguments: [data, conversation, revision])
+            try Self.checkOwner(database)
             for record in records {
                 try database.execute(
                     sql: "INSERT INTO compaction (conversation, record) VALUES (?, ?)", arguments: [conversation, record])
             }
         }
+        return revision + 1
     }
 
     /// The turns from a number on, answered or not.

@@ -23,15 +23,17 @@ struct NotableSentences {
     func carried(_ turns: [Turn], after carried: String) async throws -> String {
         var sentences: [Sentence] = []
         var known: Set<String> = []
-        func add(_ text: some StringProtocol, weight: Double) {
-            let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
-            let score = Self.score(text)
-            guard score > 0, text.utf8.count <= 400, known.insert(text.lowercased()).inserted else { return }
+        func add(_ text: some StringProtocol, weight: Double, least: Double = 0) {
+            let text = text.prefix(400).trimmingCharacters(in: .whitespacesAndNewlines)
+            let score = max(least, Self.score(text))
+            guard score > 0, !text.isEmpty, known.insert(text.lowercased()).inserted else { return }
             sentences.append(Sentence(text: text, place: sentences.count, score: score * weight))
         }
         // What was carried before has proved itself, but fades.
         for line in carried.split(separator: "\n") {
-            add(line.hasPrefix("- ") ? line.dropFirst(2) : line, weight: 0.8)
+            for sentence in TextUnits.sentences(of: line.hasPrefix("- ") ? line.dropFirst(2) : line) {
+                add(sentence, weight: 0.8, least: 0.2)
+            }
         }
         for turn in turns {
             for sentence in TextUnits.sentences(of: turn.prompt) where !sentence.contains("?") { add(sentence, weight: 1) }

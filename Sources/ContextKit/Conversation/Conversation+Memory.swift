@@ -6,20 +6,26 @@ extension Conversation {
     /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the window.
     public func pin(_ fact: String) async throws {
         try await exclusively {
-            guard !context.pinned.contains(fact) else { return }
             func head(_ pinned: [String]) -> [Transcript.Entry] {
                 let now = draft()
                 return ContextDraft(
                     instructions: now.instructions, tools: now.tools, pinned: pinned, carried: "", turns: []
                 ).entries
             }
-            let (before, with) = (head(context.pinned), try await count(head(context.pinned + [fact])))
-            guard with <= model.contextSize / 2 else {
-                let fixed = before.isEmpty ? 0 : try await count(before)
-                throw ConversationError.promptTooLarge(
-                    .init(
-                        contextSize: model.contextSize / 2, fixedTokens: fixed, promptTokens: with - fixed, responseReserve: 0))
-            }
+            // Tools of one round run side by side: another one may pin something while this one counts.
+            var known: [String]
+            repeat {
+                known = context.pinned
+                if known.contains(fact) { return }
+                let with = try await count(head(known + [fact]))
+                let fixed = try await count(head(known))
+                guard with <= model.contextSize / 2 else {
+                    throw ConversationError.promptTooLarge(
+                        .init(
+                            contextSize: model.contextSize / 2, fixedTokens: fixed, promptTokens: with - fixed,
+                            responseReserve: 0))
+                }
+            } while known != context.pinned
             context.pinned.append(fact)
             // At the beginning it costs nothing to put it into the head at once; later it stands in front of prompts until the
             // next compaction, so that what is computed already can be used.

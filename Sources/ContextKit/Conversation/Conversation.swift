@@ -30,6 +30,8 @@ public actor Conversation {
     public internal(set) var archiveProblem: ConversationError?
 
     var context: ConversationArchive.Context
+    /// Tells whether another program has changed the context in the archive.
+    private var revision = 0
     /// The turns in the context, oldest first.
     var live: [Turn]
     var unsaved: [Turn] = []
@@ -46,8 +48,12 @@ public actor Conversation {
     private var upkeep: Task<Void, Never>?
     /// Whoever changes the conversation does so alone; others wait here.
     private var isTaken = false
-    /// The conversation that the task is changing: its tools may pin facts while it waits for them.
-    @TaskLocal private static var current: ObjectIdentifier?
+    /// A stretch of time in which one task changes a conversation.
+    private final class Section: Sendable {}
+    /// The present one.
+    private var section: Section?
+    /// Those that the task is in: tools may pin facts in the conversation that waits for them.
+    @TaskLocal private static var sections: [Section] = []
     /// Whether the head has changed during a request.
     private var isHeadOutdated = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -70,7 +76,7 @@ public actor Conversation {
         var context = ConversationArchive.Context()
         var live: [Turn] = []
         if let known = try archive.context(of: id) {
-            context = known
+            (context, revision) = known
             live = context.kept.map { Turn(number: $0.number, prompt: $0.prompt, entries: Array($0.entries)) }
             let since = try archive.turns(of: id, from: context.next)
             live += since.filter { !$0.entries.isEmpty }
@@ -94,7 +100,7 @@ public actor Conversation {
         let draft = ContextDraft(
             instructions: context.instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
             pinned: Array(context.pinned.prefix(context.pinnedInHead)), carried: context.carried, turns: live)
-        session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: draft.entries))
+        session = Self.session(model, tools, draft.entries)
         recordedCount = draft.entries.count
         // The window of this model may be smaller than that of the last one.
         if try await count(session.transcript) > threshold { await compactNow(.modelChange) }
@@ -170,7 +176,7 @@ public actor Conversation {
         _ operation: @Sendable (_ session: LanguageModelSession, _ prompt: String, _ attempt: Int) async throws -> sending Result
     ) async throws -> Result {
         // A tool that asks the conversation which waits for it would wait for ever.
-        if Self.current == ObjectIdentifier(self) { throw LanguageModelSession.Error.concurrentRequests }
+        if isInside { throw LanguageModelSession.Error.concurrentRequests }
         await upkeep?.value
         let result = try await exclusively {
             try Task.checkCancellation()
@@ -193,7 +199,7 @@ public actor Conversation {
                 return result
             } catch {
                 await settle()
-                keepPartial(prompt, number)
+                keepPartial(prompt, number, error)
                 throw error
             }
         }
@@ -247,37 +253,53 @@ public actor Conversation {
 
     /// Does something while nothing else changes the conversation. Requests, compactions and pins come one after the other.
     func exclusively<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
-        if Self.current == ObjectIdentifier(self) { return try await body() }
+        if isInside { return try await body() }
         if isTaken {
             await withCheckedContinuation { waiting.append($0) }
         } else {
             isTaken = true
         }
         // Whoever waits next takes over without a moment in which nobody has it.
-        defer { if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() } }
-        return try await Self.$current.withValue(ObjectIdentifier(self)) { try await body() }
+        defer {
+            section = nil
+            if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
+        }
+        let mine = Section()
+        section = mine
+        return try await Self.$sections.withValue(Self.sections + [mine]) { try await body() }
     }
+
+    /// Whether the task is part of what changes the conversation now. A task that was made there and outlives it is not.
+    private var isInside: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
 
     /// The entries that the session has got since it was made, or since the last turn.
     private var newEntries: [Transcript.Entry] { Array(session.transcript.dropFirst(recordedCount)) }
 
     private func record(_ prompt: String, _ number: Int) {
-        let turn = Turn(number: number, prompt: prompt, entries: newEntries)
+        let turn = Turn(number: number, prompt: prompt, entries: newEntries).encodable
         live.append(turn)
         unsaved.append(turn)
         recordedCount = session.transcript.count
         // The answer is there, whether or not it can be written: that is tried again before the next prompt.
-        do { try saveUnsaved() } catch { archiveProblem = error as? ConversationError }
+        do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
     }
 
-    /// After an error: what was said so far stays if the session keeps it, else the prompt is as if never asked.
-    private func keepPartial(_ prompt: String, _ number: Int) {
-        if newEntries.isEmpty {
-            // Should this fail, the prompt stays marked as unanswered.
-            do { try archive.forget(turn: number, in: id) } catch { archiveProblem = error as? ConversationError }
+    /// After an error: what was said so far stays, and so does what tools did; else the prompt is as if never asked.
+    private func keepPartial(_ prompt: String, _ number: Int, _ error: any Error) {
+        var partial = Turn(number: number, prompt: prompt, entries: newEntries).encodable
+        // A call without its output says nothing.
+        while case .toolCalls? = partial.entries.last { partial.entries.removeLast() }
+        var isUnsafe = false
+        if let error = error as? LanguageModelError, case .guardrailViolation = error { isUnsafe = true }
+        if !isUnsafe, partial.saysSomething {
+            live.append(partial)
+            unsaved.append(partial)
+            do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
         } else {
-            record(prompt, number)
+            // Should this fail, the prompt stays marked as unanswered.
+            do { try archive.forget(turn: number, in: id) } catch { archiveProblem = ConversationError(archive: error) }
         }
+        rebuild()
     }
 
     /// Writes what could not be written before.
@@ -287,7 +309,7 @@ public actor Conversation {
             unsaved.removeFirst()
         }
         if isContextUnsaved {
-            try archive.save(context, unsavedRecords, in: id)
+            revision = try archive.save(context, unsavedRecords, revision: revision, in: id)
             isContextUnsaved = false
             unsavedRecords = []
         }
@@ -371,9 +393,18 @@ public actor Conversation {
     /// A session anew over what is in the context; the keys and values of what both begin with are used again.
     func rebuild() {
         let entries = draft().entries
-        session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: entries))
+        session = Self.session(model, tools, entries)
         recordedCount = entries.count
         isHeadOutdated = false
+    }
+
+    private static func session(
+        _ model: some WindowedLanguageModel, _ tools: [any Tool], _ entries: [Transcript.Entry]
+    ) -> LanguageModelSession {
+        let session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: entries))
+        // What is kept after an error is decided here: a prompt whose tools have run is not as if never asked.
+        session.transcriptErrorHandlingPolicy = .preserveTranscript
+        return session
     }
 
     /// After pinned facts have changed: a request that is running keeps the session that it has.
@@ -384,7 +415,8 @@ public actor Conversation {
 
     /// Makes the context smaller now; not from a tool of the request that is being answered.
     public func compact() async {
-        await exclusively { if !isAnswering { await compactNow(.requested) } }
+        if isInside { return }
+        await exclusively { await compactNow(.requested) }
     }
 
     private func compactIfNeeded(_ reason: Compaction.Reason) async {
@@ -399,9 +431,9 @@ public actor Conversation {
     ///
     /// - Throws: what counting with the new model throws; the conversation then stays with the old one.
     public func use(_ model: some WindowedLanguageModel) async throws {
+        if isInside { throw LanguageModelSession.Error.concurrentRequests }
         try await exclusively {
-            if isAnswering { throw LanguageModelSession.Error.concurrentRequests }
-            let tokens = try await model.tokenCount(for: session.transcript)
+            let tokens = session.transcript.isEmpty ? 0 : try await model.tokenCount(for: session.transcript)
             self.model = model
             rebuild()
             if tokens > threshold { await compactNow(.modelChange) }
@@ -433,7 +465,8 @@ public actor Conversation {
         unsavedRecords.append(record)
         saveContext()
         CompactionTrace.record(record)
-        onCompaction(record)
+        // A task that is made there is not part of this: it may wait for its turn.
+        Self.$sections.withValue([]) { onCompaction(record) }
         session.prewarm()
     }
 
@@ -443,7 +476,7 @@ public actor Conversation {
         context.next = inFlight ?? nextNumber
         isContextUnsaved = true
         // The archive has the turns and an older context: what cannot be written now is written with the next turn.
-        do { try saveUnsaved() } catch { archiveProblem = error as? ConversationError }
+        do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
     }
 }
 

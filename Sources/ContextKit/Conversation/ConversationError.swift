@@ -31,6 +31,8 @@ public enum ConversationError: LocalizedError {
         init(_ reason: String) { self.reason = reason }
     }
 
+    init(archive error: any Error) { self = error as? ConversationError ?? .archive(.init(error)) }
+
     public var errorDescription: String? {
         switch self {
         case .promptTooLarge(let size):

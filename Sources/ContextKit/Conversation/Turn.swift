@@ -1,3 +1,4 @@
+import Foundation
 public import FoundationModels
 
 /// A prompt and everything that came of it: tool calls with their outputs, thoughts, the response.
@@ -30,6 +31,32 @@ public struct Turn: Sendable {
             if case .toolOutput(let output) = entry { "\(output.toolName): \(output.segments.plainText)" } else { nil }
         }
         return (["User: \(prompt)"] + outputs + ["Assistant: \(response)"]).joined(separator: "\n")
+    }
+
+    /// Whether there is anything of an answer: text, or the output of a tool.
+    var saysSomething: Bool {
+        entries.contains { entry in
+            switch entry {
+            case .response(let response): !response.segments.plainText.isEmpty
+            case .toolOutput: true
+            default: false
+            }
+        }
+    }
+
+    /// The same, or if it cannot be saved as it is, because there is an infinite temperature in its options or the like, its
+    /// texts.
+    var encodable: Turn {
+        if (try? JSONEncoder().encode(Transcript(entries: entries))) != nil { return self }  // why not does not matter
+        var turn = self
+        turn.entries = entries.compactMap { entry in
+            switch entry {
+            case .prompt(let entry): .prompt(.init(id: entry.id, segments: [.text(.init(content: entry.segments.plainText))]))
+            case .response(let entry): .response(.init(id: entry.id, segments: [.text(.init(content: entry.segments.plainText))]))
+            default: nil
+            }
+        }
+        return turn
     }
 
     /// Without what recall had put in front of the prompt.

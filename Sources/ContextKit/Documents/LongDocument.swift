@@ -24,7 +24,7 @@ public struct LongDocument: Sendable {
     public struct Progress: Sendable {
         /// Chunks that are done.
         public var chunks: Int
-        /// Tokens of the text that are done.
+        /// Tokens of the chunks that are done, with what they repeat.
         public var tokens: Int
         /// The result so far.
         public var summary: String
@@ -88,7 +88,7 @@ public struct LongDocument: Sendable {
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)
         let work = Checkpoint.Work(
-            document: reader.identity, model: Self.identity(of: model), kind: "summary", strategy: strategy.rawValue,
+            document: reader.identity, model: try await Self.identity(of: model), kind: "summary", strategy: strategy.rawValue,
             limit: tokens, room: room, instructions: told
         )
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
@@ -109,6 +109,7 @@ public struct LongDocument: Sendable {
             try state.write(checkpoint)
             progress(Progress(chunks: state.chunks, tokens: state.tokens, summary: state.parts.last?.text ?? ""))
         }
+        try Self.checkResumed(state, chunks: index)
         try await writer.reduce(&state.parts, room: room, isLast: true)
         Checkpoint.remove(checkpoint)
         return state.parts.last?.text ?? ""
@@ -135,12 +136,14 @@ public struct LongDocument: Sendable {
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: "x"))], responseFormat: .init(schema: schema))),
         ])
-        let room = model.contextSize - fixed - responseTokens
+        // Joins of texts may cost a few tokens more than the texts do.
+        let room = model.contextSize - fixed - responseTokens - 8
         guard room >= 32 else {
             throw LongDocumentError.windowTooSmall(contextSize: model.contextSize, needed: fixed + responseTokens)
         }
         let work = Checkpoint.Work(
-            document: reader.identity, model: Self.identity(of: model), kind: "extract \(schema.debugDescription)", strategy: "",
+            document: reader.identity, model: try await Self.identity(of: model), kind: "extract \(schema.debugDescription)",
+            strategy: "",
             limit: responseTokens,
             room: room, instructions: instructions)
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
@@ -156,14 +159,22 @@ public struct LongDocument: Sendable {
             try state.write(checkpoint)
             progress(state.chunks)
         }
+        try Self.checkResumed(state, chunks: index)
         Checkpoint.remove(checkpoint)
         return value
     }
 
-    /// Another model may cut a text in other places.
-    private static func identity(of model: some WindowedLanguageModel) -> String {
-        let variant = (model as? SystemLanguageModel)?.variant.displayName ?? ""
-        return "\(type(of: model)) \(variant) \(model.contextSize)"
+    /// Another model may cut a text in other places: what it is called, and what it makes of a text of many kinds.
+    private static func identity(of model: some WindowedLanguageModel) async throws -> String {
+        let sample = "The 3 quick brown foxes — über den Zaun, 狐は跳ぶ, лисица, 🦊 {\"a\": 1.5e3}"
+        let tokens = try await model.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: sample))]))])
+        return "\(type(of: model)) \(model.contextSize) \(tokens)"
+    }
+
+    private static func checkResumed(_ state: Checkpoint, chunks: Int) throws {
+        if chunks < state.chunks {
+            throw LongDocumentError.checkpoint(reason: "the document has fewer chunks than were done; it has changed.")
+        }
     }
 }
 
@@ -180,7 +191,7 @@ private struct ValueFinder<Value: Generable & Sendable> {
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
         do {
             return [try await session.respond(to: text, generating: Value.self, options: options).content]
-        } catch let error as GeneratedContent.ParsingError {
+        } catch let error where error is GeneratedContent.ParsingError || error.isOverflow {
             let sentences = TextUnits.sentences(of: text)
             guard sentences.count > 1 else { throw error }
             let middle = sentences.count / 2

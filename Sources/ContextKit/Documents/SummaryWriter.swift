@@ -54,7 +54,10 @@ struct SummaryWriter {
             first = max(first, parts.count - group)
             let text = parts[first...].map(\.text).joined(separator: "\n\n")
             let highest = parts[first...].map(\.level).max() ?? level
-            parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: try await summary(of: text, after: ""))])
+            var merged = try await summary(of: text, after: "")
+            // A model that has nothing to say does not take away what there is.
+            if merged.isEmpty { merged = parts[first...].map(\.text).max { $0.count < $1.count } ?? "" }
+            parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: merged)])
         }
     }
 }
