@@ -133,7 +133,7 @@ public struct TraceReport: Sendable {
         return """
             <!doctype html><html lang="en"><meta charset="utf-8"><title>Requests</title><style>
             body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}
-            table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}
+            table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}td:first-child{white-space:nowrap}
             .t{position:relative;width:55%;height:18px}.t i{position:absolute;top:4px;height:12px;border-radius:2px}
             .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
             span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
