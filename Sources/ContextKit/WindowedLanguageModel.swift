@@ -17,6 +17,13 @@ public protocol WindowedLanguageModel: LanguageModel {
     nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int
 }
 
+extension WindowedLanguageModel {
+    /// Tokens of a text, as one message.
+    func tokenCount(of text: String) async throws -> Int {
+        try await tokenCount(for: [.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))])
+    }
+}
+
 extension SystemLanguageModel: WindowedLanguageModel {}
 
 #if canImport(FoundationModelsGGUF)

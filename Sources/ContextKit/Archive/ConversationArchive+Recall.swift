@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 
 extension ConversationArchive {
-    /// The turns before a number that share rare words with a text, the best first.
+    /// The numbers of the turns that share rare words with a text, the best first.
     ///
     /// - Parameters:
     ///   - count: How many turns the conversation has.

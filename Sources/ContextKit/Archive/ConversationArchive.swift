@@ -50,8 +50,8 @@ public final class ConversationArchive: Sendable {
             try database.execute(
                 sql: """
                     CREATE TABLE conversation (
-                        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, title TEXT NOT NULL, context BLOB NOT NULL,
-                        revision INTEGER NOT NULL DEFAULT 0);
+                        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL,
+                        title TEXT NOT NULL, context BLOB NOT NULL, revision INTEGER NOT NULL DEFAULT 0);
                     CREATE TABLE turn (
                         conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number INTEGER NOT NULL,
                         prompt BLOB NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));

@@ -25,12 +25,6 @@ public struct CompactionStep: Sendable {
             entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
         }
 
-        /// Tokens of a text, as one message.
-        func tokenCount(of text: String) async throws -> Int {
-            let message = Transcript.Entry.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))
-            return try await model.tokenCount(for: [message])
-        }
-
         /// How many of the newest turns have at most so many tokens together.
         func newestTurns(of draft: ContextDraft, within tokens: Int) async throws -> Int {
             let all = draft.head + draft.turns.flatMap(\.entries)

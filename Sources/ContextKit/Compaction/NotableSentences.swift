@@ -45,7 +45,7 @@ struct NotableSentences {
         var tooMany = best.count + 1
         while fitting + 1 < tooMany {
             let middle = (fitting + tooMany) / 2
-            if try await tools.tokenCount(of: Self.text(best.prefix(middle))) <= limit {
+            if try await tools.model.tokenCount(of: Self.text(best.prefix(middle))) <= limit {
                 fitting = middle
             } else {
                 tooMany = middle

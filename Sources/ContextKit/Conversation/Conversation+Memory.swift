@@ -52,11 +52,16 @@ extension Conversation {
 
     /// The earlier turns that a prompt would bring back, best first. Turns that are in the context are not among them.
     public func recall(for prompt: String) throws -> [Turn] {
-        guard let recall = policy.recall, live.count < nextNumber else { return [] }
-        let found = try archive.turns(
-            like: prompt, in: id, of: nextNumber, except: Set(live.map(\.number)), policy: recall)
+        let found = try matches(for: prompt)
         let turns = try archive.turns(found, of: id)
         return found.compactMap { turns[$0] }
+    }
+
+    /// The numbers of those turns.
+    private func matches(for prompt: String) throws -> [Int] {
+        guard let recall = policy.recall, live.count < nextNumber else { return [] }
+        return try archive.turns(
+            like: prompt, in: id, of: nextNumber, except: Set(live.map(\.number)), policy: recall)
     }
 
     /// The prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns.
@@ -65,7 +70,7 @@ extension Conversation {
         guard let recall = policy.recall else { return text }
         let known = Set(live.map(\.number))
         // An archive that cannot be read is found out when the turn is written: the prompt can do without.
-        let found = (try? self.recall(for: prompt).map(\.number)) ?? []
+        let found = (try? matches(for: prompt)) ?? []
         guard !found.isEmpty else { return text }
         // Neighbours often have the other half of what was said.
         var wanted: [Int] = []
@@ -76,13 +81,10 @@ extension Conversation {
         let turns = try archive.turns(wanted, of: id)
         // In small windows a share would not hold a single turn.
         let limit = min(max(model.contextSize.share(recall.share), 96), model.contextSize / 4)
-        func tokens(_ text: String) async throws -> Int {
-            try await count([.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))])
-        }
         var chosen: [Int] = []
         for number in wanted where turns[number] != nil {
             let candidate = (chosen + [number]).sorted().compactMap { turns[$0] }
-            if try await tokens(Self.block(candidate)) <= limit {
+            if try await model.tokenCount(of: Self.block(candidate)) <= limit {
                 chosen.append(number)
             }
         }
@@ -95,7 +97,7 @@ extension Conversation {
             var block = ""
             for sentence in sentences {
                 let more = block + sentence
-                guard try await tokens(more) <= limit else { break }
+                guard try await model.tokenCount(of: more) <= limit else { break }
                 block = more
             }
             return block.isEmpty ? text : "From earlier:\n\(block)\n\n\(text)"
