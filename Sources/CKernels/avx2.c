@@ -9,6 +9,7 @@
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define LOAD_HALF16(p) load_half16_avx2(p)
 #define STORE_HALF16(p, v) store_half16_avx2(p, v)
+#define LOOK_UP(table, codes) look_up_avx2(table, codes)
 
 #include "kernel_sets.h"
 
@@ -25,14 +26,21 @@ TARGET static inline __attribute__((always_inline)) void store_half16_avx2(uint1
     _mm_storeu_si128((__m128i *)(p + 8), _mm256_cvtps_ph(parts.half[1], _MM_FROUND_TO_NEAREST_INT));
 }
 
-#include "generic.h"
+typedef uint8_t v64b_storage __attribute__((vector_size(64), aligned(1)));
 
-#include "int8_layout.h"
+TARGET static inline __attribute__((always_inline)) v64b_storage look_up_avx2(const uint8_t *table, v64b_storage codes) {
+    union { v64b_storage whole; __m256i half[2]; } v = {codes};
+    __m256i values = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+    for (int i = 0; i < 2; i++) v.half[i] = _mm256_shuffle_epi8(values, v.half[i]);
+    return v.whole;
+}
+
+#include "generic.h"
 
 /// dot += codes · x for four columns of eight rows.
 TARGET INLINE __m256i multiply_avx2(ck_layout layout, __m256i dot, __m256i codes, __m256i x) {
     __m256i pairs;
-    if (layout == CK_U8_D) {
+    if (layout_offset_shift(layout) == 7) {
         __m256i weights = _mm256_xor_si256(codes, _mm256_set1_epi8((char)0x80));
         // The sign goes to the activations: they are never -128, which has no negative.
         pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights));
@@ -42,54 +50,42 @@ TARGET INLINE __m256i multiply_avx2(ck_layout layout, __m256i dot, __m256i codes
     return _mm256_add_epi32(dot, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 
-TARGET INLINE __m256i codes_avx2(ck_layout layout, const uint8_t *w, int step, int half) {
-    if (!layout_is_4_bit(layout)) return _mm256_loadu_si256((const __m256i *)(w + 64 * step + 32 * half));
-    __m256i packed = _mm256_loadu_si256((const __m256i *)(w + 64 * (step % 4) + 32 * half));
-    if (step >= 4) packed = _mm256_srli_epi16(packed, 4);
-    return _mm256_and_si256(packed, _mm256_set1_epi8(0xF));
-}
-
 TARGET INLINE void tile_avx2(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
                              int32_t token, float *y, int32_t ldy, int rows, bool add) {
-    size_t columns = (size_t)m->columns, blocks = columns / 32;
-    int steps = layout_steps(layout), parts = 8 / steps;
-    __m256 total[4][2];
-    for (int t = 0; t < tokens; t++) total[t][0] = total[t][1] = _mm256_setzero_ps();
-    for (size_t block = 0; block < blocks; block++) {
-        for (int part = 0; part < parts; part++, w += layout_block_bytes(layout)) {
-            for (int half = 0; half < 2; half++) {
-                __m256i dot[4];
+    size_t columns = (size_t)m->columns, row_groups = columns / 32;
+    int groups = layout_columns(layout) / 32, parts = layout_parts(layout), steps = 8 / parts;
+    v16f total[4];
+    for (int t = 0; t < tokens; t++) total[t] = splat_avx2(0);
+    for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
+        for (int group = 0; group < groups; group++) {
+            union { v64b whole[8]; __m256i half[16]; } codes;
+            unpack_avx2(layout, w + layout_group_bytes(layout) * (size_t)group, codes.whole);
+            for (int part = 0; part < parts; part++) {
+                v16f scale, minimum;
+                scales_avx2(layout, w, group, part, &scale, &minimum);
                 for (int t = 0; t < tokens; t++) {
-                    const int32_t *sum = a->sums + ((size_t)(token + t) * blocks + block) * 2;
-                    int32_t start = layout == CK_U8_D16 ? sum[part] * 32 : layout == CK_U4_D ? (sum[0] + sum[1]) * 8 : 0;
-                    dot[t] = _mm256_set1_epi32(start);
-                }
-                for (int i = 0; i < steps; i++) {
-                    __m256i codes = codes_avx2(layout, w, i, half);
-                    for (int t = 0; t < tokens; t++) {
+                    size_t place = (size_t)(token + t) * row_groups + first + (size_t)group;
+                    const int8_t *x = a->q + (size_t)(token + t) * columns + (first + (size_t)group) * 32 + (size_t)(part * 16);
+                    // The offset is in the sign for codes of eight bits.
+                    int32_t start = layout_offset_shift(layout) == 7 ? 0 : offset_sum_avx2(layout, a, place, part);
+                    union { v16i whole; __m256i half[2]; } dot;
+                    dot.half[0] = dot.half[1] = _mm256_set1_epi32(start);
+                    for (int i = 0; i < steps; i++) {
                         int32_t four;
-                        memcpy(&four, a->q + (size_t)(token + t) * columns + block * 32 + (size_t)(part * 16 + 4 * i), 4);
-                        dot[t] = multiply_avx2(layout, dot[t], codes, _mm256_set1_epi32(four));
+                        memcpy(&four, x + 4 * i, 4);
+                        for (int half = 0; half < 2; half++)
+                            dot.half[half] = multiply_avx2(layout, dot.half[half], codes.half[2 * (part * steps + i) + half],
+                                                           _mm256_set1_epi32(four));
                     }
-                }
-                const uint8_t *scales = w + layout_code_bytes(layout) + 16 * half;
-                __m256 scale = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)scales));
-                for (int t = 0; t < tokens; t++) {
-                    size_t at = (size_t)(token + t) * blocks + block;
-                    __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(dot[t]), scale);
-                    total[t][half] = _mm256_fmadd_ps(product, _mm256_set1_ps(a->d[at]), total[t][half]);
-                    if (layout_has_minimum(layout)) {
-                        __m256 minimum = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(scales + 32)));
-                        total[t][half] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(a->s[at]), total[t][half]);
-                    }
+                    v16f product = __builtin_convertvector(dot.whole, v16f) * scale;
+                    total[t] += product * a->d[place];
+                    if (layout_has_minimum(layout)) total[t] += minimum * part_sum_avx2(layout, a, place, part);
                 }
             }
         }
     }
-    for (int t = 0; t < tokens; t++) {
-        union { __m256 half[2]; v16f whole; } sum = {{total[t][0], total[t][1]}};
-        store_rows_avx2(y + (size_t)(token + t) * (size_t)ldy, sum.whole * m->scale, rows, add);
-    }
+    for (int t = 0; t < tokens; t++)
+        store_rows_avx2(y + (size_t)(token + t) * (size_t)ldy, total[t] * m->scale, rows, add);
 }
 
 TARGET INLINE void tokens_avx2(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a, float *y,
@@ -103,7 +99,7 @@ TARGET INLINE void tokens_avx2(ck_layout layout, const ck_matrix *m, int32_t pan
 }
 
 TARGET static void panel_avx2(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    if (m->layout >= CK_F16) {
+    if (!layout_is_integer(m->layout)) {
         float_panels_avx2(m, panel, a, y, ldy, add);
         return;
     }

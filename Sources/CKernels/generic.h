@@ -3,6 +3,7 @@
 //   TARGET          the target attribute
 //   LOAD_HALF16(p)  16 binary16 as v16f
 //   STORE_HALF16(p, v)  the reverse, rounding to nearest even
+//   LOOK_UP(table, codes)  16 bytes of a table by 64 indices
 // The compiler turns the 16-lane vectors into what the target has. What an instruction set does better by hand
 // is written in its own file instead, and compared with these.
 
@@ -10,13 +11,16 @@
 #include <string.h>
 
 #include "ckernels.h"
+#include "formats.h"
 
 #ifndef CK_GENERIC_TYPES
 #define CK_GENERIC_TYPES
 typedef float v16f __attribute__((vector_size(64), aligned(4)));
 typedef int32_t v16i __attribute__((vector_size(64), aligned(4)));
 typedef int8_t v16c __attribute__((vector_size(16), aligned(1)));
-#define INLINE static inline __attribute__((always_inline))
+typedef uint8_t v16b __attribute__((vector_size(16), aligned(1)));
+typedef uint8_t v64b __attribute__((vector_size(64), aligned(1)));
+typedef uint16_t v32h __attribute__((vector_size(64), aligned(1)));
 #endif
 
 #pragma clang fp contract(fast)
@@ -92,17 +96,52 @@ TARGET static void NAME(rmsnorm)(const float *x, const float *weight, float epsi
     float total = NAME(sum)(squares);
     for (; i < n; i++) total += x[i] * x[i];
     float inverse = 1 / sqrtf(total / (float)n + epsilon);
+    if (!weight) {
+        for (i = 0; i < n; i++) out[i] = x[i] * inverse;
+        return;
+    }
     for (i = 0; i + 16 <= n; i += 16) NAME(store)(out + i, NAME(load)(x + i) * inverse * NAME(load)(weight + i));
     for (; i < n; i++) out[i] = x[i] * inverse * weight[i];
 }
 
-TARGET static void NAME(swiglu)(float *gate, const float *up, int32_t n) {
+/// tanh(x) by way of exp; the clamp keeps exp finite.
+TARGET INLINE v16f NAME(tanh16)(v16f x) {
+    x = NAME(select)(x < -20.0f, NAME(splat)(-20.0f), NAME(select)(x > 20.0f, NAME(splat)(20.0f), x));
+    v16f e = NAME(exp16)(x * 2.0f);
+    return (e - 1.0f) / (e + 1.0f);
+}
+
+TARGET INLINE v16f NAME(activated)(ck_activation kind, v16f g, v16f u) {
+    switch (kind) {
+        case CK_SILU: return g / (NAME(exp16)(-g) + 1.0f) * u;
+        case CK_GELU: return g * 0.5f * (NAME(tanh16)(g * 0.79788456080286535588f * (g * g * 0.044715f + 1.0f)) + 1.0f) * u;
+        case CK_RELU_SQUARED: {
+            v16f positive = NAME(select)(g > 0.0f, g, NAME(splat)(0));
+            return positive * positive * u;
+        }
+        case CK_SWIGLU_OAI:
+            g = NAME(select)(g > 7.0f, NAME(splat)(7.0f), g);
+            u = NAME(select)(u > 7.0f, NAME(splat)(7.0f), NAME(select)(u < -7.0f, NAME(splat)(-7.0f), u));
+            return g / (NAME(exp16)(g * -1.702f) + 1.0f) * (u + 1.0f);
+    }
+    return g;
+}
+
+TARGET static void NAME(activate)(ck_activation kind, float *gate, const float *up, int32_t n) {
     int32_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        v16f g = NAME(load)(gate + i);
-        NAME(store)(gate + i, g / (NAME(exp16)(-g) + 1.0f) * NAME(load)(up + i));
+        v16f u = up ? NAME(load)(up + i) : NAME(splat)(1);
+        NAME(store)(gate + i, NAME(activated)(kind, NAME(load)(gate + i), u));
     }
-    for (; i < n; i++) gate[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+    if (i == n) return;
+    // The last few, padded: the same arithmetic as all others.
+    v16f g = NAME(splat)(0), u = NAME(splat)(1);
+    for (int32_t j = i; j < n; j++) {
+        g[j - i] = gate[j];
+        if (up) u[j - i] = up[j];
+    }
+    v16f result = NAME(activated)(kind, g, u);
+    for (int32_t j = i; j < n; j++) gate[j] = result[j - i];
 }
 
 TARGET static void NAME(to_half)(const float *x, int32_t n, uint16_t *out) {
@@ -125,6 +164,12 @@ TARGET static int32_t NAME(argmax)(const float *x, int32_t n) {
     return 0;
 }
 
+TARGET static void NAME(soft_cap)(float *x, float cap, int32_t n) {
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) NAME(store)(x + i, NAME(tanh16)(NAME(load)(x + i) / cap) * cap);
+    for (; i < n; i++) x[i] = tanhf(x[i] / cap) * cap;
+}
+
 TARGET static float NAME(exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out) {
     v16f sums = NAME(splat)(0);
     float total = 0;
@@ -136,6 +181,89 @@ TARGET static float NAME(exp_shifted)(const float *x, float max, float inverse_t
     }
     for (; i < n; i++) total += out[i] = expf((x[i] - max) * inverse_temperature);
     return total + NAME(sum)(sums);
+}
+
+// MARK: - Codes of integer layouts
+
+TARGET INLINE v64b NAME(shift)(v64b x, int left) {
+    return left >= 0 ? (v64b)((v32h)x << left) : (v64b)((v32h)x >> -left);
+}
+
+/// Codes of a group of 32 columns: eight steps of [16 rows][4 columns].
+TARGET INLINE void NAME(unpack)(ck_layout layout, const uint8_t *group, v64b *codes) {
+    const v64b *in = (const v64b *)group;
+    int bits = layout_bits(layout);
+    if (bits == 8) {
+#pragma clang loop unroll(full)
+        for (int i = 0; i < 8; i++) codes[i] = in[i];
+        return;
+    }
+    if (bits < 4) {
+#pragma clang loop unroll(full)
+        for (int i = 0; i < 8; i++) {
+            codes[i] = NAME(shift)(in[i / 4], -2 * (i % 4)) & 3;
+            if (bits == 3) codes[i] |= NAME(shift)(in[2], 2 - i) & 4;
+        }
+        return;
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 4; i++) {
+        codes[i] = in[i] & 0xF;
+        codes[i + 4] = NAME(shift)(in[i], -4) & 0xF;
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 8; i++) {
+        if (bits == 5) codes[i] |= NAME(shift)(in[4], 4 - i) & 0x10;
+        if (bits == 6) codes[i] |= NAME(shift)(in[4 + i / 4], 4 - 2 * (i % 4)) & 0x30;
+        if (layout_has_table(layout)) codes[i] = LOOK_UP(layout_table(layout), codes[i]);
+    }
+}
+
+TARGET INLINE v16f NAME(unsigned_bytes)(v16b bytes) { return __builtin_convertvector(bytes, v16f); }
+
+/// Scales and minima of 16 rows for one part of a group; see `layout_scale`.
+TARGET INLINE void NAME(scales)(ck_layout layout, const uint8_t *block, int group, int part, v16f *scale, v16f *minimum) {
+    const uint8_t *scales = block + layout_group_bytes(layout) * (size_t)(layout_columns(layout) / 32);
+    switch (layout) {
+        case CK_LAYOUT_MXFP4:
+            *scale = (v16f)(__builtin_convertvector(*(const v16b *)scales, v16i) << 23) * 0.5f;
+            return;
+        case CK_LAYOUT_Q4_K: case CK_LAYOUT_Q5_K:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(*(const v16b *)(scales + 16 * group));
+            *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) *
+                       NAME(unsigned_bytes)(*(const v16b *)(scales + 128 + 16 * group));
+            return;
+        case CK_LAYOUT_Q2_K: {
+            v16b both = *(const v16b *)(scales + 32 * group + 16 * part);
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(both & 0xF);
+            *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) * NAME(unsigned_bytes)(both >> 4);
+            return;
+        }
+        case CK_LAYOUT_Q3_K: case CK_LAYOUT_Q6_K:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) *
+                     __builtin_convertvector(*(const v16c *)(scales + 32 * group + 16 * part), v16f);
+            return;
+        case CK_LAYOUT_IQ4_XS:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 128)) *
+                     __builtin_convertvector(*(const v16c *)(scales + 16 * group), v16f);
+            return;
+        default:
+            *scale = LOAD_HALF16((const uint16_t *)scales);
+            if (layout_has_minimum(layout)) *minimum = LOAD_HALF16((const uint16_t *)(scales + 32));
+    }
+}
+
+/// What `minimum` is multiplied by: the sum of the activations of one part of a group.
+TARGET INLINE float NAME(part_sum)(ck_layout layout, const ck_activations *a, size_t at, int part) {
+    return layout_parts(layout) == 1 ? a->s[at] : a->d[at] * (float)-a->sums[2 * at + (size_t)part];
+}
+
+/// The integer sum that stands for the codes' offset.
+TARGET INLINE int32_t NAME(offset_sum)(ck_layout layout, const ck_activations *a, size_t at, int part) {
+    int shift = layout_offset_shift(layout);
+    if (shift < 0) return 0;
+    const int32_t *sums = a->sums + 2 * at;
+    return (layout_parts(layout) == 2 ? sums[part] : sums[0] + sums[1]) * (1 << shift);
 }
 
 // MARK: - Floating-point matrices
@@ -184,9 +312,39 @@ TARGET INLINE void NAME(float_panel)(ck_layout layout, const ck_matrix *m, int32
         NAME(float_tile)(layout, 1, m, w, a->x + (size_t)t * columns, y + (size_t)t * (size_t)ldy, ldy, rows, add);
 }
 
+/// Rows as in the file, decoded a stretch at a time for up to eight tokens.
+TARGET static void NAME(rows_panel)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy,
+                                    bool add) {
+    int rows = m->rows - panel * CK_PANEL < CK_PANEL ? m->rows - panel * CK_PANEL : CK_PANEL;
+    size_t columns = (size_t)m->columns, row_bytes = m->panel_bytes / CK_PANEL;
+    size_t block = (size_t)ck_type_block(m->type), bytes = (size_t)ck_type_bytes(m->type);
+    float values[256];
+    for (int row = 0; row < rows; row++) {
+        const uint8_t *source = m->data + (size_t)panel * m->panel_bytes + (size_t)row * row_bytes;
+        for (int32_t token = 0; token < a->count; token += 8) {
+            int tokens = a->count - token < 8 ? a->count - token : 8;
+            v16f sum[8];
+            for (int t = 0; t < tokens; t++) sum[t] = NAME(splat)(0);
+            for (size_t column = 0; column < columns; column += block) {
+                ck_dequantize(m->type, source + column / block * bytes, block, values);
+                for (int t = 0; t < tokens; t++) {
+                    const float *x = a->x + (size_t)(token + t) * columns + column;
+                    for (size_t i = 0; i < block; i += 16) sum[t] += NAME(load)(values + i) * NAME(load)(x + i);
+                }
+            }
+            for (int t = 0; t < tokens; t++) {
+                float *out = y + (size_t)(token + t) * (size_t)ldy + panel * CK_PANEL + row;
+                float value = NAME(sum)(sum[t]) * m->scale;
+                *out = add ? *out + value : value;
+            }
+        }
+    }
+}
+
 TARGET static void NAME(float_panels)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy,
                                       bool add) {
     switch (m->layout) {
+        case CK_ROWS: NAME(rows_panel)(m, panel, a, y, ldy, add); return;
         case CK_F16: NAME(float_panel)(CK_F16, m, panel, a, y, ldy, add); return;
         case CK_BF16: NAME(float_panel)(CK_BF16, m, panel, a, y, ldy, add); return;
         default: NAME(float_panel)(CK_F32, m, panel, a, y, ldy, add); return;
@@ -263,6 +421,11 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
             NAME(score_blocks)(rows, wide, q, span + (size_t)column * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
         for (; column < padded; column += 16)
             NAME(score_blocks)(rows, 1, q, span + (size_t)column * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
+        if (a->soft_cap > 0) {
+            for (int r = 0; r < rows; r++)
+                for (int p = 0; p < padded; p += 16)
+                    NAME(store)(&scores[r][p], NAME(tanh16)(NAME(load)(&scores[r][p]) / a->soft_cap) * a->soft_cap);
+        }
         for (int r = 0; r < rows; r++) {
             float *row = partial + r * row_stride;
             int low = first[r] > start ? first[r] - start : 0, high = last[r] - start < positions ? last[r] - start : positions;
@@ -320,5 +483,55 @@ TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32
 #define CASE(rows) case rows: NAME(attend_rows)(rows, a, kv_head, q, first, last, from, to, partial); return;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #undef CASE
+    }
+}
+
+// MARK: - Recurrent steps
+
+TARGET static void NAME(delta_step)(float *state, const float *q, const float *k, const float *v, float decay, float beta,
+                                    int32_t key_dim, int32_t value_dim, float *out) {
+    for (int32_t row = 0; row < value_dim; row++, state += key_dim) {
+        v16f sums = NAME(splat)(0), products = NAME(splat)(0);
+        float sum = 0, product = 0;
+        int32_t i = 0;
+        for (; i + 16 <= key_dim; i += 16) {
+            v16f s = NAME(load)(state + i) * decay;
+            NAME(store)(state + i, s);
+            sums += s * NAME(load)(k + i);
+        }
+        for (; i < key_dim; i++) {
+            state[i] *= decay;
+            sum += state[i] * k[i];
+        }
+        float delta = beta * (v[row] - (sum + NAME(sum)(sums)));
+        for (i = 0; i + 16 <= key_dim; i += 16) {
+            v16f s = NAME(load)(state + i) + NAME(load)(k + i) * delta;
+            NAME(store)(state + i, s);
+            products += s * NAME(load)(q + i);
+        }
+        for (; i < key_dim; i++) {
+            state[i] += k[i] * delta;
+            product += state[i] * q[i];
+        }
+        out[row] = product + NAME(sum)(products);
+    }
+}
+
+TARGET static void NAME(mamba_step)(float *state, const float *x, const float *b, const float *c, float decay, float delta,
+                                    int32_t head_dim, int32_t state_size, float *out) {
+    for (int32_t row = 0; row < head_dim; row++, state += state_size) {
+        v16f sums = NAME(splat)(0);
+        float input = x[row] * delta, sum = 0;
+        int32_t i = 0;
+        for (; i + 16 <= state_size; i += 16) {
+            v16f s = NAME(load)(state + i) * decay + NAME(load)(b + i) * input;
+            NAME(store)(state + i, s);
+            sums += s * NAME(load)(c + i);
+        }
+        for (; i < state_size; i++) {
+            state[i] = state[i] * decay + b[i] * input;
+            sum += state[i] * c[i];
+        }
+        out[row] = sum + NAME(sum)(sums);
     }
 }

@@ -9,6 +9,7 @@
 #define TARGET __attribute__((target("dotprod")))
 #define LOAD_HALF16(p) load_half16_neon(p)
 #define STORE_HALF16(p, v) store_half16_neon(p, v)
+#define LOOK_UP(table, codes) look_up_neon(table, codes)
 
 #include "kernel_sets.h"
 
@@ -23,57 +24,58 @@ TARGET static inline __attribute__((always_inline)) void store_half16_neon(uint1
     for (int i = 0; i < 4; i++) vst1_u16(p + 4 * i, vreinterpret_u16_f16(vcvt_f16_f32(parts.quarter[i])));
 }
 
-#include "generic.h"
+typedef uint8_t v64b_storage __attribute__((vector_size(64), aligned(1)));
 
-#include "int8_layout.h"
-
-TARGET INLINE int8x16_t codes_neon(ck_layout layout, const uint8_t *w, int step, int quarter) {
-    if (layout_is_4_bit(layout)) {
-        uint8x16_t packed = vld1q_u8(w + 64 * (step % 4) + 16 * quarter);
-        return vreinterpretq_s8_u8(step >= 4 ? vshrq_n_u8(packed, 4) : vandq_u8(packed, vdupq_n_u8(0xF)));
-    }
-    uint8x16_t codes = vld1q_u8(w + 64 * step + 16 * quarter);
-    return vreinterpretq_s8_u8(layout == CK_U8_D ? veorq_u8(codes, vdupq_n_u8(0x80)) : codes);
+TARGET static inline __attribute__((always_inline)) v64b_storage look_up_neon(const uint8_t *table, v64b_storage codes) {
+    union { v64b_storage whole; uint8x16_t quarter[4]; } v = {codes};
+    for (int i = 0; i < 4; i++) v.quarter[i] = vqtbl1q_u8(vld1q_u8(table), v.quarter[i]);
+    return v.whole;
 }
+
+#include "generic.h"
 
 TARGET INLINE void tile_neon(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
                              int32_t token, float *y, int32_t ldy, int rows, bool add) {
-    size_t columns = (size_t)m->columns, blocks = columns / 32;
-    int steps = layout_steps(layout), parts = 8 / steps;
-    union { float32x4_t quarter[4]; v16f whole; } total[4];
-    for (int t = 0; t < tokens; t++)
-        for (int i = 0; i < 4; i++) total[t].quarter[i] = vdupq_n_f32(0);
-    for (size_t block = 0; block < blocks; block++) {
-        for (int part = 0; part < parts; part++, w += layout_block_bytes(layout)) {
-            for (int quarter = 0; quarter < 4; quarter++) {
-                const uint8_t *scales = w + layout_code_bytes(layout) + 8 * quarter;
-                float32x4_t scale = vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)scales)));
+    size_t columns = (size_t)m->columns, row_groups = columns / 32;
+    int groups = layout_columns(layout) / 32, parts = layout_parts(layout), steps = 8 / parts;
+    bool flips = layout_offset_shift(layout) == 7;  // codes of eight bits become signed: their offset is gone
+    v16f total[4];
+    for (int t = 0; t < tokens; t++) total[t] = splat_neon(0);
+    for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
+        for (int group = 0; group < groups; group++) {
+            union { v64b whole[8]; int8x16_t quarter[32]; } codes;
+            unpack_neon(layout, w + layout_group_bytes(layout) * (size_t)group, codes.whole);
+            if (flips)
+                for (int i = 0; i < 8; i++) codes.whole[i] ^= 0x80;
+            for (int part = 0; part < parts; part++) {
+                v16f scale, minimum;
+                scales_neon(layout, w, group, part, &scale, &minimum);
                 for (int t = 0; t < tokens; t++) {
-                    size_t at = (size_t)(token + t) * blocks + block;
-                    int32_t start = layout == CK_U8_D16 ? a->sums[2 * at + (size_t)part] * 32
-                                    : layout == CK_U4_D ? (a->sums[2 * at] + a->sums[2 * at + 1]) * 8
-                                                        : 0;
-                    int32x4_t dot = vdupq_n_s32(start);
-                    const int8_t *x = a->q + (size_t)(token + t) * columns + block * 32 + (size_t)part * 16;
-                    for (int group = 0; group < steps / 4; group++) {
-                        int8x16_t sixteen = vld1q_s8(x + 16 * group);
-                        dot = vdotq_laneq_s32(dot, codes_neon(layout, w, 4 * group, quarter), sixteen, 0);
-                        dot = vdotq_laneq_s32(dot, codes_neon(layout, w, 4 * group + 1, quarter), sixteen, 1);
-                        dot = vdotq_laneq_s32(dot, codes_neon(layout, w, 4 * group + 2, quarter), sixteen, 2);
-                        dot = vdotq_laneq_s32(dot, codes_neon(layout, w, 4 * group + 3, quarter), sixteen, 3);
+                    size_t place = (size_t)(token + t) * row_groups + first + (size_t)group;
+                    const int8_t *x = a->q + (size_t)(token + t) * columns + (first + (size_t)group) * 32 + (size_t)(part * 16);
+                    int32_t start = flips ? 0 : offset_sum_neon(layout, a, place, part);
+                    union { v16i whole; int32x4_t quarter[4]; } dot;
+                    for (int quarter = 0; quarter < 4; quarter++) {
+                        int32x4_t sum = vdupq_n_s32(start);
+                        const int8x16_t *code = codes.quarter + 4 * part * steps + quarter;
+                        for (int sixteen = 0; sixteen < steps / 4; sixteen++, code += 16) {
+                            int8x16_t values = vld1q_s8(x + 16 * sixteen);
+                            sum = vdotq_laneq_s32(sum, code[0], values, 0);
+                            sum = vdotq_laneq_s32(sum, code[4], values, 1);
+                            sum = vdotq_laneq_s32(sum, code[8], values, 2);
+                            sum = vdotq_laneq_s32(sum, code[12], values, 3);
+                        }
+                        dot.quarter[quarter] = sum;
                     }
-                    float32x4_t product = vmulq_f32(vcvtq_f32_s32(dot), scale);
-                    total[t].quarter[quarter] = vfmaq_n_f32(total[t].quarter[quarter], product, a->d[at]);
-                    if (layout_has_minimum(layout)) {
-                        float32x4_t minimum = vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)(scales + 32))));
-                        total[t].quarter[quarter] = vfmaq_n_f32(total[t].quarter[quarter], minimum, a->s[at]);
-                    }
+                    v16f product = __builtin_convertvector(dot.whole, v16f) * scale;
+                    total[t] += product * a->d[place];
+                    if (layout_has_minimum(layout)) total[t] += minimum * part_sum_neon(layout, a, place, part);
                 }
             }
         }
     }
     for (int t = 0; t < tokens; t++)
-        store_rows_neon(y + (size_t)(token + t) * (size_t)ldy, total[t].whole * m->scale, rows, add);
+        store_rows_neon(y + (size_t)(token + t) * (size_t)ldy, total[t] * m->scale, rows, add);
 }
 
 TARGET INLINE void tokens_neon(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a, float *y,
@@ -87,7 +89,7 @@ TARGET INLINE void tokens_neon(ck_layout layout, const ck_matrix *m, int32_t pan
 }
 
 TARGET static void panel_neon(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    if (m->layout >= CK_F16) {
+    if (!layout_is_integer(m->layout)) {
         float_panels_neon(m, panel, a, y, ldy, add);
         return;
     }

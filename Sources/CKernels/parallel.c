@@ -23,7 +23,8 @@ static void matmul_chunk(void *context, int chunk) {
         const ck_product *product = &job->products[i];
         int32_t panels = panels_of(&product->matrix);
         for (; panel < end && panel < base + panels; panel++)
-            job->kernels->panel(&product->matrix, panel - base, job->activations, product->y, product->ldy, product->add);
+            job->kernels->panel(&product->matrix, panel - base, product->activations ? product->activations : job->activations,
+                                product->y, product->ldy, product->add);
         base += panels;
     }
 }
@@ -45,7 +46,7 @@ void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_produ
     for (int32_t i = 0; i < count; i++) {
         int32_t panel = rows[i] / CK_PANEL;
         if (panel == done) continue;
-        k->panel(&product->matrix, panel, a, product->y, product->ldy, product->add);
+        k->panel(&product->matrix, panel, product->activations ? product->activations : a, product->y, product->ldy, product->add);
         done = panel;
     }
 }
@@ -57,13 +58,15 @@ typedef struct {
     const ck_activations *activations;
     const float *x, *weight;
     float *out;
-    float epsilon;
-    int32_t columns, rows_per_chunk;
+    float epsilon, scale;
+    int32_t rows, columns, rows_per_chunk;
     bool quantize;
+    ck_activation activation;
+    const float *gate_bias, *up_bias;
 } rows_job;
 
 static void run_rows(ck_pool *pool, rows_job *job, void (*chunk)(void *, int)) {
-    int32_t rows = job->activations->count, chunks = ck_pool_threads(pool) * 4;
+    int32_t rows = job->rows, chunks = ck_pool_threads(pool) * 4;
     // A few rows are done sooner than another thread could join.
     job->rows_per_chunk = rows < 4 ? rows : (rows + chunks - 1) / chunks;
     if (rows > 0) ck_pool_run(pool, (rows + job->rows_per_chunk - 1) / job->rows_per_chunk, chunk, job);
@@ -72,21 +75,38 @@ static void run_rows(ck_pool *pool, rows_job *job, void (*chunk)(void *, int)) {
 #define FOR_ROWS(row)                                                                                    \
     const rows_job *job = context;                                                                       \
     int32_t last = (chunk + 1) * job->rows_per_chunk;                                                    \
-    if (last > job->activations->count) last = job->activations->count;                                  \
+    if (last > job->rows) last = job->rows;                                                              \
     for (int32_t row = chunk * job->rows_per_chunk; row < last; row++)
 
 static void normalize_chunk(void *context, int chunk) {
     FOR_ROWS(row) {
         size_t at = (size_t)row * (size_t)job->columns;
-        job->kernels->rmsnorm(job->x + at, job->weight, job->epsilon, job->columns, job->out + at);
+        if (job->weight) job->kernels->rmsnorm(job->x + at, job->weight, job->epsilon, job->columns, job->out + at);
+        else memcpy(job->out + at, job->x + at, (size_t)job->columns * sizeof(float));
         if (job->quantize) job->kernels->quantize(job->activations, row);
     }
 }
 
-static void swiglu_chunk(void *context, int chunk) {
+static void add_chunk(void *context, int chunk) {
     FOR_ROWS(row) {
         size_t at = (size_t)row * (size_t)job->columns;
-        job->kernels->swiglu(job->out + at, job->x + at, job->columns);
+        float *x = (float *)job->x + at, *out = job->out + at;
+        if (job->weight) job->kernels->rmsnorm(x, job->weight, job->epsilon, job->columns, x);
+        for (int32_t i = 0; i < job->columns; i++) out[i] += x[i] * job->scale;
+    }
+}
+
+void ck_add_bias(float *x, const float *bias, int32_t rows, int32_t columns) {
+    for (int32_t row = 0; row < rows; row++, x += columns)
+        for (int32_t i = 0; i < columns; i++) x[i] += bias[i];
+}
+
+static void activate_chunk(void *context, int chunk) {
+    FOR_ROWS(row) {
+        size_t at = (size_t)row * (size_t)job->columns;
+        if (job->gate_bias) ck_add_bias(job->out + at, job->gate_bias, 1, job->columns);
+        if (job->up_bias && job->x) ck_add_bias((float *)job->x + at, job->up_bias, 1, job->columns);
+        job->kernels->activate(job->activation, job->out + at, job->x ? job->x + at : NULL, job->columns);
         if (job->quantize) job->kernels->quantize(job->activations, row);
     }
 }
@@ -97,18 +117,55 @@ static void quantize_chunk(void *context, int chunk) {
 
 void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, float epsilon, float *out,
                   const ck_activations *a, bool quantize) {
-    rows_job job = {k, a, x, weight, out, epsilon, a->columns, 0, quantize};
+    rows_job job = {.kernels = k, .activations = a, .x = x, .weight = weight, .out = out, .epsilon = epsilon,
+                    .rows = a->count, .columns = a->columns, .quantize = quantize};
     run_rows(pool, &job, normalize_chunk);
 }
 
-void ck_swiglu(ck_pool *pool, const ck_kernels *k, float *gate, const float *up, const ck_activations *a, bool quantize) {
-    rows_job job = {k, a, up, NULL, gate, 0, a->columns, 0, quantize};
-    run_rows(pool, &job, swiglu_chunk);
+void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,
+                   float *residual, int32_t rows, int32_t columns) {
+    rows_job job = {.kernels = k, .x = x, .weight = weight, .out = residual, .epsilon = epsilon, .scale = scale,
+                    .rows = rows, .columns = columns};
+    run_rows(pool, &job, add_chunk);
+}
+
+void ck_activate(ck_pool *pool, const ck_kernels *k, ck_activation kind, float *gate, const float *up, const float *gate_bias,
+                 const float *up_bias, const ck_activations *a, bool quantize) {
+    rows_job job = {.kernels = k, .activations = a, .x = up, .out = gate, .rows = a->count, .columns = a->columns,
+                    .quantize = quantize, .activation = kind, .gate_bias = gate_bias, .up_bias = up_bias};
+    run_rows(pool, &job, activate_chunk);
 }
 
 void ck_quantize(ck_pool *pool, const ck_kernels *k, const ck_activations *a) {
-    rows_job job = {k, a, NULL, NULL, NULL, 0, a->columns, 0, true};
+    rows_job job = {.kernels = k, .activations = a, .rows = a->count, .columns = a->columns, .quantize = true};
     run_rows(pool, &job, quantize_chunk);
+}
+
+typedef struct {
+    float *x;
+    const float *gate;
+    int32_t columns;
+} sigmoid_job;
+
+static void sigmoid_row(void *context, int row) {
+    const sigmoid_job *job = context;
+    float *x = job->x + (size_t)row * (size_t)job->columns;
+    const float *gate = job->gate + (size_t)row * (size_t)job->columns;
+    for (int32_t i = 0; i < job->columns; i++) x[i] /= 1 + expf(-gate[i]);
+}
+
+void ck_multiply_sigmoid(ck_pool *pool, float *x, const float *gate, int32_t rows, int32_t columns) {
+    sigmoid_job job = {x, gate, columns};
+    ck_pool_run(pool, rows, sigmoid_row, &job);
+}
+
+void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *input, const float *vector, int32_t width) {
+    for (int32_t row = 0; row < rows; row++, x += columns, input += width) {
+        float sum = 0;
+        for (int32_t i = 0; i < width; i++) sum += input[i] * vector[i];
+        float factor = 1 / (1 + expf(-sum));
+        for (int32_t i = 0; i < columns; i++) x[i] *= factor;
+    }
 }
 
 // MARK: - Attention
@@ -124,9 +181,9 @@ typedef struct {
 static int32_t greatest(int32_t a, int32_t b) { return a > b ? a : b; }
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
-size_t ck_attention_partial_floats(int32_t heads, int32_t head_dim, int32_t capacity) {
+size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t capacity) {
     size_t parts = (size_t)(capacity + SPLIT - 1) / SPLIT + 1;
-    return (size_t)heads * parts * (size_t)((head_dim + 15) / 16 * 16 + 2);
+    return (size_t)heads * parts * (size_t)((value_dim + 15) / 16 * 16 + 2);
 }
 
 /// Joins a row's running result with its next part (see `attend_rows` for their form). Parts are always the same
@@ -137,11 +194,17 @@ static void join(const ck_attention *a, float *running, const float *part) {
     float old = running[0] == -INFINITY ? 0 : expf(running[0] - most), new = expf(part[0] - most);
     running[0] = most;
     running[1] = running[1] * old + part[1] * new;
-    for (int32_t d = 0; d < a->head_dim; d++) running[2 + d] = running[2 + d] * old + part[2 + d] * new;
+    for (int32_t d = 0; d < a->value_dim; d++) running[2 + d] = running[2 + d] * old + part[2 + d] * new;
 }
 
-static void finish(const ck_attention *a, const float *running, float *out) {
-    for (int32_t d = 0; d < a->head_dim; d++) out[d] = running[2 + d] / running[1];
+static void finish(const ck_attention *a, int32_t head, const float *running, float *out) {
+    float scale = 1, sum = running[1];
+    if (a->sinks) {  // one more term of the denominator, without a value
+        float most = running[0] > a->sinks[head] ? running[0] : a->sinks[head];
+        scale = expf(running[0] - most);
+        sum = sum * scale + expf(a->sinks[head] - most);
+    }
+    for (int32_t d = 0; d < a->value_dim; d++) out[d] = running[2 + d] * scale / sum;
 }
 
 static void attention_chunk(void *context, int chunk) {
@@ -175,7 +238,8 @@ static void attention_chunk(void *context, int chunk) {
     n = 0;
     for (int32_t row = first_row; row < first_row + row_count; row++)
         for (int32_t head = first_head; head < first_head + head_count; head++, n++)
-            finish(a, running + n * job->stride, a->out + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->head_dim);
+            finish(a, head, running + n * job->stride,
+                   a->out + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->value_dim);
 }
 
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
@@ -196,7 +260,7 @@ void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
         float *running = a->partial + (size_t)head * (size_t)job.stride;
         for (int32_t part = 1; part < job.parts; part++)
             join(a, running, running + (size_t)part * (size_t)a->heads * (size_t)job.stride);
-        finish(a, running, a->out + (size_t)head * (size_t)a->head_dim);
+        finish(a, head, running, a->out + (size_t)head * (size_t)a->value_dim);
     }
 }
 
@@ -208,14 +272,27 @@ typedef struct {
     int32_t rows_per_chunk;
 } rotation_job;
 
-static void rotate(float *x, int32_t heads, const ck_rotation *r, const float *cosine, const float *sine) {
-    for (int32_t head = 0; head < heads; head++, x += r->head_dim) {
-        for (int32_t i = 0; i < r->pairs; i++) {
-            float *first = r->halves ? x + i : x + 2 * i, *second = r->halves ? x + i + r->pairs : first + 1;
-            float a = *first, b = *second;
-            *first = a * cosine[i] - b * sine[i];
-            *second = a * sine[i] + b * cosine[i];
-        }
+/// Rotates one head.
+static void rotate(float *x, const ck_rotation *r, const float *cosine, const float *sine) {
+    x += r->first;
+    for (int32_t i = 0; i < r->pairs; i++) {
+        float *first = r->halves ? x + i : x + 2 * i, *second = r->halves ? x + i + r->pairs : first + 1;
+        float a = *first, b = *second;
+        *first = a * cosine[i] - b * sine[i];
+        *second = a * sine[i] + b * cosine[i];
+    }
+}
+
+/// Bias, norm and rotation of the heads of one row, in the order that the model has.
+static void prepare_heads(const ck_kernels *k, const ck_rotation *r, float *x, int32_t heads, const float *bias,
+                          const float *norm, const float *cosine, const float *sine) {
+    int32_t dimension = r->head_dim;
+    if (bias) ck_add_bias(x, bias, 1, heads * dimension);
+    if (r->norm == CK_NORM_WHOLE) k->rmsnorm(x, norm, r->epsilon, heads * dimension, x);
+    for (int32_t head = 0; head < heads; head++, x += dimension) {
+        if (r->norm == CK_NORM_HEADS) k->rmsnorm(x, norm, r->epsilon, dimension, x);
+        rotate(x, r, cosine, sine);
+        if (r->norm == CK_NORM_HEADS_ROTATED) k->rmsnorm(x, norm, r->epsilon, dimension, x);
     }
 }
 
@@ -226,18 +303,24 @@ static void rotation_chunk(void *context, int chunk) {
     uint16_t halves[r->head_dim];
     for (int32_t row = chunk * job->rows_per_chunk; row < last; row++) {
         const float *cosine = r->cosine + (size_t)row * (size_t)r->pairs, *sine = r->sine + (size_t)row * (size_t)r->pairs;
-        size_t kv_width = (size_t)r->kv_heads * (size_t)r->head_dim;
-        float *k = r->k + (size_t)row * kv_width;
-        const float *v = r->v + (size_t)row * kv_width;
-        rotate(r->q + (size_t)row * (size_t)r->heads * (size_t)r->head_dim, r->heads, r, cosine, sine);
-        rotate(k, r->kv_heads, r, cosine, sine);
+        float *q = r->q + (size_t)row * (size_t)r->heads * (size_t)r->head_dim;
+        prepare_heads(job->kernels, r, q, r->heads, r->q_bias, r->q_norm, cosine, sine);
+        if (r->q_scale)
+            for (int32_t i = 0; i < r->heads * r->head_dim; i++) q[i] *= r->q_scale[row];
+        if (!r->k) continue;
+        float *k = r->k + (size_t)row * (size_t)r->kv_heads * (size_t)r->head_dim;
+        float *v = r->v + (size_t)row * (size_t)r->kv_heads * (size_t)r->value_dim;
+        // Before the keys change: values may be the same numbers.
+        if (r->v_bias) ck_add_bias(v, r->v_bias, 1, r->kv_heads * r->value_dim);
+        prepare_heads(job->kernels, r, k, r->kv_heads, r->k_bias, r->k_norm, cosine, sine);
         size_t position = (size_t)(r->position + row);
-        for (int32_t head = 0; head < r->kv_heads; head++, k += r->head_dim, v += r->head_dim) {
+        for (int32_t head = 0; head < r->kv_heads; head++, k += r->head_dim, v += r->value_dim) {
             size_t base = (size_t)head * (size_t)r->capacity;
             uint16_t *block = r->keys + (base + position / 16 * 16) * (size_t)r->head_dim + position % 16;
             job->kernels->to_half(k, r->head_dim, halves);
             for (int32_t d = 0; d < r->head_dim; d++) block[16 * d] = halves[d];
-            job->kernels->to_half(v, r->head_dim, r->values + (base + position) * (size_t)r->value_stride);
+            if (r->normalize_values) job->kernels->rmsnorm(v, NULL, r->epsilon, r->value_dim, v);
+            job->kernels->to_half(v, r->value_dim, r->values + (base + position) * (size_t)r->value_stride);
         }
     }
 }

@@ -4,6 +4,7 @@
 #define TARGET
 #define LOAD_HALF16(p) load_half16_scalar(p)
 #define STORE_HALF16(p, v) store_half16_scalar(p, v)
+#define LOOK_UP(table, codes) look_up_scalar(table, codes)
 
 #include "kernel_sets.h"
 
@@ -17,39 +18,46 @@ static inline __attribute__((always_inline)) void store_half16_scalar(uint16_t *
     for (int i = 0; i < 16; i++) p[i] = ck_float_to_half(v[i]);
 }
 
+typedef uint8_t v64b_storage __attribute__((vector_size(64), aligned(1)));
+
+static inline __attribute__((always_inline)) v64b_storage look_up_scalar(const uint8_t *table, v64b_storage codes) {
+    for (int i = 0; i < 64; i++) codes[i] = table[codes[i]];
+    return codes;
+}
+
+#pragma clang diagnostic ignored "-Wunused-function"
 #include "generic.h"
 
 static void panel_scalar(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
-    if (m->layout >= CK_F16) {
+    ck_layout layout = m->layout;
+    if (!layout_is_integer(layout)) {
         float_panels_scalar(m, panel, a, y, ldy, add);
         return;
     }
     int rows = m->rows - panel * CK_PANEL < CK_PANEL ? m->rows - panel * CK_PANEL : CK_PANEL;
-    bool four_bits = m->layout <= CK_U4_DM, minimum = m->layout == CK_U4_DM || m->layout == CK_U8_DM;
-    int width = m->layout == CK_U8_D16 ? 16 : 32, blocks = m->columns / width;
-    int offset = m->layout == CK_U4_D ? 8 : m->layout == CK_U8_D ? 128 : m->layout == CK_U8_D16 ? 32 : 0;
-    size_t codes = four_bits || width == 16 ? 256 : 512, bytes = codes + (minimum ? 64 : 32);
+    int groups = layout_columns(layout) / 32, parts = layout_parts(layout), width = 32 / parts;
+    int shift = layout_offset_shift(layout), offset = shift < 0 ? 0 : 1 << shift;
+    size_t row_groups = (size_t)m->columns / 32;
     for (int32_t t = 0; t < a->count; t++) {
         float *out = y + (size_t)t * (size_t)ldy + panel * CK_PANEL;
-        const float *d = a->d + (size_t)t * (size_t)(m->columns / 32), *s = a->s + (size_t)t * (size_t)(m->columns / 32);
         for (int row = 0; row < rows; row++) {
-            const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
-            const int8_t *q = a->q + (size_t)t * (size_t)m->columns;
+            const uint8_t *block = m->data + (size_t)panel * m->panel_bytes;
             float total = 0;
-            for (int block = 0; block < blocks; block++, w += bytes, q += width) {
-                int32_t dot = 0;
-                for (int i = 0; i < width; i++) {
-                    int code = four_bits ? w[i % 16 / 4 * 64 + row * 4 + i % 4] >> (i / 16 * 4) & 0xF
-                                         : w[i / 4 * 64 + row * 4 + i % 4];
-                    dot += (code - offset) * q[i];
-                }
-                uint16_t scale, low;
-                memcpy(&scale, w + codes + 2 * row, 2);
-                int at = block * width / 32;
-                total += ck_half_to_float(scale) * d[at] * (float)dot;
-                if (minimum) {
-                    memcpy(&low, w + codes + 32 + 2 * row, 2);
-                    total += ck_half_to_float(low) * s[at];
+            for (size_t first = 0; first < row_groups; first += (size_t)groups, block += layout_block_bytes(layout)) {
+                for (int group = 0; group < groups; group++) {
+                    size_t place = (size_t)t * row_groups + first + (size_t)group;
+                    const int8_t *x = a->q + (size_t)t * (size_t)m->columns + (first + (size_t)group) * 32;
+                    for (int part = 0; part < parts; part++) {
+                        int32_t dot = 0, sum = 0;
+                        for (int i = width * part; i < width * (part + 1); i++) {
+                            int code = layout_code(layout, block + layout_group_bytes(layout) * (size_t)group, row, i);
+                            dot += (code - offset) * x[i];
+                            sum += x[i];
+                        }
+                        float scale, minimum;
+                        layout_scale(layout, block, group, part, row, &scale, &minimum);
+                        total += scale * a->d[place] * (float)dot + minimum * a->d[place] * (float)sum;
+                    }
                 }
             }
             total *= m->scale;

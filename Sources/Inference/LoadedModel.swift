@@ -7,7 +7,7 @@ package import Grammar
 /// All work runs on the engine's own executor.
 package actor LoadedModel {
     package nonisolated let path: String
-    package nonisolated let configuration: ModelConfiguration
+    package nonisolated let shape: ModelShape
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     /// The tokenizer's tokens as grammars need them; made at the first use.
@@ -16,7 +16,7 @@ package actor LoadedModel {
     private nonisolated let caches = CacheRegistry()
     /// Seconds it took to load.
     package nonisolated let loadSeconds: Double
-    private let model: LlamaModel
+    private let model: Decoder
     private nonisolated let executor: EngineExecutor
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -35,13 +35,14 @@ package actor LoadedModel {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
-        let model = try LlamaModel(
-            file: file, pool: WorkerPool(threads: threads), adapter: try adapter.map { try AdapterFile(path: $0) })
+        let model = try Decoder(
+            file: file, pool: WorkerPool(threads: threads), adapter: try adapter.map { try AdapterFile(path: $0) },
+            cache: ModelStore.packedCache)
         let tokenizer = try Tokenizer(file: file)
-        guard tokenizer.vocabulary.count <= model.configuration.vocabularySize else {
+        guard tokenizer.vocabulary.count <= model.shape.vocabularySize else {
             throw ModelError.invalid(
                 field: "tokenizer.ggml.tokens",
-                reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(model.configuration.vocabularySize) embeddings"
+                reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(model.shape.vocabularySize) embeddings"
             )
         }
         guard let source = try file.metadata.string("tokenizer.chat_template") else {
@@ -52,7 +53,7 @@ package actor LoadedModel {
         self.executor = executor
         self.model = model
         self.tokenizer = tokenizer
-        configuration = model.configuration
+        shape = model.shape
         loadSeconds = (clock.now - start).seconds
     }
 
@@ -60,9 +61,9 @@ package actor LoadedModel {
     ///
     /// - Parameter keepsCache: Whether what it computes may be used by others when it is gone.
     package nonisolated func makeSequence(contextSize: Int, keepsCache: Bool = true) throws -> SequenceState {
-        let size = min(max(1, contextSize), configuration.contextLength)
+        let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
-            cache: try KVCache(configuration: configuration, capacity: size), contextSize: size,
+            cache: try KVCache(shape: shape, capacity: size), contextSize: size,
             registry: keepsCache ? caches : nil)
     }
 
@@ -89,7 +90,7 @@ package actor LoadedModel {
         of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
     ) async throws -> Double {
         guard let last = prompt.last else { throw GenerationFailure.emptyPrompt }
-        let next = [last] + continuation.prefix(LlamaModel.batchSize - 1)
+        let next = [last] + continuation.prefix(Decoder.batchSize - 1)
         guard prompt.count + next.count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: prompt.count + next.count, contextSize: sequence.contextSize)
         }
@@ -182,7 +183,7 @@ package actor LoadedModel {
         var reason = StopReason.endOfTurn
         /// Tokens of the response that are not in the cache yet.
         var pending: [TokenID] = []
-        let chooser = TokenChooser(vocabulary: grammar.vocabulary, count: configuration.vocabularySize)
+        let chooser = TokenChooser(vocabulary: grammar.vocabulary, count: shape.vocabularySize)
         generation: while true {
             let remaining = limit - usage.generatedTokens
             if remaining <= 0 {
@@ -234,7 +235,7 @@ package actor LoadedModel {
                 try Task.checkCancellation()
                 try model.forward(pending[...], cache: cache, isCancelled: { Task.isCancelled })
                 pending.removeAll(keepingCapacity: true)
-            } else if pending.count > LlamaModel.batchSize {
+            } else if pending.count > Decoder.batchSize {
                 await Task.yield()
                 try Task.checkCancellation()
                 try model.forward(pending.dropLast(), cache: cache, wantsLogits: false, isCancelled: { Task.isCancelled })
@@ -249,20 +250,23 @@ package actor LoadedModel {
     /// Brings the cache to exactly `tokens` and returns how many were there already.
     private func process(_ tokens: [TokenID], in cache: KVCache, wantsLogits: Bool) async throws -> Int {
         // The last token is computed again in any case: its logits are what generation starts from.
-        caches.lend(to: cache, for: tokens)
-        let cached = min(cache.commonPrefix(with: tokens), wantsLogits ? tokens.count - 1 : tokens.count)
-        cache.truncate(to: max(0, cached))
-        var start = max(0, cached)
+        caches.copyPrefix(to: cache, for: tokens)
+        let limit = wantsLogits ? tokens.count - 1 : tokens.count
+        let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: tokens, limit: limit)))
+        // Recurrent states can be returned to only where they were kept: before the last token, which is computed anew each time.
+        let checkpoint = cache.isRecurrent ? limit : tokens.count
+        var start = cached
         while start < tokens.count {
             try Task.checkCancellation()
-            let end = min(start + LlamaModel.batchSize, tokens.count)
+            let end = min(start + Decoder.batchSize, start < checkpoint ? checkpoint : tokens.count)
             try model.forward(
                 tokens[start..<end], cache: cache, wantsLogits: wantsLogits && end == tokens.count,
                 isCancelled: { Task.isCancelled })
             start = end
+            if start == checkpoint { cache.addCheckpoint() }
             if start < tokens.count { await Task.yield() }
         }
-        return max(0, cached)
+        return cached
     }
 }
 

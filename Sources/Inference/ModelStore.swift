@@ -26,6 +26,15 @@ package enum ModelStore {
             .appendingPathComponent(".local/share/foundation-models/models")
     }
 
+    /// Where packed weights are kept: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
+    package static var packedCache: PackedCache {
+        let cache = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let parent =
+            cache.map { URL(fileURLWithPath: $0) }
+            ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".cache")
+        return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
+    }
+
     /// Where adapters are looked for by name, beside the models.
     package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
 

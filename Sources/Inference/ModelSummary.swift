@@ -9,9 +9,9 @@ package struct ModelSummary: Sendable {
     /// - Throws: ``ModelError`` if the file cannot be used.
     package init(path: String) throws(ModelError) {
         let file = try GGUFFile(path: path)
-        let configuration = try ModelConfiguration(file: file)
-        name = configuration.name
-        contextLength = configuration.contextLength
+        let shape = try ModelShape(file: file)
+        name = shape.name
+        contextLength = shape.contextLength
         var languages: [String] = []
         if let list = try file.metadata.array("general.languages", of: .string), list.count <= 1_000 {
             try file.forEachString(in: list) { (_, bytes) throws(ModelError) in

@@ -77,31 +77,32 @@ struct Bench: AsyncParsableCommand {
         }
         let loadStart = ContinuousClock.now
         let file = try GGUFFile(path: path)
-        let model = try LlamaModel(file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet))
+        let model = try Decoder(
+            file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: ModelStore.packedCache)
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
-        let context = min(4096, model.configuration.contextLength)
-        let cache = try KVCache(configuration: model.configuration, capacity: context)
-        let vocabulary = model.configuration.vocabularySize
+        let context = min(4096, model.shape.contextLength)
+        let cache = try KVCache(shape: model.shape, capacity: context)
+        let vocabulary = model.shape.vocabularySize
         func prompt(_ length: Int) -> [TokenID] { (0..<length).map { TokenID(($0 * 7919 + 113) % vocabulary) } }
 
         try model.forward(prompt(16)[...], cache: cache)
         for length in [128, 512, 2048] where length < context {
             figures["prompt_\(length)"] = try median {
-                cache.truncate(to: 0)
+                cache.rewind(to: 0)
                 return Double(length) / (try seconds { try model.forward(prompt(length)[...], cache: cache) })
             }
         }
         for depth in [0, 2048] where depth + 128 < context {
-            cache.truncate(to: 0)
+            cache.rewind(to: 0)
             if depth > 0 { try model.forward(prompt(depth)[...], cache: cache) }
             figures["generate_at_\(depth)"] = try median {
-                cache.truncate(to: depth)
+                cache.rewind(to: depth)
                 return 128 / (try seconds { for token in prompt(128) { try model.forward([token], cache: cache) } })
             }
         }
         // A conversation: each turn brings 40 new tokens and 60 generated ones; only new tokens are computed.
-        cache.truncate(to: 0)
+        cache.rewind(to: 0)
         for turn in 1...10 where turn * 100 < context {
             let start = try seconds { try model.forward(prompt(40)[...], cache: cache) }
             if turn == 2 || turn == 10 { figures["turn_\(turn)_start_ms"] = start * 1000 }

@@ -16,14 +16,14 @@ struct ModelDescription {
         lines.append(("architecture", architecture))
         let parameters = file.tensors.values.reduce(0) { $0 + $1.elementCount }
         lines.append(("parameters", String(format: "%.1f million in %d tensors", Double(parameters) / 1e6, file.tensors.count)))
-        if ModelConfiguration.supportedArchitectures.contains(architecture) {
-            let c = try ModelConfiguration(file: file)
-            lines.append(("layers", "\(c.layers), width \(c.width), feed-forward \(c.feedForwardWidth)"))
-            lines.append(("attention", "\(c.heads) heads, \(c.kvHeads) KV heads, \(c.headDimension) dimensions each"))
-            lines.append(("context", "\(c.contextLength) tokens"))
-        } else {
-            let supported = ModelConfiguration.supportedArchitectures.joined(separator: ", ")
-            lines.append(("", "This architecture cannot be run. Supported: \(supported)."))
+        do {
+            let shape = try ModelShape(file: file)
+            lines.append(("layers", "\(shape.layers.count), width \(shape.width)"))
+            lines += Self.kinds(shape.layers.map(\.mixerText)).map { ("", $0) }
+            lines += Self.kinds(shape.layers.map(\.feedForwardText)).map { ("", $0) }
+            lines.append(("context", "\(shape.contextLength) tokens"))
+        } catch ModelError.unsupported(let field, let value, let supported) {
+            lines.append(("", "Cannot be run: \(field) is \(value). Supported: \(supported)."))
         }
         let model = try metadata.string("tokenizer.ggml.model") ?? "none"
         let pre = try metadata.string("tokenizer.ggml.pre") ?? "none"
@@ -46,7 +46,37 @@ struct ModelDescription {
         self.text = text
     }
 
+    /// What several layers have in common, with their number.
+    private static func kinds(_ texts: [String]) -> [String] {
+        var counts: [(text: String, count: Int)] = []
+        for text in texts where !text.isEmpty {
+            if let index = counts.firstIndex(where: { $0.text == text }) { counts[index].count += 1 } else { counts.append((text, 1)) }
+        }
+        return counts.map { "\($0.count) × \($0.text)" }
+    }
+
     private static func row(_ label: String, _ value: String) -> String {
         label.padding(toLength: 14, withPad: " ", startingAt: 0) + value + "\n"
+    }
+}
+
+extension ModelShape.Layer {
+    fileprivate var mixerText: String {
+        switch mixer {
+        case .attention(let a):
+            "attention: \(a.heads) heads, \(a.kvHeads) KV heads, \(a.keyDimension) dimensions each"
+                + (a.window.map { ", window \($0)" } ?? "")
+        case .latent(let a): "latent attention: \(a.heads) heads, latent of \(a.kvRank)"
+        case .delta(let d): "gated delta net: \(d.valueHeads) heads"
+        case .mamba(let m): "Mamba-2: \(m.heads) heads, state \(m.stateSize)"
+        case .convolution(let width): "short convolution over \(width) positions"
+        case nil: ""
+        }
+    }
+
+    fileprivate var feedForwardText: String {
+        let dense = feedForward?.dense.map { "feed-forward of \($0.width)" }
+        let experts = feedForward?.experts.map { "\($0.used) of \($0.count) experts of \($0.width)" }
+        return [experts, dense].compactMap(\.self).joined(separator: ", ")
     }
 }

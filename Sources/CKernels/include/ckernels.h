@@ -32,35 +32,33 @@ void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chun
 /// holds the same columns of all rows of a panel and no horizontal sum is ever needed.
 enum { CK_PANEL = 16 };
 
-/// How a panel stores its weights. Integer layouts hold unsigned codes `q`; a weight is `d·(q − offset)` or `d·q + m`.
-/// A block is 32 columns (16 for `CK_U8_D16`): codes as `[block/4][16 rows][4 columns]` bytes
-/// (4-bit: low nibbles are columns 0–15, high nibbles 16–31), then 16 `d` and, where present, 16 `m` as binary16.
+/// How a matrix stores its weights. Integer layouts hold unsigned codes; a weight is `scale·(code − offset) + minimum`.
+///
+/// A block is 16 rows by 32 columns, or by 256 where the file's blocks have so many: codes in groups of 32 columns, then
+/// scales of 8 bits for each group (or half of one) of each row, then `d` and, where present, the factor of the minima as
+/// binary16 for each row. A group of 4-bit codes is `[step][16 rows][4 columns]`, low nibbles are columns 0–15, high ones
+/// 16–31; bits beyond the fourth follow as bit planes in the same order. No layout takes more than 4 % more than the file.
 typedef enum {
-    CK_U4_D,    ///< 4-bit codes, offset 8 (Q4_0)
-    CK_U4_DM,   ///< 4-bit codes with minimum (Q4_1, Q4_K)
-    CK_U8_D,    ///< 8-bit codes, offset 128 (Q8_0)
-    CK_U8_DM,   ///< 8-bit codes with minimum (Q5_0, Q5_1, Q5_K)
-    CK_U8_D16,  ///< 8-bit codes, offset 32, blocks of 16 (Q6_K)
-    CK_F16,     ///< binary16 as `[column][16 rows]`
-    CK_BF16,    ///< bfloat16, the same order
-    CK_F32,     ///< binary32, the same order
+    CK_LAYOUT_Q4_0,
+    CK_LAYOUT_Q4_1,
+    CK_LAYOUT_Q5_0,
+    CK_LAYOUT_Q5_1,
+    CK_LAYOUT_Q8_0,
+    CK_LAYOUT_Q2_K,
+    CK_LAYOUT_Q3_K,
+    CK_LAYOUT_Q4_K,
+    CK_LAYOUT_Q5_K,
+    CK_LAYOUT_Q6_K,
+    CK_LAYOUT_IQ4_NL,
+    CK_LAYOUT_IQ4_XS,
+    CK_LAYOUT_MXFP4,
+    CK_F16,   ///< binary16 as `[column][16 rows]`
+    CK_BF16,  ///< bfloat16, the same order
+    CK_F32,   ///< binary32, the same order
+    CK_ROWS,  ///< rows as in the file, decoded to binary32 when they are used: types without kernels of their own
 } ck_layout;
 
-/// A packed matrix; `data` holds `ceil(rows/16)` panels of `panel_bytes`, missing rows are zero.
-/// The product is multiplied by `scale` (a power of two that keeps block scales inside binary16).
-typedef struct {
-    int32_t rows;
-    int32_t columns;
-    ck_layout layout;
-    float scale;
-    size_t panel_bytes;
-    const uint8_t *data;
-} ck_matrix;
-
-/// Bytes of one panel, or 0 if `columns` does not fit the layout's block.
-size_t ck_panel_bytes(ck_layout layout, int32_t columns);
-
-/// The tensor types of GGUF that can be packed, by their number in the file.
+/// The tensor types of GGUF, by their number in the file.
 typedef enum {
     CK_TYPE_F32 = 0,
     CK_TYPE_F16 = 1,
@@ -69,21 +67,50 @@ typedef enum {
     CK_TYPE_Q5_0 = 6,
     CK_TYPE_Q5_1 = 7,
     CK_TYPE_Q8_0 = 8,
+    CK_TYPE_Q2_K = 10,
+    CK_TYPE_Q3_K = 11,
     CK_TYPE_Q4_K = 12,
     CK_TYPE_Q5_K = 13,
     CK_TYPE_Q6_K = 14,
+    CK_TYPE_IQ2_XXS = 16,
+    CK_TYPE_IQ2_XS = 17,
+    CK_TYPE_IQ3_XXS = 18,
+    CK_TYPE_IQ1_S = 19,
+    CK_TYPE_IQ4_NL = 20,
+    CK_TYPE_IQ3_S = 21,
+    CK_TYPE_IQ2_S = 22,
+    CK_TYPE_IQ4_XS = 23,
+    CK_TYPE_IQ1_M = 29,
     CK_TYPE_BF16 = 30,
+    CK_TYPE_TQ1_0 = 34,
+    CK_TYPE_TQ2_0 = 35,
+    CK_TYPE_MXFP4 = 39,
+    CK_TYPE_NVFP4 = 40,
+    CK_TYPE_Q1_0 = 41,
+    CK_TYPE_Q2_0 = 42,
 } ck_type;
 
-/// Elements and bytes of one block of a tensor type; both 0 for a type that is not supported.
+/// A matrix as kernels read it; `data` holds `ceil(rows/16)` panels of `panel_bytes`, missing rows are zero.
+/// The product is multiplied by `scale`.
+typedef struct {
+    int32_t rows;
+    int32_t columns;
+    ck_layout layout;
+    ck_type type;  ///< of the file's tensor
+    float scale;
+    size_t panel_bytes;
+    const uint8_t *data;
+} ck_matrix;
+
+/// Elements and bytes of one block of a tensor type; both 0 for a type that is not known.
 int32_t ck_type_block(ck_type type);
 int32_t ck_type_bytes(ck_type type);
-/// The layout a tensor type is packed into.
+/// The layout that a tensor type with rows of `columns` is packed into.
 ck_layout ck_type_layout(ck_type type);
-/// The power of two that K-quantised block scales of a tensor are divided by: see `ck_matrix.scale`.
-float ck_type_scale(ck_type type, const uint8_t *source, size_t blocks);
-/// Packs panels `first..<last` of a row-major tensor at `source` into `destination` (start of panel 0).
-void ck_pack(ck_type type, const uint8_t *source, ck_matrix *matrix, uint8_t *destination, int32_t first, int32_t last);
+/// Bytes of one panel, or 0 if `columns` is not whole blocks.
+size_t ck_panel_bytes(ck_type type, int32_t columns);
+/// Packs one panel from up to 16 rows of the file.
+void ck_pack(const ck_matrix *matrix, const uint8_t *const *rows, int32_t count, uint8_t *panel);
 /// Decodes `count` elements (whole blocks) of a row-major tensor to binary32.
 void ck_dequantize(ck_type type, const uint8_t *source, size_t count, float *destination);
 /// weights `[rows][columns]` += scale · b `[rows][rank]` · a `[rank][columns]`: a low-rank adapter merged into a matrix.
@@ -111,19 +138,22 @@ typedef struct {
 /// One attention call: `rows` tokens that end at `length`, for all heads.
 ///
 /// Keys are stored in blocks of 16 positions as `[position/16][head_dim][16]`, values as `[position][head_dim]`,
-/// both binary16, one region of `capacity` positions per KV head. `head_dim` is a multiple of 16 for values' stride
-/// `value_stride`; capacity is a multiple of 16.
+/// both binary16, one region of `capacity` positions per KV head. `value_stride` is `value_dim` rounded up to a multiple of
+/// 16; capacity is a multiple of 16.
 typedef struct {
     const float *q;          ///< [rows][heads·head_dim], already rotated
-    float *out;              ///< [rows][heads·head_dim]
+    float *out;              ///< [rows][heads·value_dim]
     const uint16_t *keys;    ///< [kv_heads][capacity/16][head_dim][16]
     const uint16_t *values;  ///< [kv_heads][capacity][value_stride]
     float *partial;          ///< scratch for a split over positions: see `ck_attention_partial_floats`
-    float scale;             ///< applied to the products, `1/√head_dim`
+    const float *sinks;      ///< [heads], scores of a position without a value (gpt-oss); null for none
+    float scale;             ///< applied to the products, usually `1/√head_dim`
+    float soft_cap;          ///< scores become `cap·tanh(score/cap)`; 0 for none
     int32_t rows;
     int32_t heads;
     int32_t kv_heads;
     int32_t head_dim;
+    int32_t value_dim;
     int32_t value_stride;
     int32_t capacity;
     int32_t length;          ///< positions in the cache, the rows' own included
@@ -131,9 +161,17 @@ typedef struct {
 } ck_attention;
 
 /// Floats of `partial` that a call can need.
-size_t ck_attention_partial_floats(int32_t heads, int32_t head_dim, int32_t capacity);
+size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t capacity);
 
 // MARK: - Kernels
+
+/// The non-linear function of a feed-forward layer.
+typedef enum {
+    CK_SILU,         ///< x·σ(x) (SwiGLU, arXiv:2002.05202)
+    CK_GELU,         ///< the tanh form (arXiv:1606.08415)
+    CK_RELU_SQUARED,
+    CK_SWIGLU_OAI,   ///< gpt-oss: gate limited to 7, up to ±7, gate·σ(1.702·gate)·(up + 1)
+} ck_activation;
 
 typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 
@@ -145,10 +183,16 @@ typedef struct {
     void (*panel)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
     /// Quantises one row of activations: fills `q`, `d`, `s`, `sums` for row `row`.
     void (*quantize)(const ck_activations *a, int32_t row);
-    /// out = x / rms(x) · weight; `epsilon` is added to the mean square.
+    /// out = x / rms(x) · weight; `epsilon` is added to the mean square. A null weight is all ones.
     void (*rmsnorm)(const float *x, const float *weight, float epsilon, int32_t n, float *out);
-    /// gate = silu(gate) · up
-    void (*swiglu)(float *gate, const float *up, int32_t n);
+    /// gate = act(gate) · up, or act(gate) where `up` is null.
+    void (*activate)(ck_activation kind, float *gate, const float *up, int32_t n);
+    /// One step of a gated delta net for one value head: see `ck_delta`.
+    void (*delta_step)(float *state, const float *q, const float *k, const float *v, float decay, float beta,
+                       int32_t key_dim, int32_t value_dim, float *out);
+    /// One step of Mamba-2 for one head: see `ck_mamba`.
+    void (*mamba_step)(float *state, const float *x, const float *b, const float *c, float decay, float delta,
+                       int32_t head_dim, int32_t state_size, float *out);
     /// One work item of an attention call: a group of query rows of one KV head over a range of positions.
     void (*attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
                       int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial);
@@ -156,6 +200,8 @@ typedef struct {
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
     /// Index of the greatest value; the first of equals.
     int32_t (*argmax)(const float *x, int32_t n);
+    /// x = cap · tanh(x / cap)
+    void (*soft_cap)(float *x, float cap, int32_t n);
     /// x = exp((x − max) · inverse_temperature); returns the sum.
     float (*exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out);
 } ck_kernels;
@@ -167,9 +213,10 @@ const ck_kernels *ck_kernels_for(ck_isa isa);
 
 // MARK: - Parallel operations
 
-/// One product of a set that shares its activations.
+/// One product of a set.
 typedef struct {
     ck_matrix matrix;
+    const ck_activations *activations;  ///< null for those of the whole set
     float *y;      ///< [count][ldy]
     int32_t ldy;
     bool add;
@@ -182,36 +229,142 @@ void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_produ
                     int32_t count);
 /// Attention of all heads and rows over the pool.
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a);
-/// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`.
+/// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`. A null weight
+/// copies instead of normalising.
 void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, float epsilon,
                   float *out, const ck_activations *a, bool quantize);
-/// gate = silu(gate) · up by row (= `a->x`), and quantisation of the result if `quantize`.
-void ck_swiglu(ck_pool *pool, const ck_kernels *k, float *gate, const float *up, const ck_activations *a, bool quantize);
+/// residual += scale · norm(x), row by row: a branch whose output is normalised before it is added. A null weight
+/// adds `x` as it is. `x` is overwritten.
+void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,
+                   float *residual, int32_t rows, int32_t columns);
+/// Adds `bias` to each of `rows` rows.
+void ck_add_bias(float *x, const float *bias, int32_t rows, int32_t columns);
+/// gate = act(gate) · up by row (= `a->x`), with biases added first where not null, and quantisation of the result if
+/// `quantize`.
+void ck_activate(ck_pool *pool, const ck_kernels *k, ck_activation kind, float *gate, const float *up, const float *gate_bias,
+                 const float *up_bias, const ck_activations *a, bool quantize);
+/// x = x · σ(gate), by element.
+void ck_multiply_sigmoid(ck_pool *pool, float *x, const float *gate, int32_t rows, int32_t columns);
+/// Each row of `x` (`[rows][columns]`) times σ(row of `input` · `vector`), which have `width` elements.
+void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *input, const float *vector, int32_t width);
 /// Quantisation of `a->x` by row.
 void ck_quantize(ck_pool *pool, const ck_kernels *k, const ck_activations *a);
 
-/// The step between projections and attention: rotates queries and keys of `rows` tokens, and writes keys and values
-/// into the cache at `position` and on, in the order that `ck_attention` describes.
+/// Where queries and keys are normalised.
+typedef enum {
+    CK_NORM_NONE,
+    CK_NORM_HEADS,           ///< each head by itself, before rotation
+    CK_NORM_HEADS_ROTATED,   ///< each head by itself, after rotation
+    CK_NORM_WHOLE,           ///< all heads together, before rotation
+} ck_head_norm;
+
+/// The step between projections and attention: biases, norms and rotation of queries and keys of `rows` tokens; keys and
+/// values are written into the cache at `position` and on, in the order that `ck_attention` describes.
 typedef struct {
-    float *q;             ///< [rows][heads·head_dim], rotated in place
-    float *k;             ///< [rows][kv_heads·head_dim], rotated in place
-    const float *v;       ///< [rows][kv_heads·head_dim]
+    float *q;             ///< [rows][heads·head_dim], changed in place
+    float *k;             ///< [rows][kv_heads·head_dim], changed in place; null where another layer's cache is used
+    float *v;             ///< [rows][kv_heads·value_dim], changed in place
+    const float *q_bias, *k_bias, *v_bias;  ///< null for none
+    const float *q_norm, *k_norm;           ///< [head_dim], or of all heads
+    const float *q_scale;                   ///< [rows], multiplies queries; null for none
     const float *cosine;  ///< [rows][pairs]
     const float *sine;    ///< [rows][pairs]
     uint16_t *keys;
     uint16_t *values;
+    ck_head_norm norm;
+    bool normalize_values;  ///< each head by its root mean square, without weights (Gemma 4)
+    float epsilon;
     int32_t rows;
     int32_t heads;
     int32_t kv_heads;
     int32_t head_dim;
+    int32_t value_dim;
     int32_t value_stride;
     int32_t capacity;
     int32_t position;
     int32_t pairs;        ///< dimensions past 2·pairs are not rotated
+    int32_t first;        ///< the first dimension that is rotated
     bool halves;          ///< pairs are (i, i+pairs) instead of (2i, 2i+1)
 } ck_rotation;
 
 void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *r);
+
+// MARK: - Experts
+
+typedef enum {
+    CK_GATE_SOFTMAX,         ///< softmax over all experts
+    CK_GATE_SIGMOID,
+    CK_GATE_SOFTMAX_CHOSEN,  ///< softmax over the chosen ones (gpt-oss)
+} ck_gating;
+
+/// How a row is sent to experts.
+typedef struct {
+    int32_t experts, used;
+    int32_t groups, used_groups;  ///< experts are chosen within the best groups; 1 and 1 for none
+    ck_gating gating;
+    bool normalizes;              ///< weights of the chosen ones add up to 1
+    float scale;                  ///< of the weights
+    const float *bias;            ///< [experts], added to the logits; null for none
+    const float *selection_bias;  ///< [experts], added for the choice only; null for none
+} ck_routing;
+
+/// Chooses experts for `rows` rows of router logits `[rows][experts]`, which are overwritten: `chosen` and `weights` are
+/// `[rows][used]`, the best first; of equals the first.
+void ck_route(const ck_routing *r, float *logits, int32_t rows, int32_t *chosen, float *weights);
+/// Copies rows of activations: row i of `to` is row `source[i]` of `from`, in all its forms.
+void ck_gather(ck_pool *pool, const ck_activations *from, const int32_t *source, const ck_activations *to, bool quantized);
+/// y[row] += Σ weights[row][slot] · x[place[row][slot]] over the slots in order, for `rows` rows of `columns`.
+void ck_combine(ck_pool *pool, const float *x, const int32_t *place, const float *weights, int32_t rows, int32_t used,
+                int32_t columns, float *y);
+
+// MARK: - Layers with a recurrent state
+
+/// out[row][i] = a[row][i] · b[row][i] for `rows` rows of `columns`, each with a stride of its own.
+void ck_multiply(const float *a, int32_t a_stride, const float *b, int32_t b_stride, float *out, int32_t out_stride,
+                 int32_t rows, int32_t columns);
+/// Copies `rows` rows of `columns`.
+void ck_copy_rows(const float *from, int32_t from_stride, float *to, int32_t to_stride, int32_t rows, int32_t columns);
+
+/// Causal convolution of each channel by itself over `rows` rows of `channels`, in place, with SiLU if `silu`: `state` holds
+/// the last `width − 1` inputs `[width − 1][channels]` and is brought up to date.
+void ck_convolve(ck_pool *pool, float *x, float *state, const float *kernel, const float *bias, int32_t rows,
+                 int32_t channels, int32_t stride, int32_t width, bool silu);
+
+/// A gated delta net (arXiv:2412.06464) over `rows` rows, after projections and convolution.
+/// For each value head: S ← e^g·S; δ = β·(v − S·k); S ← S + δ·kᵀ; out = S·q.
+typedef struct {
+    const float *mixed;   ///< [rows][2·key_heads·key_dim + value_heads·value_dim]: queries, keys, values
+    const float *beta;    ///< [rows][value_heads], before the sigmoid
+    const float *alpha;   ///< [rows][value_heads]
+    const float *a;       ///< [value_heads], −exp(A_log)
+    const float *dt;      ///< [value_heads]
+    const float *gate;    ///< [rows][value_heads·value_dim], before SiLU
+    const float *norm;    ///< [value_dim]
+    float *state;         ///< [value_heads][value_dim][key_dim]
+    float *out;           ///< [rows][value_heads·value_dim], normalised and gated
+    float epsilon;
+    int32_t rows, key_heads, value_heads, key_dim, value_dim;
+    bool tiled;           ///< value head h belongs to key head h mod key_heads, else to h / (value_heads / key_heads)
+} ck_delta;
+
+void ck_delta_net(ck_pool *pool, const ck_kernels *k, const ck_delta *d);
+
+/// The scan of Mamba-2 (arXiv:2405.21060) over `rows` rows, after projection and convolution.
+typedef struct {
+    const float *mixed;   ///< [rows][inner + 2·groups·state_size]: x, B, C
+    const float *z;       ///< [rows] with a stride of `stride`, the gate
+    const float *dt;      ///< [rows] with a stride of `stride`: `heads` values
+    const float *dt_bias; ///< [heads]
+    const float *a;       ///< [heads], −exp(A_log)
+    const float *d;       ///< [heads]
+    const float *norm;    ///< [inner]; null for none
+    float *state;         ///< [heads][inner/heads][state_size]
+    float *out;           ///< [rows][inner]
+    float epsilon;
+    int32_t rows, inner, heads, groups, state_size, stride;
+} ck_mamba;
+
+void ck_mamba_scan(ck_pool *pool, const ck_kernels *k, const ck_mamba *m);
 
 uint16_t ck_float_to_half(float x);
 float ck_half_to_float(uint16_t h);

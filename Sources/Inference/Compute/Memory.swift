@@ -39,4 +39,33 @@ struct MemoryLayouter {
         defer { bytes += (count * MemoryLayout<Value>.stride + 63) / 64 * 64 }
         return bytes
     }
+
+    /// Reserves room for `count` values and returns where it is; without memory, a place that must not be used.
+    mutating func pointer<Value>(_ count: Int, of type: Value.Type, in memory: Memory?) -> UnsafeMutablePointer<Value> {
+        let offset = reserve(count, of: type)
+        return memory?.pointer(at: offset, as: type) ?? UnsafeMutablePointer(bitPattern: 64).unsafelyUnwrapped
+    }
+}
+
+/// A file of a fixed size that is being written through a mapping.
+final class WritableMapping: @unchecked Sendable {  // One thread fills it, the pool's threads at places of their own.
+    let base: UnsafeMutableRawPointer
+    private let count: Int
+
+    /// Creates the file and reserves its space on the disk; nil if that is not possible.
+    init?(path: String, bytes: Int) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        // Space that is only promised would end the process with a signal when the disk is full.
+        guard posix_fallocate(descriptor, 0, off_t(bytes)) == 0,
+            let address = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), address != MAP_FAILED
+        else {
+            unlink(path)
+            return nil
+        }
+        (base, count) = (address, bytes)
+    }
+
+    deinit { munmap(base, count) }
 }

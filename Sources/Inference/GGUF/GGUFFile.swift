@@ -81,6 +81,18 @@ final class MappedFile: @unchecked Sendable {  // The mapping is never written a
         guard let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
             throw failure()
         }
+        bytes = UnsafeRawBufferPointer(start: address, count: size)
+    }
+
+    /// A file of exactly `size` bytes, mapped for all processes; nil if there is none.
+    init?(shared path: String, size: Int) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size,
+            let address = mmap(nil, size, PROT_READ, MAP_SHARED, descriptor, 0), address != MAP_FAILED
+        else { return nil }
         madvise(address, size, Int32(MADV_WILLNEED))
         bytes = UnsafeRawBufferPointer(start: address, count: size)
     }

@@ -41,18 +41,18 @@ final class CacheRegistry: Sendable {
 
     /// Copies into `cache` the longest beginning of `tokens` that another cache has, if that is much more than it has itself.
     /// Called on the engine's executor, where no cache is being written.
-    func lend(to cache: KVCache, for tokens: [TokenID]) {
-        let known = cache.commonPrefix(with: tokens)
+    func copyPrefix(to cache: KVCache, for tokens: [TokenID]) {
+        let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.leastGain else { return }
         let others = state.withLock { state in
             State(entries: state.entries, retired: state.retired)
         }
         var best: (cache: KVCache, count: Int)?
         for other in others.entries.compactMap(\.cache) + others.retired where other !== cache {
-            let count = other.commonPrefix(with: tokens)
+            let count = other.reusablePrefix(of: tokens)
             if count > (best?.count ?? known + Self.leastGain) { best = (other, count) }
         }
-        if let best { cache.copyBeginning(of: best.cache, count: best.count) }
+        if let best { cache.copyPrefix(of: best.cache, count: best.count) }
         trim()
     }
 

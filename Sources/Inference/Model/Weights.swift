@@ -1,218 +1,474 @@
 internal import CKernels
 
-/// The tensors of a model, packed for the kernels in one block of memory.
-///
-/// Matrices are copied out of the file into interleaved panels (see `ck_layout`): 16 rows side by side make a
-/// matrix–vector product several times faster than the file's row order. The file's pages are released as the copying
-/// goes on, so that memory peaks at one copy of the model.
-final class Weights {
+/// The tensors of a model as kernels read them, in the order of the forward pass: pointers into packed memory.
+struct ModelTensors {
+    typealias Vector = UnsafePointer<Float>
+
     struct Layer {
-        var attentionNorm: UnsafePointer<Float>
+        var mixerNorm: Vector?
+        var mixerPostNorm: Vector?
+        var mixer: Mixer?
+        var feedForwardNorm: Vector?
+        var feedForwardPostNorm: Vector?
+        var dense: Dense?
+        var experts: Experts?
+        var perLayer: PerLayer?
+        var outputScale: Float = 1
+    }
+
+    enum Mixer {
+        case attention(Attention)
+        case latent(LatentAttention)
+        case delta(DeltaNet)
+        case mamba(Mamba)
+        case convolution(Convolution)
+    }
+
+    struct Attention {
         var query: ck_matrix
-        var key: ck_matrix
-        var value: ck_matrix
+        var gate: ck_matrix?
+        /// Nil where another layer's keys and values are used.
+        var key: ck_matrix?
+        var value: ck_matrix?
         var output: ck_matrix
-        var feedForwardNorm: UnsafePointer<Float>
+        var queryBias: Vector?
+        var keyBias: Vector?
+        var valueBias: Vector?
+        var outputBias: Vector?
+        var queryNorm: Vector?
+        var keyNorm: Vector?
+        var sinks: Vector?
+    }
+
+    struct LatentAttention {
+        var queryDown: ck_matrix?
+        var queryDownNorm: Vector?
+        var query: ck_matrix
+        var keyValueDown: ck_matrix
+        var keyValueNorm: Vector
+        /// For each head: plain part of a query → latent, and latent → value.
+        var keyUp: [ck_matrix]
+        var valueUp: [ck_matrix]
+        var output: ck_matrix
+    }
+
+    struct DeltaNet {
+        var mixed: ck_matrix
         var gate: ck_matrix
+        var beta: ck_matrix
+        var alpha: ck_matrix
+        var convolution: Vector
+        var a: Vector
+        var dt: Vector
+        var norm: Vector
+        var output: ck_matrix
+    }
+
+    struct Mamba {
+        var input: ck_matrix
+        var convolution: Vector
+        var convolutionBias: Vector?
+        var a: Vector
+        var d: Vector
+        var dt: Vector
+        var norm: Vector?
+        var output: ck_matrix
+    }
+
+    struct Convolution {
+        var input: ck_matrix
+        var kernel: Vector
+        var output: ck_matrix
+    }
+
+    struct Dense {
+        var gate: ck_matrix?
         var up: ck_matrix
         var down: ck_matrix
+        var gateBias: Vector?
+        var upBias: Vector?
+        var downBias: Vector?
+        var outputGate: Vector?
+        var postNorm: Vector?
+    }
+
+    struct Experts {
+        var router: ck_matrix
+        var routerBias: Vector?
+        var routerNorm: Vector?
+        var selectionBias: Vector?
+        var norm: Vector?
+        var postNorm: Vector?
+        var gate: [ck_matrix]
+        var up: [ck_matrix]
+        var down: [ck_matrix]
+        var gateBias: Vector?
+        var upBias: Vector?
+        var downBias: Vector?
+    }
+
+    /// Vectors for each token and layer (Gemma 4).
+    struct PerLayer {
+        var gate: ck_matrix
+        var projection: ck_matrix
+        var norm: Vector
+    }
+
+    /// The tensors behind them, for all layers.
+    struct PerLayerInput {
+        var embedding: ck_matrix
+        var projection: ck_matrix
+        var norm: Vector
     }
 
     /// [vocabulary][width]
-    private(set) var embedding: ck_matrix
+    var embedding: ck_matrix
     /// [vocabulary][width]; the embedding where the file ties them.
-    private(set) var head: ck_matrix
-    private(set) var outputNorm: UnsafePointer<Float>
-    private(set) var layers: [Layer] = []
-    /// `rope_freqs.weight`, per rotated pair.
-    private(set) var rotaryFactors: [Float]?
-    /// Whether any matrix wants its activations as bytes.
-    var wantsQuantizedActivations: Bool {
-        ([embedding, head] + layers.flatMap { [$0.query, $0.key, $0.value, $0.output, $0.gate, $0.up, $0.down] })
-            .contains { $0.layout.rawValue < CK_F16.rawValue }
+    var head: ck_matrix
+    var headBias: Vector?
+    var outputNorm: Vector
+    var perLayerInput: PerLayerInput?
+    var layers: [Layer] = []
+
+    init(_ shape: ModelShape, _ p: inout TensorPacker) throws(ModelError) {
+        embedding = try p.matrix("token_embd.weight", rows: shape.vocabularySize, columns: shape.width)
+        head = try p.matrixIfPresent("output.weight", rows: shape.vocabularySize, columns: shape.width) ?? embedding
+        headBias = try p.vectorIfPresent("output.bias", count: shape.vocabularySize)
+        outputNorm = try p.vector(shape.outputNorm, count: shape.width)
+        if shape.perLayerWidth > 0 {
+            let all = shape.perLayerWidth * shape.layers.count
+            perLayerInput = PerLayerInput(
+                embedding: try p.matrix("per_layer_token_embd.weight", rows: shape.vocabularySize, columns: all),
+                projection: try p.matrix("per_layer_model_proj.weight", rows: all, columns: shape.width),
+                norm: try p.vector("per_layer_proj_norm.weight", count: shape.perLayerWidth))
+        }
+        layers.reserveCapacity(shape.layers.count)
+        for (index, layer) in shape.layers.enumerated() {
+            layers.append(try Self.layer(layer, "blk.\(index).", shape, &p))
+        }
     }
+
+    // MARK: - Layers
+
+    private static func layer(
+        _ layer: ModelShape.Layer, _ prefix: String, _ shape: ModelShape, _ p: inout TensorPacker
+    ) throws(ModelError) -> Layer {
+        let width = shape.width
+        func norm(_ name: String?, _ p: inout TensorPacker) throws(ModelError) -> Vector? {
+            guard let name else { return nil }
+            return try p.vector(prefix + name, count: width)
+        }
+        var result = Layer(
+            mixerNorm: try norm(layer.mixerNorm, &p), mixerPostNorm: try norm(layer.mixerPostNorm, &p),
+            feedForwardNorm: try norm(layer.feedForward?.norm, &p),
+            feedForwardPostNorm: try norm(layer.feedForward?.postNorm, &p))
+        switch layer.mixer {
+        case .attention(let attention): result.mixer = .attention(try self.attention(attention, prefix, width, &p))
+        case .latent(let latent): result.mixer = .latent(try self.latent(latent, prefix, width, &p))
+        case .delta(let delta): result.mixer = .delta(try self.delta(delta, prefix, width, &p))
+        case .mamba(let mamba): result.mixer = .mamba(try self.mamba(mamba, prefix, width, &p))
+        case .convolution(let taps):
+            result.mixer = .convolution(
+                Convolution(
+                    input: try p.matrix(prefix + "shortconv.in_proj.weight", rows: 3 * width, columns: width),
+                    kernel: try p.vector(prefix + "shortconv.conv.weight", count: taps * width),
+                    output: try p.matrix(prefix + "shortconv.out_proj.weight", rows: width, columns: width)))
+        case nil: break
+        }
+        if let dense = layer.feedForward?.dense { result.dense = try self.dense(dense, prefix, width, &p) }
+        if let experts = layer.feedForward?.experts { result.experts = try self.experts(experts, prefix, width, &p) }
+        if shape.perLayerWidth > 0 {
+            result.perLayer = PerLayer(
+                gate: try p.matrix(prefix + "inp_gate.weight", rows: shape.perLayerWidth, columns: width),
+                projection: try p.matrix(prefix + "proj.weight", rows: width, columns: shape.perLayerWidth),
+                norm: try p.vector(prefix + "post_norm.weight", count: width))
+        }
+        if let scale = layer.outputScale { result.outputScale = p.values(prefix + scale)?.first ?? 1 }
+        return result
+    }
+
+    private static func attention(
+        _ a: ModelShape.Attention, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+    ) throws(ModelError) -> Attention {
+        let queryRows = a.heads * a.keyDimension
+        let keyRows = a.kvHeads * a.keyDimension
+        let valueRows = a.kvHeads * a.valueDimension
+        let fused = prefix + "attn_qkv.weight"
+        let isFused = p.file.tensors[fused] != nil
+        let total = queryRows + keyRows + valueRows
+        var query: ck_matrix
+        var gate: ck_matrix?
+        if a.isGated {
+            // Each head has its query first, then its gate.
+            let name = prefix + "attn_q.weight"
+            func rows(_ part: Int) -> [Range<Int>] {
+                (0..<a.heads).map { (2 * $0 + part) * a.keyDimension..<(2 * $0 + part + 1) * a.keyDimension }
+            }
+            query = try p.matrix(name, rows: queryRows, columns: width, selection: rows(0), of: 2 * queryRows)
+            gate = try p.matrix(name, rows: queryRows, columns: width, selection: rows(1), of: 2 * queryRows)
+        } else if isFused {
+            query = try p.matrix(fused, rows: queryRows, columns: width, selection: [0..<queryRows], of: total)
+        } else {
+            query = try p.matrix(prefix + "attn_q.weight", rows: queryRows, columns: width)
+        }
+        var result = Attention(
+            query: query, gate: gate,
+            output: try p.matrix(prefix + "attn_output.weight", rows: width, columns: a.heads * a.valueDimension))
+        if a.sharedLayer == nil {
+            if isFused {
+                result.key = try p.matrix(
+                    fused, rows: keyRows, columns: width, selection: [queryRows..<queryRows + keyRows], of: total)
+                result.value = try p.matrix(
+                    fused, rows: valueRows, columns: width, selection: [queryRows + keyRows..<total], of: total)
+            } else {
+                result.key = try p.matrix(prefix + "attn_k.weight", rows: keyRows, columns: width)
+                if !a.valuesAreKeys { result.value = try p.matrix(prefix + "attn_v.weight", rows: valueRows, columns: width) }
+            }
+        } else {
+            // Some files keep projections that a layer with shared keys and values has no use for.
+            for name in ["attn_k.weight", "attn_v.weight", "attn_k_norm.weight"] { p.skip(prefix + name) }
+        }
+        if let bias = try p.vectorIfPresent(prefix + "attn_qkv.bias", count: total) {
+            (result.queryBias, result.keyBias, result.valueBias) = (bias, bias + queryRows, bias + queryRows + keyRows)
+        } else {
+            result.queryBias = try p.vectorIfPresent(prefix + "attn_q.bias", count: queryRows)
+            result.keyBias = try p.vectorIfPresent(prefix + "attn_k.bias", count: keyRows)
+            result.valueBias = try p.vectorIfPresent(prefix + "attn_v.bias", count: valueRows)
+        }
+        result.outputBias = try p.vectorIfPresent(prefix + "attn_output.bias", count: width)
+        if a.headNorm != .none {
+            let isWhole = a.headNorm == .whole
+            result.queryNorm = try p.vector(prefix + "attn_q_norm.weight", count: isWhole ? queryRows : a.keyDimension)
+            if a.sharedLayer == nil {
+                result.keyNorm = try p.vector(prefix + "attn_k_norm.weight", count: isWhole ? keyRows : a.keyDimension)
+            }
+        }
+        if a.hasSinks { result.sinks = try p.vector(prefix + "attn_sinks.weight", count: a.heads) }
+        return result
+    }
+
+    private static func latent(
+        _ a: ModelShape.LatentAttention, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+    ) throws(ModelError) -> LatentAttention {
+        let queryRows = a.heads * (a.plainDimension + a.rotaryDimension)
+        var keyUp: [ck_matrix] = []
+        var valueUp: [ck_matrix] = []
+        let old = prefix + "attn_kv_b.weight"
+        if p.file.tensors[old] != nil {
+            // Keys and values of each head from the latent: the keys' part is turned around, once, when it is loaded.
+            let stride = a.plainDimension + a.valueDimension
+            for head in 0..<a.heads {
+                keyUp.append(
+                    try p.transposed(
+                        old, rows: head * stride..<head * stride + a.plainDimension, columns: a.kvRank, of: a.heads * stride))
+                valueUp.append(
+                    try p.matrix(
+                        old, rows: a.valueDimension, columns: a.kvRank,
+                        selection: [head * stride + a.plainDimension..<(head + 1) * stride], of: a.heads * stride))
+            }
+        } else {
+            for head in 0..<a.heads {
+                keyUp.append(
+                    try p.matrix(
+                        prefix + "attn_k_b.weight", rows: a.kvRank, columns: a.plainDimension, slice: head, slices: a.heads))
+            }
+            for head in 0..<a.heads {
+                valueUp.append(
+                    try p.matrix(
+                        prefix + "attn_v_b.weight", rows: a.valueDimension, columns: a.kvRank, slice: head, slices: a.heads))
+            }
+        }
+        var queryDown: ck_matrix?
+        var queryDownNorm: Vector?
+        let query: ck_matrix
+        if let rank = a.queryRank {
+            queryDown = try p.matrix(prefix + "attn_q_a.weight", rows: rank, columns: width)
+            queryDownNorm = try p.vector(prefix + "attn_q_a_norm.weight", count: rank)
+            query = try p.matrix(prefix + "attn_q_b.weight", rows: queryRows, columns: rank)
+        } else {
+            query = try p.matrix(prefix + "attn_q.weight", rows: queryRows, columns: width)
+        }
+        return LatentAttention(
+            queryDown: queryDown, queryDownNorm: queryDownNorm, query: query,
+            keyValueDown: try p.matrix(
+                prefix + "attn_kv_a_mqa.weight", rows: a.kvRank + a.rotaryDimension, columns: width),
+            keyValueNorm: try p.vector(prefix + "attn_kv_a_norm.weight", count: a.kvRank), keyUp: keyUp, valueUp: valueUp,
+            output: try p.matrix(prefix + "attn_output.weight", rows: width, columns: a.heads * a.valueDimension))
+    }
+
+    private static func delta(
+        _ d: ModelShape.DeltaNet, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+    ) throws(ModelError) -> DeltaNet {
+        let beta: ck_matrix
+        let alpha: ck_matrix
+        if d.hasFusedGates {
+            // For each key head: β of its value heads, then their α.
+            let share = d.valueHeads / d.keyHeads
+            func rows(_ part: Int) -> [Range<Int>] {
+                (0..<d.keyHeads).map { (2 * $0 + part) * share..<(2 * $0 + part + 1) * share }
+            }
+            let name = prefix + "ssm_ba.weight"
+            beta = try p.matrix(name, rows: d.valueHeads, columns: width, selection: rows(0), of: 2 * d.valueHeads)
+            alpha = try p.matrix(name, rows: d.valueHeads, columns: width, selection: rows(1), of: 2 * d.valueHeads)
+        } else {
+            beta = try p.matrix(prefix + "ssm_beta.weight", rows: d.valueHeads, columns: width)
+            alpha = try p.matrix(prefix + "ssm_alpha.weight", rows: d.valueHeads, columns: width)
+        }
+        return DeltaNet(
+            mixed: try p.matrix(prefix + "attn_qkv.weight", rows: d.mixedWidth, columns: width),
+            gate: try p.matrix(prefix + "attn_gate.weight", rows: d.valueWidth, columns: width), beta: beta, alpha: alpha,
+            convolution: try p.vector(prefix + "ssm_conv1d.weight", count: d.convolution * d.mixedWidth),
+            a: try p.vector(prefix + "ssm_a", count: d.valueHeads), dt: try p.vector(prefix + "ssm_dt.bias", count: d.valueHeads),
+            norm: try p.vector(prefix + "ssm_norm.weight", count: d.valueDimension),
+            output: try p.matrix(prefix + "ssm_out.weight", rows: width, columns: d.valueWidth))
+    }
+
+    private static func mamba(
+        _ m: ModelShape.Mamba, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+    ) throws(ModelError) -> Mamba {
+        Mamba(
+            input: try p.matrix(prefix + "ssm_in.weight", rows: m.inputWidth, columns: width),
+            convolution: try p.vector(prefix + "ssm_conv1d.weight", count: m.convolution * m.mixedWidth),
+            convolutionBias: try p.vectorIfPresent(prefix + "ssm_conv1d.bias", count: m.mixedWidth),
+            a: try p.vector(prefix + "ssm_a", count: m.heads), d: try p.vector(prefix + "ssm_d", count: m.heads),
+            dt: try p.vector(prefix + "ssm_dt.bias", count: m.heads),
+            norm: try p.vectorIfPresent(prefix + "ssm_norm.weight", count: m.inner),
+            output: try p.matrix(prefix + "ssm_out.weight", rows: width, columns: m.inner))
+    }
+
+    private static func dense(
+        _ d: ModelShape.Dense, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+    ) throws(ModelError) -> Dense {
+        func name(_ part: String) -> String { prefix + "ffn_" + part + d.suffix }
+        var gate: ck_matrix?
+        let up: ck_matrix
+        if d.isGated, p.file.tensors[name("gate") + ".weight"] == nil {
+            // One tensor holds the gate's rows, then those of `up`.
+            gate = try p.matrix(name("up") + ".weight", rows: d.width, columns: width, selection: [0..<d.width], of: 2 * d.width)
+            up = try p.matrix(
+                name("up") + ".weight", rows: d.width, columns: width, selection: [d.width..<2 * d.width], of: 2 * d.width)
+        } else {
+            if d.isGated { gate = try p.matrix(name("gate") + ".weight", rows: d.width, columns: width) }
+            up = try p.matrix(name("up") + ".weight", rows: d.width, columns: width)
+        }
+        var result = Dense(gate: gate, up: up, down: try p.matrix(name("down") + ".weight", rows: width, columns: d.width))
+        result.gateBias = try p.vectorIfPresent(name("gate") + ".bias", count: d.width)
+        result.upBias = try p.vectorIfPresent(name("up") + ".bias", count: d.width)
+        result.downBias = try p.vectorIfPresent(name("down") + ".bias", count: width)
+        if let outputGate = d.outputGate { result.outputGate = try p.vector(prefix + outputGate, count: width) }
+        if let norm = d.postNorm { result.postNorm = try p.vector(prefix + norm, count: width) }
+        return result
+    }
+
+    private static func experts(
+        _ e: ModelShape.Experts, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+    ) throws(ModelError) -> Experts {
+        func all(
+            _ part: String, rows: Int, columns: Int, selection: Range<Int>? = nil, of total: Int? = nil, _ p: inout TensorPacker
+        ) throws(ModelError) -> [ck_matrix] {
+            var matrices: [ck_matrix] = []
+            matrices.reserveCapacity(e.count)
+            for index in 0..<e.count {
+                // Old files keep each expert by itself.
+                let own = prefix + "ffn_\(part).\(index).weight"
+                if p.file.tensors[own] != nil {
+                    matrices.append(try p.matrix(own, rows: rows, columns: columns))
+                } else {
+                    matrices.append(
+                        try p.matrix(
+                            prefix + "ffn_\(part)_exps.weight", rows: rows, columns: columns, selection: selection.map { [$0] },
+                            of: total, slice: index, slices: e.count))
+                }
+            }
+            return matrices
+        }
+        var gate: [ck_matrix] = []
+        var up: [ck_matrix] = []
+        if e.isGated, p.file.tensors[prefix + "ffn_gate_up_exps.weight"] != nil {
+            gate = try all("gate_up", rows: e.width, columns: width, selection: 0..<e.width, of: 2 * e.width, &p)
+            up = try all("gate_up", rows: e.width, columns: width, selection: e.width..<2 * e.width, of: 2 * e.width, &p)
+        } else {
+            if e.isGated { gate = try all("gate", rows: e.width, columns: width, &p) }
+            up = try all("up", rows: e.width, columns: width, &p)
+        }
+        var result = Experts(
+            router: try p.matrix(prefix + "ffn_gate_inp.weight", rows: e.count, columns: width), gate: gate, up: up,
+            down: try all("down", rows: width, columns: e.width, &p))
+        result.routerBias = try p.vectorIfPresent(prefix + "ffn_gate_inp.bias", count: e.count)
+        result.selectionBias = try p.vectorIfPresent(prefix + "exp_probs_b.bias", count: e.count)
+        result.gateBias = try p.vectorIfPresent(prefix + "ffn_gate_exps.bias", count: e.count * e.width)
+        result.upBias = try p.vectorIfPresent(prefix + "ffn_up_exps.bias", count: e.count * e.width)
+        result.downBias = try p.vectorIfPresent(prefix + "ffn_down_exps.bias", count: e.count * width)
+        if let scale = e.routerScale {
+            result.routerNorm = try p.vector(prefix + scale, count: width, times: 1 / Float(width).squareRoot())
+        }
+        if let norm = e.norm { result.norm = try p.vector(prefix + norm, count: width) }
+        if let norm = e.postNorm { result.postNorm = try p.vector(prefix + norm, count: width) }
+        return result
+    }
+}
+
+/// A model's tensors and the memory that they are in.
+final class Weights {
+    let tensors: ModelTensors
+    /// One table for each of the shape's kinds of positions.
+    let rotaries: [RotaryTable]
+    /// Whether any matrix wants its activations as bytes.
+    let wantsQuantizedActivations: Bool
     /// Bytes of packed weights.
     var bytes: Int { memory.count }
-    /// Bytes of weights that one generated token reads: all but the embedding table, unless that is the head too.
-    private(set) var bytesPerToken = 0
+    /// Bytes of weights that one generated token reads: all but the embedding table, unless that is the head too, and of experts
+    /// the share that is used.
+    let bytesPerToken: Int
+    /// Whether the packed form was there already, from an earlier run.
+    let wasCached: Bool
 
-    private let memory: Memory
+    private let memory: PackedMemory
 
+    /// - Parameter cache: where the packed form is kept for the next time; nil for memory of this process only.
     init(
-        file: GGUFFile, configuration: ModelConfiguration, pool: WorkerPool, adapter: AdapterFile? = nil
+        file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
     ) throws(ModelError) {
-        var packer = try TensorPacker(file: file, adapter: adapter)
-        memory = try Memory(bytes: packer.bytes, hugePages: true)
-        packer.destination = memory.base
-        let c = configuration
-        let attentionWidth = c.heads * c.headDimension
-        let kvWidth = c.kvHeads * c.headDimension
-        embedding = try packer.matrix("token_embd.weight", rows: c.vocabularySize, columns: c.width, pool)
-        if file.tensors["output.weight"] == nil {
-            head = embedding
-        } else {
-            head = try packer.matrix("output.weight", rows: c.vocabularySize, columns: c.width, pool)
-        }
-        outputNorm = try packer.vector("output_norm.weight", count: c.width)
-        if let factors = file.tensors["rope_freqs.weight"], factors.elementCount <= c.headDimension {
-            rotaryFactors = try Array(
-                UnsafeBufferPointer(
-                    start: packer.vector("rope_freqs.weight", count: factors.elementCount), count: factors.elementCount))
-        }
-        layers.reserveCapacity(c.layers)
-        for index in 0..<c.layers {
-            func name(_ part: String) -> String { "blk.\(index).\(part)" }
-            layers.append(
-                Layer(
-                    attentionNorm: try packer.vector(name("attn_norm.weight"), count: c.width),
-                    query: try packer.matrix(name("attn_q.weight"), rows: attentionWidth, columns: c.width, pool),
-                    key: try packer.matrix(name("attn_k.weight"), rows: kvWidth, columns: c.width, pool),
-                    value: try packer.matrix(name("attn_v.weight"), rows: kvWidth, columns: c.width, pool),
-                    output: try packer.matrix(name("attn_output.weight"), rows: c.width, columns: attentionWidth, pool),
-                    feedForwardNorm: try packer.vector(name("ffn_norm.weight"), count: c.width),
-                    gate: try packer.matrix(name("ffn_gate.weight"), rows: c.feedForwardWidth, columns: c.width, pool),
-                    up: try packer.matrix(name("ffn_up.weight"), rows: c.feedForwardWidth, columns: c.width, pool),
-                    down: try packer.matrix(name("ffn_down.weight"), rows: c.width, columns: c.feedForwardWidth, pool)))
-        }
-        try packer.checkAllUsed()
-        let panels = { (m: ck_matrix) in (Int(m.rows) + 15) / 16 * m.panel_bytes }
-        bytesPerToken = memory.count - (head.data == embedding.data ? 0 : panels(embedding))
-    }
-}
-
-/// Copies tensors one after the other into the weights' memory and keeps account of what the file holds.
-private struct TensorPacker {
-    let file: GGUFFile
-    /// Changes some of the matrices.
-    let adapter: AdapterFile?
-    /// Bytes that all tensors take when packed.
-    let bytes: Int
-    var destination: UnsafeMutableRawPointer?
-    private var offset = 0
-    private var used: Set<String> = []
-
-    init(file: GGUFFile, adapter: AdapterFile?) throws(ModelError) {
-        self.file = file
-        self.adapter = adapter
         try adapter?.check(file)
-        var bytes = 0
-        for tensor in file.tensors.values { bytes += try Self.packedBytes(tensor, Self.packedType(tensor, adapter)) }
-        self.bytes = bytes
-    }
-
-    /// The type that a tensor is packed from: a quantised matrix with an adapter's part in it gets eight bits.
-    private static func packedType(_ tensor: GGUFTensor, _ adapter: AdapterFile?) -> TensorType {
-        guard let adapter, adapter.targets.contains(tensor.name) else { return tensor.type }
-        return ck_type_layout(tensor.type.kernelType).rawValue < CK_F16.rawValue ? .q8_0 : .f32
-    }
-
-    /// Matrices are packed, everything with one dimension becomes binary32.
-    private static func packedBytes(_ tensor: GGUFTensor, _ type: TensorType) throws(ModelError) -> Int {
-        if tensor.shape.count == 1 { return aligned(tensor.elementCount * 4) }
-        guard tensor.shape.count == 2 else {
-            throw .unsupported(
-                field: "the shape of tensor \(tensor.name)", value: "\(tensor.shape)", supported: "one or two dimensions")
-        }
-        guard tensor.shape.allSatisfy({ $0 <= 1 << 24 }) else {
-            throw .invalid(field: "the shape of tensor \(tensor.name)", reason: "is \(tensor.shape)")
-        }
-        let panel = ck_panel_bytes(ck_type_layout(type.kernelType), Int32(tensor.shape[0]))
-        guard panel > 0 else {
-            throw .unsupported(
-                field: "the shape of tensor \(tensor.name)", value: "\(tensor.shape)", supported: "rows of whole blocks of 32")
-        }
-        return aligned((tensor.shape[1] + 15) / 16 * panel)
-    }
-
-    private static func aligned(_ bytes: Int) -> Int { (bytes + 63) / 64 * 64 }
-
-    private mutating func claim(_ tensor: GGUFTensor) throws(ModelError) -> UnsafeMutableRawPointer {
-        let size = try Self.packedBytes(tensor, Self.packedType(tensor, adapter))
-        guard let destination, used.insert(tensor.name).inserted, offset + size <= bytes else {
-            throw .invalid(field: "tensor \(tensor.name)", reason: "is asked for twice")
-        }
-        defer { offset += size }
-        return destination + offset
-    }
-
-    mutating func matrix(_ name: String, rows: Int, columns: Int, _ pool: WorkerPool) throws(ModelError) -> ck_matrix {
-        guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
-        guard tensor.shape == [columns, rows] else {
-            throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([columns, rows])")
-        }
-        let target = try claim(tensor).assumingMemoryBound(to: UInt8.self)
-        guard let source = file.bytes(of: tensor).baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            throw .invalid(field: "tensor \(name)", reason: "is empty")
-        }
-        guard let adapter, adapter.targets.contains(name) else {
-            defer { file.release(tensor) }
-            return pack(source, tensor.type, rows, columns, into: target, pool)
-        }
-        var values = [Float](repeating: 0, count: rows * columns)
-        ck_dequantize(tensor.type.kernelType, source, values.count, &values)
-        adapter.merge(into: &values, of: name, rows: rows, columns: columns)
-        file.release(tensor)
-        let type = Self.packedType(tensor, adapter)
-        var merged = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
-        if type == .q8_0 {
-            ck_quantize_q8_0(values, values.count, &merged)
-        } else {
-            values.withUnsafeBytes { bytes in merged.withUnsafeMutableBytes { $0.copyMemory(from: bytes) } }
-        }
-        return merged.withUnsafeBufferPointer { merged in
-            merged.baseAddress.map { pack($0, type, rows, columns, into: target, pool) } ?? ck_matrix()
+        var measuring = TensorPacker(file: file, adapter: adapter, pool: pool)
+        _ = try ModelTensors(shape, &measuring)
+        try measuring.checkAllUsed(layers: shape.layers.count, architecture: shape.architecture)
+        let cached = adapter == nil ? cache?.memory(for: file, bytes: measuring.bytes) : nil
+        memory = if let cached { cached } else { try PackedMemory(bytes: measuring.bytes) }
+        wasCached = memory.isFilled
+        var packer = TensorPacker(
+            file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
+        tensors = try ModelTensors(shape, &packer)
+        memory.finish()
+        wantsQuantizedActivations = packer.hasIntegerMatrices
+        bytesPerToken = Self.bytesPerToken(shape, tensors)
+        rotaries = shape.rotaries.map { rotary in
+            RotaryTable(
+                rotary, factors: rotary.factors.flatMap { file.tensors[$0] }.map(file.values),
+                longFactors: rotary.longFactors.flatMap { file.tensors[$0] }.map(file.values))
         }
     }
 
-    private func pack(
-        _ source: UnsafePointer<UInt8>, _ tensorType: TensorType, _ rows: Int, _ columns: Int,
-        into target: UnsafeMutablePointer<UInt8>, _ pool: WorkerPool
-    ) -> ck_matrix {
-        let type = tensorType.kernelType
-        let layout = ck_type_layout(type)
-        var job = PackJob(
-            type: type, source: source,
-            matrix: ck_matrix(
-                rows: Int32(rows), columns: Int32(columns), layout: layout,
-                scale: ck_type_scale(type, source, rows * columns / tensorType.blockElements),
-                panel_bytes: ck_panel_bytes(layout, Int32(columns)), data: target),
-            destination: target)
-        let panels = (rows + 15) / 16
-        job.panelsPerChunk = Int32(max(1, min(64, panels / (pool.threads * 4))))
-        ck_pool_run(
-            pool.handle, Int32((panels + Int(job.panelsPerChunk) - 1) / Int(job.panelsPerChunk)),
-            { context, chunk in
-                guard let job = context?.assumingMemoryBound(to: PackJob.self) else { return }
-                let first = chunk * job.pointee.panelsPerChunk
-                let last = min(first + job.pointee.panelsPerChunk, (job.pointee.matrix.rows + 15) / 16)
-                ck_pack(job.pointee.type, job.pointee.source, &job.pointee.matrix, job.pointee.destination, first, last)
-            }, &job)
-        return job.matrix
-    }
-
-    mutating func vector(_ name: String, count: Int) throws(ModelError) -> UnsafePointer<Float> {
-        guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
-        guard tensor.shape == [count] else {
-            throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([count])")
+    private static func bytesPerToken(_ shape: ModelShape, _ tensors: ModelTensors) -> Int {
+        func size(_ matrix: ck_matrix?) -> Int { matrix.map { (Int($0.rows) + 15) / 16 * $0.panel_bytes } ?? 0 }
+        func size(_ matrices: [ck_matrix]) -> Int { matrices.reduce(0) { $0 + size($1) } }
+        var bytes = size(tensors.head) + size(tensors.perLayerInput?.projection)
+        for (layer, described) in zip(tensors.layers, shape.layers) {
+            switch layer.mixer {
+            case .attention(let a): bytes += size([a.query, a.output]) + size(a.gate) + size(a.key) + size(a.value)
+            case .latent(let a):
+                bytes += size([a.query, a.keyValueDown, a.output]) + size(a.queryDown) + size(a.keyUp) + size(a.valueUp)
+            case .delta(let d): bytes += size([d.mixed, d.gate, d.beta, d.alpha, d.output])
+            case .mamba(let m): bytes += size([m.input, m.output])
+            case .convolution(let c): bytes += size([c.input, c.output])
+            case nil: break
+            }
+            if let dense = layer.dense { bytes += size(dense.gate) + size([dense.up, dense.down]) }
+            if let experts = layer.experts, let e = described.feedForward?.experts {
+                bytes += size(experts.router) + (size(experts.gate) + size(experts.up) + size(experts.down)) * e.used / e.count
+            }
+            bytes += size(layer.perLayer?.gate) + size(layer.perLayer?.projection)
         }
-        let target = try claim(tensor).assumingMemoryBound(to: Float.self)
-        ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, count, target)
-        return UnsafePointer(target)
+        return bytes
     }
-
-    /// A tensor that the forward pass does not know would change the model's meaning if it were left out in silence.
-    func checkAllUsed() throws(ModelError) {
-        for name in file.tensorNames where !used.contains(name) {
-            throw .unsupported(field: "tensor", value: name, supported: "the tensors of the llama architecture")
-        }
-    }
-}
-
-/// What a packing chunk needs; lives on the caller's stack while the pool runs.
-private struct PackJob {
-    var type: ck_type
-    var source: UnsafePointer<UInt8>
-    var matrix: ck_matrix
-    var destination: UnsafeMutablePointer<UInt8>
-    var panelsPerChunk: Int32 = 1
 }

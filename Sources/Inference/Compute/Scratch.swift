@@ -1,0 +1,195 @@
+internal import CKernels
+
+/// Rows of activations with room for their quantised form: what products read.
+final class RowBuffer {
+    let x: UnsafeMutablePointer<Float>
+    /// The rows of the last `set`.
+    var rows: ck_activations
+    private let q: UnsafeMutablePointer<Int8>
+    private let d: UnsafeMutablePointer<Float>
+    private let s: UnsafeMutablePointer<Float>
+    private let sums: UnsafeMutablePointer<Int32>
+
+    /// - Parameter elements: rows times columns at most.
+    init(_ elements: Int, _ layout: inout MemoryLayouter, _ memory: Memory?) {
+        func pointer<Value>(_ count: Int, _ type: Value.Type) -> UnsafeMutablePointer<Value> {
+            layout.pointer(count, of: type, in: memory)
+        }
+        x = pointer(elements, Float.self)
+        q = pointer(elements, Int8.self)
+        d = pointer(elements / 32 + 1, Float.self)
+        s = pointer(elements / 32 + 1, Float.self)
+        sums = pointer(elements / 16 + 2, Int32.self)
+        rows = ck_activations()
+    }
+
+    func set(rows count: Int, columns: Int) {
+        rows = ck_activations(count: Int32(count), columns: Int32(columns), x: x, q: q, d: d, s: s, sums: sums)
+    }
+
+    /// Some of the rows, as activations of their own.
+    func slice(from first: Int, count: Int) -> ck_activations {
+        let columns = Int(rows.columns)
+        let groups = columns / 32
+        return ck_activations(
+            count: Int32(count), columns: rows.columns, x: x + first * columns, q: q + first * columns, d: d + first * groups,
+            s: s + first * groups, sums: sums + first * 2 * groups)
+    }
+}
+
+/// Scratch memory of the forward pass, allocated once: every buffer has room for a whole batch of rows of the widest layer.
+final class Scratch {
+    let batch: Int
+    let residual: UnsafeMutablePointer<Float>  // [batch][width]
+    let branch: UnsafeMutablePointer<Float>  // [batch][width]
+    let part: UnsafeMutablePointer<Float>  // [batch][width or perLayerWidth]
+    let query: UnsafeMutablePointer<Float>  // [batch][widest query or mixed input]
+    let key: UnsafeMutablePointer<Float>
+    let value: UnsafeMutablePointer<Float>
+    let mixerGate: UnsafeMutablePointer<Float>
+    let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
+    let logits: UnsafeMutablePointer<Float>  // [vocabulary]
+    let queryScale: UnsafeMutablePointer<Float>  // [batch]
+    /// Cosines and sines of each kind of positions, `[batch][pairs]`.
+    let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
+    let perLayer: UnsafeMutablePointer<Float>  // [batch][layers · perLayerWidth]
+    let perLayerRow: UnsafeMutablePointer<Float>  // [layers · perLayerWidth]
+
+    let normed: RowBuffer  // width
+    let attended: RowBuffer  // the mixer's output
+    let gated: RowBuffer  // feed-forward
+    let latent: RowBuffer  // latents of queries
+    let heads: RowBuffer  // [heads][batch][…] of latent attention
+    let router: RowBuffer  // width
+
+    // Experts: `pairs` are (row, slot), ordered by expert.
+    let routerLogits: UnsafeMutablePointer<Float>  // [batch][experts]
+    let expertWeights: UnsafeMutablePointer<Float>  // [batch][used]
+    let chosen: UnsafeMutablePointer<Int32>  // [batch][used]
+    let place: UnsafeMutablePointer<Int32>  // [batch][used], the pair's index
+    let source: UnsafeMutablePointer<Int32>  // [pairs], its row
+    let expertStart: UnsafeMutablePointer<Int32>  // [experts + 1]
+    let gathered: RowBuffer
+    let expertGate: RowBuffer
+    let expertUp: UnsafeMutablePointer<Float>
+    let expertOutput: UnsafeMutablePointer<Float>
+    let expertRows: UnsafeMutablePointer<ck_activations>
+
+    /// The products of one parallel region.
+    let products: UnsafeMutablePointer<ck_product>
+
+    private let memory: Memory
+
+    convenience init(_ shape: ModelShape, batch: Int) throws(ModelError) {
+        var layout = MemoryLayouter()
+        // Sizes first, then the same layout in memory.
+        _ = Scratch(shape, batch: batch, &layout, try Memory(bytes: 1), measuring: true)
+        let memory = try Memory(bytes: layout.bytes)
+        layout = MemoryLayouter()
+        self.init(shape, batch: batch, &layout, memory, measuring: false)
+    }
+
+    private init(
+        _ shape: ModelShape, batch: Int, _ layout: inout MemoryLayouter, _ memory: Memory, measuring: Bool
+    ) {
+        let sizes = ScratchSizes(shape)
+        let target = measuring ? nil : memory
+        self.memory = memory
+        self.batch = batch
+        func floats(_ count: Int, _ layout: inout MemoryLayouter) -> UnsafeMutablePointer<Float> {
+            layout.pointer(max(1, count), of: Float.self, in: target)
+        }
+        func integers(_ count: Int, _ layout: inout MemoryLayouter) -> UnsafeMutablePointer<Int32> {
+            layout.pointer(max(1, count), of: Int32.self, in: target)
+        }
+        residual = floats(batch * shape.width, &layout)
+        branch = floats(batch * shape.width, &layout)
+        part = floats(batch * max(shape.width, shape.perLayerWidth), &layout)
+        query = floats(batch * sizes.query, &layout)
+        key = floats(batch * sizes.key, &layout)
+        value = floats(batch * sizes.value, &layout)
+        mixerGate = floats(batch * sizes.gate, &layout)
+        up = floats(batch * sizes.feedForward, &layout)
+        logits = floats(shape.vocabularySize, &layout)
+        queryScale = floats(batch, &layout)
+        var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
+        for rotary in shape.rotaries {
+            let pairs = rotary.dimensions / 2
+            angles.append((floats(batch * pairs, &layout), floats(batch * pairs, &layout), pairs))
+        }
+        self.angles = angles
+        let perLayerWidth = shape.perLayerWidth * shape.layers.count
+        perLayer = floats(batch * perLayerWidth, &layout)
+        perLayerRow = floats(perLayerWidth, &layout)
+        normed = RowBuffer(batch * shape.width, &layout, target)
+        attended = RowBuffer(batch * sizes.mixed, &layout, target)
+        gated = RowBuffer(batch * max(sizes.feedForward, shape.perLayerWidth), &layout, target)
+        latent = RowBuffer(batch * sizes.latent, &layout, target)
+        heads = RowBuffer(batch * sizes.heads, &layout, target)
+        router = RowBuffer(sizes.experts > 0 ? batch * shape.width : 0, &layout, target)
+        let pairs = batch * sizes.usedExperts
+        routerLogits = floats(batch * sizes.experts, &layout)
+        expertWeights = floats(pairs, &layout)
+        chosen = integers(pairs, &layout)
+        place = integers(pairs, &layout)
+        source = integers(pairs, &layout)
+        expertStart = integers(sizes.experts + 1, &layout)
+        gathered = RowBuffer(pairs * shape.width, &layout, target)
+        expertGate = RowBuffer(pairs * sizes.expertWidth, &layout, target)
+        expertUp = floats(pairs * sizes.expertWidth, &layout)
+        expertOutput = floats(pairs * shape.width, &layout)
+        let products = max(8, 2 * sizes.experts, sizes.latentHeads)
+        expertRows = layout.pointer(products, of: ck_activations.self, in: target)
+        self.products = layout.pointer(products, of: ck_product.self, in: target)
+    }
+}
+
+/// The widest row that each buffer must hold.
+private struct ScratchSizes {
+    var query = 0, key = 0, value = 0, gate = 0, mixed = 0, latent = 0, heads = 0, latentHeads = 0
+    var feedForward = 0, experts = 0, usedExperts = 0, expertWidth = 0
+
+    init(_ shape: ModelShape) {
+        func atLeast(_ size: inout Int, _ other: Int) { size = max(size, other) }
+        for layer in shape.layers {
+            switch layer.mixer {
+            case .attention(let a):
+                atLeast(&query, a.heads * a.keyDimension)
+                atLeast(&key, a.kvHeads * a.keyDimension)
+                atLeast(&value, a.kvHeads * a.valueDimension)
+                if a.isGated { atLeast(&gate, a.heads * a.keyDimension) }
+                atLeast(&mixed, a.heads * a.valueDimension)
+            case .latent(let a):
+                // The absorbed query, and the plain one before it.
+                atLeast(&query, a.heads * (a.kvRank + a.rotaryDimension))
+                atLeast(&gate, a.heads * max(a.plainDimension + a.rotaryDimension, a.kvRank))
+                atLeast(&key, a.kvRank + a.rotaryDimension)
+                atLeast(&value, a.kvRank + a.rotaryDimension)
+                atLeast(&latent, a.queryRank ?? 0)
+                atLeast(&heads, a.heads * max(a.plainDimension, a.kvRank))
+                atLeast(&mixed, a.heads * max(a.valueDimension, a.kvRank))
+                atLeast(&latentHeads, a.heads)
+            case .delta(let d):
+                atLeast(&query, d.mixedWidth)
+                atLeast(&key, d.valueHeads)
+                atLeast(&value, d.valueHeads)
+                atLeast(&gate, d.valueWidth)
+                atLeast(&mixed, d.valueWidth)
+            case .mamba(let m):
+                atLeast(&query, m.inputWidth)
+                atLeast(&gate, m.mixedWidth)
+                atLeast(&mixed, m.inner)
+            case .convolution:
+                atLeast(&query, 3 * shape.width)
+                atLeast(&mixed, shape.width)
+            case nil: break
+            }
+            if let dense = layer.feedForward?.dense { atLeast(&feedForward, dense.width) }
+            if let e = layer.feedForward?.experts {
+                atLeast(&experts, e.count)
+                atLeast(&usedExperts, e.used)
+                atLeast(&expertWidth, e.width)
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/// The architectures that this engine runs, by the name in `general.architecture`: each turns a file's metadata into a shape.
+enum ModelFamily {
+    typealias Reader = @Sendable (ShapeReader) throws(ModelError) -> ModelShape
+
+    static let readers: [String: Reader] = [
+        "llama": llama, "mistral3": mistral3, "smollm3": smollm3,
+        "granite": granite, "granitemoe": granite, "granitehybrid": graniteHybrid,
+        "qwen2": qwen2, "qwen3": qwen3, "qwen2vl": qwen2, "qwen3vl": qwen3, "qwen3moe": qwen3moe, "qwen3vlmoe": qwen3moe,
+        "qwen3next": qwen35, "qwen35": qwen35, "qwen35moe": qwen35,
+        "gemma": gemma, "gemma2": gemma2, "gemma3": gemma3, "gemma4": gemma4,
+        "phi3": phi3, "olmo2": olmo2, "gpt-oss": gptOSS, "lfm2": lfm2, "lfm2moe": lfm2, "deepseek2": deepseek2,
+    ]
+
+    static var names: [String] { readers.keys.sorted() }
+
+    static func shape(of file: GGUFFile) throws(ModelError) -> ModelShape {
+        guard let architecture = try file.metadata.string("general.architecture") else {
+            throw .missing("general.architecture")
+        }
+        guard let reader = readers[architecture] else {
+            throw .unsupported(
+                field: "general.architecture", value: architecture, supported: names.joined(separator: ", "))
+        }
+        return try reader(try ShapeReader(file: file, architecture: architecture))
+    }
+}

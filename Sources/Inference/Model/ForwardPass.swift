@@ -1,0 +1,539 @@
+internal import CKernels
+internal import Foundation
+
+/// One batch of tokens through all layers: a function of the shape, with the batch in scratch memory.
+struct ForwardPass {
+    let shape: ModelShape
+    let weights: Weights
+    let pool: WorkerPool
+    let scratch: Scratch
+
+    private var handle: OpaquePointer { pool.handle }
+    private var kernels: UnsafePointer<ck_kernels> { pool.kernels }
+    private var quantizes: Bool { weights.wantsQuantizedActivations }
+    private var epsilon: Float { Float(shape.normEpsilon) }
+    private var width: Int { shape.width }
+
+    /// Where a batch stands.
+    private struct Batch {
+        let rows: Int
+        let position: Int
+        let cache: KVCache
+    }
+
+    /// Writes keys, values and states of the batch into the cache; the residual stream is left in scratch memory.
+    ///
+    /// - Returns: false if it was cancelled before the end.
+    func run(_ tokens: UnsafeBufferPointer<TokenID>, cache: KVCache, isCancelled: () -> Bool) -> Bool {
+        let batch = Batch(rows: tokens.count, position: cache.tokens.count, cache: cache)
+        embed(tokens, batch)
+        for index in shape.layers.indices {
+            if isCancelled() { return false }
+            layer(index, batch)
+        }
+        return true
+    }
+
+    private func embed(_ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch) {
+        let s = scratch
+        var embedding = weights.tensors.embedding
+        embedding.scale *= Float(shape.embeddingScale)
+        for row in 0..<batch.rows {
+            ck_matrix_row(&embedding, tokens[row], s.residual + row * width)
+            for (table, angles) in zip(weights.rotaries, s.angles) {
+                table.fill(
+                    position: batch.position + row, capacity: batch.cache.capacity, cosine: angles.cosine + row * angles.pairs,
+                    sine: angles.sine + row * angles.pairs)
+            }
+        }
+        if let input = weights.tensors.perLayerInput { embedPerLayer(input, tokens, batch) }
+    }
+
+    private func layer(_ index: Int, _ batch: Batch) {
+        let s = scratch
+        let described = shape.layers[index]
+        let tensors = weights.tensors.layers[index]
+        if let mixer = tensors.mixer {
+            s.normed.set(rows: batch.rows, columns: width)
+            ck_normalize(handle, kernels, s.residual, tensors.mixerNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+            switch (mixer, described.mixer) {
+            case (.attention(let weights), .attention(let a)): attention(a, weights, index, batch, tensors.mixerPostNorm)
+            case (.latent(let weights), .latent(let a)): latentAttention(a, weights, index, batch, tensors.mixerPostNorm)
+            case (.delta(let weights), .delta(let d)): deltaNet(d, weights, index, batch, tensors.mixerPostNorm)
+            case (.mamba(let weights), .mamba(let m)): mamba(m, weights, index, batch, tensors.mixerPostNorm)
+            case (.convolution(let weights), .convolution(let taps)):
+                convolution(taps, weights, index, batch, tensors.mixerPostNorm)
+            default: break  // the tensors were made for this shape
+            }
+        }
+        if let feedForward = described.feedForward { self.feedForward(feedForward, tensors, batch) }
+        if let perLayer = tensors.perLayer { addPerLayer(perLayer, index, batch) }
+        if tensors.outputScale != 1 {
+            for i in 0..<batch.rows * width { s.residual[i] *= tensors.outputScale }
+        }
+    }
+
+    /// Logits of one row of the last batch.
+    func head(row: Int, candidates: [TokenID]? = nil) {
+        let s = scratch
+        s.normed.set(rows: 1, columns: width)
+        ck_normalize(
+            handle, kernels, s.residual + row * width, weights.tensors.outputNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        var matrix = weights.tensors.head
+        matrix.scale *= Float(shape.logitScale)
+        let count = shape.vocabularySize
+        s.products[0] = ck_product(matrix: matrix, activations: nil, y: s.logits, ldy: Int32(count), add: false)
+        if let candidates {
+            ck_matmul_rows(kernels, &s.normed.rows, s.products, candidates, Int32(candidates.count))
+            if let bias = weights.tensors.headBias { for token in candidates { s.logits[Int(token)] += bias[Int(token)] } }
+            if shape.logitSoftCap > 0 {
+                let cap = Float(shape.logitSoftCap)
+                for token in candidates { s.logits[Int(token)] = cap * tanh(s.logits[Int(token)] / cap) }
+            }
+        } else {
+            ck_matmul(handle, kernels, &s.normed.rows, s.products, 1)
+            if let bias = weights.tensors.headBias { ck_add_bias(s.logits, bias, 1, Int32(count)) }
+            if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), Int32(count)) }
+        }
+    }
+
+    // MARK: - Products
+
+    private func product(
+        _ matrix: ck_matrix, into y: UnsafeMutablePointer<Float>, stride: Int? = nil, adding: Bool = false
+    ) -> ck_product {
+        ck_product(
+            matrix: matrix, activations: nil, y: y, ldy: Int32(stride ?? Int(matrix.rows)), add: adding)
+    }
+
+    private func multiply(_ input: RowBuffer, _ products: ck_product...) {
+        for (index, product) in products.enumerated() { scratch.products[index] = product }
+        ck_matmul(handle, kernels, &input.rows, scratch.products, Int32(products.count))
+    }
+
+    /// Ends a branch: its last product is added to the residual stream, after a bias and a norm where it has them.
+    private func addBranch(
+        _ matrix: ck_matrix, _ input: RowBuffer, bias: UnsafePointer<Float>?, norm: UnsafePointer<Float>?, _ batch: Batch
+    ) {
+        let s = scratch
+        if bias == nil, norm == nil {
+            var matrix = matrix
+            matrix.scale *= Float(shape.residualScale)
+            s.products[0] = product(matrix, into: s.residual, adding: true)
+            ck_matmul(handle, kernels, &input.rows, s.products, 1)
+            return
+        }
+        s.products[0] = product(matrix, into: s.branch)
+        ck_matmul(handle, kernels, &input.rows, s.products, 1)
+        if let bias { ck_add_bias(s.branch, bias, Int32(batch.rows), Int32(width)) }
+        ck_add_branch(
+            handle, kernels, s.branch, norm, epsilon, Float(shape.residualScale), s.residual, Int32(batch.rows), Int32(width))
+    }
+
+    // MARK: - Attention
+
+    private func attention(
+        _ a: ModelShape.Attention, _ w: ModelTensors.Attention, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
+    ) {
+        let s = scratch
+        let rows = Int32(batch.rows)
+        var count = 1
+        s.products[0] = product(w.query, into: s.query)
+        for (matrix, target) in [(w.key, s.key), (w.value, s.value), (w.gate, s.mixerGate)] {
+            guard let matrix else { continue }
+            s.products[count] = product(matrix, into: target)
+            count += 1
+        }
+        ck_matmul(handle, kernels, &s.normed.rows, s.products, Int32(count))
+        if a.valuesAreKeys, w.key != nil {
+            let columns = Int32(a.kvHeads * a.keyDimension)
+            ck_copy_rows(s.key, columns, s.value, columns, rows, columns)
+        }
+        let angles = a.rotary.map { s.angles[$0] }
+        let (keys, values) = (batch.cache.keys(layer: index), batch.cache.values(layer: index))
+        let stride = Int32(batch.cache.valueStride(layer: index))
+        let capacity = Int32(batch.cache.capacity)
+        var rotation = ck_rotation()
+        rotation.q = s.query
+        rotation.k = w.key == nil ? nil : s.key
+        rotation.v = s.value
+        (rotation.q_bias, rotation.k_bias, rotation.v_bias) = (w.queryBias, w.keyBias, w.valueBias)
+        (rotation.q_norm, rotation.k_norm) = (w.queryNorm, w.keyNorm)
+        rotation.q_scale = queryScales(a.temperature, batch)
+        rotation.cosine = UnsafePointer(angles?.cosine)
+        rotation.sine = UnsafePointer(angles?.sine)
+        (rotation.keys, rotation.values) = (keys, values)
+        rotation.norm = a.headNorm.kernelValue
+        rotation.normalize_values = a.normalizesValues
+        rotation.epsilon = epsilon
+        (rotation.rows, rotation.heads, rotation.kv_heads) = (rows, Int32(a.heads), Int32(a.kvHeads))
+        (rotation.head_dim, rotation.value_dim) = (Int32(a.keyDimension), Int32(a.valueDimension))
+        (rotation.value_stride, rotation.capacity, rotation.position) = (stride, capacity, Int32(batch.position))
+        rotation.pairs = Int32(angles?.pairs ?? 0)
+        rotation.halves = a.rotary.map { shape.rotaries[$0].halves } ?? false
+        ck_rotate_and_store(handle, kernels, &rotation)
+
+        s.attended.set(rows: batch.rows, columns: a.heads * a.valueDimension)
+        var call = ck_attention(
+            q: s.query, out: s.attended.x, keys: keys, values: values, partial: batch.cache.partial, sinks: w.sinks,
+            scale: Float(a.scale), soft_cap: Float(a.softCap), rows: rows, heads: Int32(a.heads), kv_heads: Int32(a.kvHeads),
+            head_dim: Int32(a.keyDimension), value_dim: Int32(a.valueDimension), value_stride: stride, capacity: capacity,
+            length: Int32(batch.position) + rows, window: Int32(clamping: a.window ?? 0))
+        ck_attend(handle, kernels, &call)
+        if w.gate != nil { ck_multiply_sigmoid(handle, s.attended.x, s.mixerGate, rows, Int32(a.heads * a.valueDimension)) }
+        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        addBranch(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
+    }
+
+    /// Factors of queries by position.
+    private func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
+        guard let temperature else { return nil }
+        for row in 0..<batch.rows {
+            let step = Double((batch.position + row) / temperature.length)
+            scratch.queryScale[row] = Float(1 + temperature.beta * log(1 + step))
+        }
+        return UnsafePointer(scratch.queryScale)
+    }
+
+    private func latentAttention(
+        _ a: ModelShape.LatentAttention, _ w: ModelTensors.LatentAttention, _ index: Int, _ batch: Batch,
+        _ postNorm: UnsafePointer<Float>?
+    ) {
+        let s = scratch
+        let rows = Int32(batch.rows)
+        let (plain, rotated, rank, heads) = (a.plainDimension, a.rotaryDimension, a.kvRank, a.heads)
+        let (headWidth, keyWidth) = (plain + rotated, rank + rotated)
+        // Queries, through a latent of their own where the model has one; keys' and values' latent.
+        let plainQuery = s.mixerGate
+        if let down = w.queryDown {
+            s.latent.set(rows: batch.rows, columns: Int(down.rows))
+            multiply(s.normed, product(down, into: s.latent.x), product(w.keyValueDown, into: s.value))
+            ck_normalize(
+                handle, kernels, s.latent.x, w.queryDownNorm, epsilon, s.latent.x, &s.latent.rows, quantizes)
+            multiply(s.latent, product(w.query, into: plainQuery))
+        } else {
+            multiply(s.normed, product(w.query, into: plainQuery), product(w.keyValueDown, into: s.value))
+        }
+        for row in 0..<batch.rows {
+            let latent = s.value + row * keyWidth
+            let key = s.key + row * keyWidth
+            kernels.pointee.rmsnorm(latent, w.keyValueNorm, epsilon, Int32(rank), key)
+            (key + rank).update(from: latent + rank, count: rotated)
+            // Values are the latent; rows that were read already make room.
+            (s.value + row * rank).update(from: key, count: rank)
+        }
+        // What a query asks of the latent: its plain part through each head's projection.
+        s.heads.set(rows: heads * batch.rows, columns: plain)
+        for head in 0..<heads {
+            ck_copy_rows(
+                plainQuery + head * headWidth, Int32(heads * headWidth), s.heads.x + head * batch.rows * plain, Int32(plain),
+                rows, Int32(plain))
+        }
+        multiplyHeads(w.keyUp, into: s.query, offset: keyWidth, stride: heads * keyWidth, batch)
+        for head in 0..<heads {
+            ck_copy_rows(
+                plainQuery + head * headWidth + plain, Int32(heads * headWidth), s.query + head * keyWidth + rank,
+                Int32(heads * keyWidth), rows, Int32(rotated))
+        }
+        let angles = s.angles[a.rotary]
+        let (keys, values) = (batch.cache.keys(layer: index), batch.cache.values(layer: index))
+        let stride = Int32(batch.cache.valueStride(layer: index))
+        var rotation = ck_rotation()
+        (rotation.q, rotation.k, rotation.v) = (s.query, s.key, s.value)
+        rotation.q_scale = queryScales(a.temperature, batch)
+        (rotation.cosine, rotation.sine) = (UnsafePointer(angles.cosine), UnsafePointer(angles.sine))
+        (rotation.keys, rotation.values) = (keys, values)
+        (rotation.rows, rotation.heads, rotation.kv_heads) = (rows, Int32(heads), 1)
+        (rotation.head_dim, rotation.value_dim, rotation.value_stride) = (Int32(keyWidth), Int32(rank), stride)
+        (rotation.capacity, rotation.position) = (Int32(batch.cache.capacity), Int32(batch.position))
+        (rotation.pairs, rotation.first) = (Int32(angles.pairs), Int32(rank))
+        rotation.halves = shape.rotaries[a.rotary].halves
+        ck_rotate_and_store(handle, kernels, &rotation)
+        var call = ck_attention(
+            q: s.query, out: s.mixerGate, keys: keys, values: values, partial: batch.cache.partial, sinks: nil,
+            scale: Float(a.scale), soft_cap: 0, rows: rows, heads: Int32(heads), kv_heads: 1, head_dim: Int32(keyWidth),
+            value_dim: Int32(rank), value_stride: stride, capacity: Int32(batch.cache.capacity),
+            length: Int32(batch.position) + rows, window: 0)
+        ck_attend(handle, kernels, &call)
+        s.heads.set(rows: heads * batch.rows, columns: rank)
+        for head in 0..<heads {
+            ck_copy_rows(
+                s.mixerGate + head * rank, Int32(heads * rank), s.heads.x + head * batch.rows * rank, Int32(rank), rows,
+                Int32(rank))
+        }
+        s.attended.set(rows: batch.rows, columns: heads * a.valueDimension)
+        multiplyHeads(w.valueUp, into: s.attended.x, offset: a.valueDimension, stride: heads * a.valueDimension, batch)
+        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+    }
+
+    /// One product for each head, over rows that `heads` holds head by head.
+    private func multiplyHeads(
+        _ matrices: [ck_matrix], into y: UnsafeMutablePointer<Float>, offset: Int, stride: Int, _ batch: Batch
+    ) {
+        let s = scratch
+        if quantizes { ck_quantize(handle, kernels, &s.heads.rows) }
+        for (head, matrix) in matrices.enumerated() {
+            s.expertRows[head] = s.heads.slice(from: head * batch.rows, count: batch.rows)
+            s.products[head] = ck_product(
+                matrix: matrix, activations: s.expertRows + head, y: y + head * offset, ldy: Int32(stride), add: false)
+        }
+        ck_matmul(handle, kernels, &s.heads.rows, s.products, Int32(matrices.count))
+    }
+
+    // MARK: - Recurrent layers
+
+    private func deltaNet(
+        _ d: ModelShape.DeltaNet, _ w: ModelTensors.DeltaNet, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
+    ) {
+        let s = scratch
+        let rows = Int32(batch.rows)
+        multiply(
+            s.normed, product(w.mixed, into: s.query), product(w.gate, into: s.mixerGate), product(w.beta, into: s.key),
+            product(w.alpha, into: s.value))
+        let channels = Int32(d.mixedWidth)
+        ck_convolve(
+            handle, s.query, batch.cache.convolution(layer: index), w.convolution, nil, rows, channels, channels,
+            Int32(d.convolution), true)
+        s.attended.set(rows: batch.rows, columns: d.valueWidth)
+        var call = ck_delta(
+            mixed: s.query, beta: s.key, alpha: s.value, a: w.a, dt: w.dt, gate: s.mixerGate, norm: w.norm,
+            state: batch.cache.state(layer: index), out: s.attended.x, epsilon: epsilon, rows: rows,
+            key_heads: Int32(d.keyHeads), value_heads: Int32(d.valueHeads), key_dim: Int32(d.keyDimension),
+            value_dim: Int32(d.valueDimension), tiled: d.isTiled)
+        ck_delta_net(handle, kernels, &call)
+        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+    }
+
+    private func mamba(
+        _ m: ModelShape.Mamba, _ w: ModelTensors.Mamba, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
+    ) {
+        let s = scratch
+        let rows = Int32(batch.rows)
+        multiply(s.normed, product(w.input, into: s.query))
+        let (stride, channels) = (Int32(m.inputWidth), Int32(m.mixedWidth))
+        ck_copy_rows(s.query + m.inner, stride, s.mixerGate, channels, rows, channels)
+        ck_convolve(
+            handle, s.mixerGate, batch.cache.convolution(layer: index), w.convolution, w.convolutionBias, rows, channels, channels,
+            Int32(m.convolution), true)
+        s.attended.set(rows: batch.rows, columns: m.inner)
+        var call = ck_mamba(
+            mixed: s.mixerGate, z: s.query, dt: s.query + m.inner + m.mixedWidth, dt_bias: w.dt, a: w.a, d: w.d, norm: w.norm,
+            state: batch.cache.state(layer: index), out: s.attended.x, epsilon: epsilon, rows: rows, inner: Int32(m.inner),
+            heads: Int32(m.heads), groups: Int32(m.groups), state_size: Int32(m.stateSize), stride: stride)
+        ck_mamba_scan(handle, kernels, &call)
+        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+    }
+
+    /// A gated short convolution (LFM 2): out = C ⊙ conv(B ⊙ x).
+    private func convolution(
+        _ taps: Int, _ w: ModelTensors.Convolution, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
+    ) {
+        let s = scratch
+        let (rows, channels) = (Int32(batch.rows), Int32(width))
+        multiply(s.normed, product(w.input, into: s.query))
+        ck_multiply(s.query, 3 * channels, s.query + 2 * width, 3 * channels, s.query, 3 * channels, rows, channels)
+        ck_convolve(
+            handle, s.query, batch.cache.convolution(layer: index), w.kernel, nil, rows, channels, 3 * channels, Int32(taps), false)
+        s.attended.set(rows: batch.rows, columns: width)
+        ck_multiply(s.query, 3 * channels, s.query + width, 3 * channels, s.attended.x, channels, rows, channels)
+        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
+    }
+
+    // MARK: - Feed-forward
+
+    private func feedForward(_ f: ModelShape.FeedForward, _ w: ModelTensors.Layer, _ batch: Batch) {
+        let s = scratch
+        s.normed.set(rows: batch.rows, columns: width)
+        ck_normalize(handle, kernels, s.residual, w.feedForwardNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        if let dense = w.dense, let d = f.dense, w.experts == nil, dense.outputGate == nil, dense.postNorm == nil {
+            activateDense(d, dense, batch)
+            addBranch(dense.down, s.gated, bias: dense.downBias, norm: w.feedForwardPostNorm, batch)
+            return
+        }
+        // Several parts, each finished by itself, are added up before they join the residual stream.
+        let rows = Int32(batch.rows)
+        memset(s.branch, 0, batch.rows * width * 4)
+        if let dense = w.dense, let d = f.dense {
+            activateDense(d, dense, batch)
+            multiply(s.gated, product(dense.down, into: s.part))
+            if let bias = dense.downBias { ck_add_bias(s.part, bias, rows, Int32(width)) }
+            if let gate = dense.outputGate {
+                ck_scale_by_gate(s.part, rows, Int32(width), s.normed.x, gate, Int32(width))
+            }
+            ck_add_branch(handle, kernels, s.part, dense.postNorm, epsilon, 1, s.branch, rows, Int32(width))
+        }
+        if let experts = w.experts, let e = f.experts {
+            runExperts(e, experts, batch)
+            ck_add_branch(handle, kernels, s.part, experts.postNorm, epsilon, 1, s.branch, rows, Int32(width))
+        }
+        ck_add_branch(
+            handle, kernels, s.branch, w.feedForwardPostNorm, epsilon, Float(shape.residualScale), s.residual, rows, Int32(width))
+    }
+
+    private func activateDense(_ d: ModelShape.Dense, _ w: ModelTensors.Dense, _ batch: Batch) {
+        let s = scratch
+        s.gated.set(rows: batch.rows, columns: d.width)
+        if let gate = w.gate {
+            multiply(s.normed, product(gate, into: s.gated.x), product(w.up, into: s.up))
+            ck_activate(
+                handle, kernels, d.activation.kernelValue, s.gated.x, s.up, w.gateBias, w.upBias, &s.gated.rows, quantizes)
+        } else {
+            multiply(s.normed, product(w.up, into: s.gated.x))
+            ck_activate(handle, kernels, d.activation.kernelValue, s.gated.x, nil, w.upBias, nil, &s.gated.rows, quantizes)
+        }
+    }
+
+    /// Sends each row to its experts and leaves the weighted sum in `part`. Rows of one expert are computed together; what a row
+    /// gets does not depend on which other rows there are.
+    private func runExperts(_ e: ModelShape.Experts, _ w: ModelTensors.Experts, _ batch: Batch) {
+        let s = scratch
+        let rows = batch.rows
+        var routed = s.normed
+        if let norm = w.routerNorm {
+            s.router.set(rows: rows, columns: width)
+            ck_normalize(handle, kernels, s.residual, norm, epsilon, s.router.x, &s.router.rows, quantizes)
+            routed = s.router
+        }
+        if let norm = w.norm {
+            ck_normalize(handle, kernels, s.residual, norm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        }
+        multiply(routed, product(w.router, into: s.routerLogits))
+        var routing = ck_routing(
+            experts: Int32(e.count), used: Int32(e.used), groups: Int32(e.groups), used_groups: Int32(e.usedGroups),
+            gating: e.gating.kernelValue, normalizes: e.normalizes, scale: Float(e.scale), bias: w.routerBias,
+            selection_bias: w.selectionBias)
+        ck_route(&routing, s.routerLogits, Int32(rows), s.chosen, s.expertWeights)
+
+        // Pairs of rows and experts in the order of experts.
+        let pairs = rows * e.used
+        for expert in 0...e.count { s.expertStart[expert] = 0 }
+        for pair in 0..<pairs { s.expertStart[Int(s.chosen[pair]) + 1] += 1 }
+        for expert in 0..<e.count { s.expertStart[expert + 1] += s.expertStart[expert] }
+        for pair in 0..<pairs {
+            let expert = Int(s.chosen[pair])
+            let index = s.expertStart[expert]
+            s.expertStart[expert] += 1
+            s.place[pair] = index
+            s.source[Int(index)] = Int32(pair / e.used)
+        }
+        func start(_ expert: Int) -> Int { expert == 0 ? 0 : Int(s.expertStart[expert - 1]) }
+        func count(_ expert: Int) -> Int { Int(s.expertStart[expert]) - start(expert) }
+
+        s.gathered.set(rows: pairs, columns: width)
+        s.expertGate.set(rows: pairs, columns: e.width)
+        ck_gather(handle, &s.normed.rows, s.source, &s.gathered.rows, quantizes)
+        var products = 0
+        for expert in 0..<e.count where count(expert) > 0 {
+            s.expertRows[expert] = s.gathered.slice(from: start(expert), count: count(expert))
+            let gate = e.isGated ? w.gate[expert] : w.up[expert]
+            let offset = start(expert) * e.width
+            s.products[products] = product(gate, into: s.expertGate.x + offset)
+            s.products[products].activations = UnsafePointer(s.expertRows + expert)
+            products += 1
+            guard e.isGated else { continue }
+            s.products[products] = product(w.up[expert], into: s.expertUp + offset)
+            s.products[products].activations = UnsafePointer(s.expertRows + expert)
+            products += 1
+        }
+        ck_matmul(handle, kernels, &s.gathered.rows, s.products, Int32(products))
+        func addBias(_ bias: UnsafePointer<Float>?, _ target: UnsafeMutablePointer<Float>, _ columns: Int) {
+            guard let bias else { return }
+            for expert in 0..<e.count where count(expert) > 0 {
+                ck_add_bias(
+                    target + start(expert) * columns, bias + expert * columns, Int32(count(expert)), Int32(columns))
+            }
+        }
+        addBias(e.isGated ? w.gateBias : w.upBias, s.expertGate.x, e.width)
+        if e.isGated { addBias(w.upBias, s.expertUp, e.width) }
+        ck_activate(
+            handle, kernels, e.activation.kernelValue, s.expertGate.x, e.isGated ? UnsafePointer(s.expertUp) : nil, nil, nil,
+            &s.expertGate.rows, quantizes)
+        products = 0
+        for expert in 0..<e.count where count(expert) > 0 {
+            s.expertRows[expert] = s.expertGate.slice(from: start(expert), count: count(expert))
+            s.products[products] = product(w.down[expert], into: s.expertOutput + start(expert) * width)
+            s.products[products].activations = UnsafePointer(s.expertRows + expert)
+            products += 1
+        }
+        ck_matmul(handle, kernels, &s.expertGate.rows, s.products, Int32(products))
+        addBias(w.downBias, s.expertOutput, width)
+        memset(s.part, 0, rows * width * 4)
+        ck_combine(
+            handle, s.expertOutput, s.place, s.expertWeights, Int32(rows), Int32(e.used), Int32(width), s.part)
+    }
+
+    // MARK: - Vectors for each token and layer (Gemma 4)
+
+    private func embedPerLayer(
+        _ input: ModelTensors.PerLayerInput, _ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch
+    ) {
+        let s = scratch
+        let one = shape.perLayerWidth
+        let all = one * shape.layers.count
+        s.normed.set(rows: batch.rows, columns: width)
+        ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        var projection = input.projection
+        projection.scale /= Float(width).squareRoot()
+        multiply(s.normed, product(projection, into: s.perLayer))
+        var embedding = input.embedding
+        embedding.scale *= Float(one).squareRoot()
+        for row in 0..<batch.rows {
+            ck_matrix_row(&embedding, tokens[row], s.perLayerRow)
+            for layer in shape.layers.indices {
+                let vector = s.perLayer + row * all + layer * one
+                kernels.pointee.rmsnorm(vector, input.norm, epsilon, Int32(one), vector)
+                for i in 0..<one { vector[i] = (vector[i] + s.perLayerRow[layer * one + i]) * Float(0.5).squareRoot() }
+            }
+        }
+    }
+
+    private func addPerLayer(_ w: ModelTensors.PerLayer, _ index: Int, _ batch: Batch) {
+        let s = scratch
+        let (rows, one) = (Int32(batch.rows), shape.perLayerWidth)
+        s.normed.set(rows: batch.rows, columns: width)
+        ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        s.gated.set(rows: batch.rows, columns: one)
+        multiply(s.normed, product(w.gate, into: s.gated.x))
+        // The activation multiplies by this layer's vectors as it does by `up` elsewhere.
+        ck_copy_rows(s.perLayer + index * one, Int32(one * shape.layers.count), s.part, Int32(one), rows, Int32(one))
+        ck_activate(handle, kernels, CK_GELU, s.gated.x, s.part, nil, nil, &s.gated.rows, quantizes)
+        multiply(s.gated, product(w.projection, into: s.branch))
+        ck_add_branch(handle, kernels, s.branch, w.norm, epsilon, 1, s.residual, rows, Int32(width))
+    }
+}
+
+extension ModelShape.Activation {
+    fileprivate var kernelValue: ck_activation {
+        switch self {
+        case .silu: CK_SILU
+        case .gelu: CK_GELU
+        case .reluSquared: CK_RELU_SQUARED
+        case .swigluOAI: CK_SWIGLU_OAI
+        }
+    }
+}
+
+extension ModelShape.HeadNorm {
+    fileprivate var kernelValue: ck_head_norm {
+        switch self {
+        case .none: CK_NORM_NONE
+        case .heads: CK_NORM_HEADS
+        case .rotatedHeads: CK_NORM_HEADS_ROTATED
+        case .whole: CK_NORM_WHOLE
+        }
+    }
+}
+
+extension ModelShape.Gating {
+    fileprivate var kernelValue: ck_gating {
+        switch self {
+        case .softmax: CK_GATE_SOFTMAX
+        case .sigmoid: CK_GATE_SIGMOID
+        case .softmaxOfChosen: CK_GATE_SOFTMAX_CHOSEN
+        }
+    }
+}

@@ -1,0 +1,247 @@
+internal import Foundation
+
+/// The metadata that families have in common, checked: keys are the architecture's own, such as `qwen2.block_count`.
+struct ShapeReader {
+    let file: GGUFFile
+    let architecture: String
+    /// Layers that are run: multi-token prediction layers at the end are not.
+    let layers: Int
+    let width: Int
+    let vocabularySize: Int
+
+    init(file: GGUFFile, architecture: String) throws(ModelError) {
+        self.file = file
+        self.architecture = architecture
+        func required(_ key: String, _ range: ClosedRange<Int>) throws(ModelError) -> Int {
+            guard let value = try file.metadata.integer("\(architecture).\(key)", in: range) else {
+                throw .missing("\(architecture).\(key)")
+            }
+            return value
+        }
+        let blocks = try required("block_count", 1...1024)
+        let predicted = try file.metadata.integer("\(architecture).nextn_predict_layers", in: 0...blocks - 1) ?? 0
+        layers = blocks - predicted
+        width = try required("embedding_length", 1...(1 << 18))
+        guard let embeddings = file.tensors["token_embd.weight"] else { throw .missing("tensor token_embd.weight") }
+        guard embeddings.shape.count == 2, embeddings.shape[0] == width, (1...(1 << 24)).contains(embeddings.shape[1]) else {
+            throw .invalid(field: "tensor token_embd.weight", reason: "has the shape \(embeddings.shape)")
+        }
+        vocabularySize = embeddings.shape[1]
+    }
+
+    // MARK: - Values
+
+    func integer(_ key: String, in range: ClosedRange<Int> = 0...(1 << 24)) throws(ModelError) -> Int? {
+        try file.metadata.integer("\(architecture).\(key)", in: range)
+    }
+
+    func required(_ key: String, in range: ClosedRange<Int> = 1...(1 << 24)) throws(ModelError) -> Int {
+        guard let value = try integer(key, in: range) else { throw .missing("\(architecture).\(key)") }
+        return value
+    }
+
+    func number(_ key: String) throws(ModelError) -> Double? { try file.metadata.float("\(architecture).\(key)") }
+
+    func bool(_ key: String) throws(ModelError) -> Bool? { try file.metadata.bool("\(architecture).\(key)") }
+
+    /// A value for each layer: one for all, or an array.
+    func perLayer(_ key: String, in range: ClosedRange<Int>) throws(ModelError) -> [Int]? {
+        let full = "\(architecture).\(key)"
+        switch file.metadata[full] {
+        case nil: return nil
+        case .array(let array):
+            guard let values = file.integers(of: array), values.count >= layers else {
+                throw .invalid(field: full, reason: "is not an array of \(layers) integers")
+            }
+            guard let wrong = values.prefix(layers).first(where: { !range.contains($0) }) else {
+                return Array(values.prefix(layers))
+            }
+            throw .invalid(field: full, reason: "contains \(wrong), outside \(range.lowerBound)…\(range.upperBound)")
+        default:
+            guard let value = try integer(key, in: range) else { return nil }
+            return Array(repeating: value, count: layers)
+        }
+    }
+
+    /// A Boolean for each layer, nil if the key is absent or one number (a period).
+    func flags(_ key: String) throws(ModelError) -> [Bool]? {
+        guard case .array? = file.metadata["\(architecture).\(key)"] else { return nil }
+        return try perLayer(key, in: 0...1).map { $0.map { $0 == 1 } }
+    }
+
+    func hasTensor(_ name: String, layer: Int) -> Bool { file.tensors["blk.\(layer).\(name)"] != nil }
+
+    // MARK: - What most families have
+
+    func base(epsilonKey: String = "attention.layer_norm_rms_epsilon") throws(ModelError) -> ModelShape {
+        guard let epsilon = try number(epsilonKey), epsilon > 0 else { throw .missing("\(architecture).\(epsilonKey)") }
+        return ModelShape(
+            architecture: architecture, name: try file.metadata.string("general.name") ?? architecture, width: width,
+            vocabularySize: vocabularySize, contextLength: try integer("context_length", in: 1...(1 << 24)) ?? 2048,
+            normEpsilon: epsilon)
+    }
+
+    func heads() throws(ModelError) -> [Int] {
+        guard let heads = try perLayer("attention.head_count", in: 0...1024) else {
+            throw .missing("\(architecture).attention.head_count")
+        }
+        return heads
+    }
+
+    /// Attention of each layer; layers whose KV head count is 0 have none.
+    func attention(halves: Bool, rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention?] {
+        let heads = try heads()
+        let kvHeads = try perLayer("attention.head_count_kv", in: 0...1024) ?? heads
+        let most = heads.max() ?? 1
+        let keyLength = try integer("attention.key_length", in: 1...1024)
+        if keyLength == nil, most == 0 || width % most != 0 {
+            throw .invalid(
+                field: "\(architecture).attention.head_count", reason: "is \(most), which does not divide the width \(width)")
+        }
+        let key = keyLength ?? width / most
+        let value = try integer("attention.value_length", in: 1...1024) ?? key
+        guard key <= 1024, value <= 1024 else {
+            throw .unsupported(field: "the head dimension", value: "\(key)", supported: "up to 1024")
+        }
+        let scale = try number("attention.scale").flatMap { $0 == 0 ? nil : $0 } ?? 1 / Double(key).squareRoot()
+        var result: [ModelShape.Attention?] = []
+        for layer in 0..<layers {
+            if kvHeads[layer] == 0 || heads[layer] == 0 {
+                result.append(nil)
+                continue
+            }
+            guard heads[layer] % kvHeads[layer] == 0 else {
+                throw .invalid(
+                    field: "\(architecture).attention.head_count_kv",
+                    reason: "is \(kvHeads[layer]), which does not divide \(heads[layer]) heads")
+            }
+            result.append(
+                ModelShape.Attention(
+                    heads: heads[layer], kvHeads: kvHeads[layer], keyDimension: key, valueDimension: value, scale: scale,
+                    rotary: rotary))
+        }
+        return result
+    }
+
+    /// The one attention that all layers of most models have.
+    func requiredAttention(halves: Bool, rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention] {
+        var result: [ModelShape.Attention] = []
+        for attention in try attention(halves: halves, rotary: rotary) {
+            guard let attention else {
+                throw .invalid(field: "\(architecture).attention.head_count_kv", reason: "is 0 for a layer that needs attention")
+            }
+            result.append(attention)
+        }
+        return result
+    }
+
+    /// Which layers see a window: an array in the file, or a period: all but the last of each (`denseFirst`: but the first).
+    func windows(period: Int? = nil, denseFirst: Bool = false, window defaultWindow: Int? = nil) throws(ModelError) -> [Int?] {
+        guard let window = try integer("attention.sliding_window", in: 0...(1 << 24)) ?? defaultWindow, window > 0 else {
+            return Array(repeating: nil, count: layers)
+        }
+        if let flags = try flags("attention.sliding_window_pattern") { return flags.map { $0 ? window : nil } }
+        let written = try integer("attention.sliding_window_pattern", in: 0...1024)
+        guard let period = written ?? period, period > 1 else { return Array(repeating: nil, count: layers) }
+        return (0..<layers).map { layer in
+            (denseFirst ? layer % period != 0 : layer % period < period - 1) ? window : nil
+        }
+    }
+
+    func rotary(dimensions defaultDimensions: Int, halves: Bool, baseKey: String = "rope.freq_base") throws(ModelError)
+        -> ModelShape.Rotary
+    {
+        let dimensions = try integer("rope.dimension_count", in: 0...1024) ?? defaultDimensions
+        guard dimensions % 2 == 0 else {
+            throw .invalid(field: "\(architecture).rope.dimension_count", reason: "is \(dimensions), an odd number")
+        }
+        let base = try number(baseKey) ?? 10_000
+        guard base > 0 else { throw .invalid(field: "\(architecture).\(baseKey)", reason: "is \(base)") }
+        var rotary = ModelShape.Rotary(dimensions: dimensions, base: base, halves: halves)
+        let attentionFactor = try number("rope.scaling.attn_factor") ?? 1
+        rotary.magnitude = attentionFactor
+        let oldFactor = try number("rope.scale_linear")
+        let factor = try number("rope.scaling.factor") ?? oldFactor ?? 1
+        guard factor > 0 else { throw .invalid(field: "\(architecture).rope.scaling.factor", reason: "is \(factor)") }
+        switch try file.metadata.string("\(architecture).rope.scaling.type") ?? (factor == 1 ? "none" : "linear") {
+        case "none": break
+        case "longrope":
+            // Short factors within the original context, long ones for windows beyond it (arXiv:2402.13753).
+            let trained = try integer("context_length", in: 1...(1 << 24)) ?? 2048
+            rotary.factors = file.tensors["rope_factors_short.weight"] == nil ? nil : "rope_factors_short.weight"
+            rotary.longFactors = file.tensors["rope_factors_long.weight"] == nil ? nil : "rope_factors_long.weight"
+            rotary.originalContext = try integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? trained
+        case "linear": rotary.scaling = factor == 1 ? .none : .linear(factor: factor)
+        case "yarn":
+            let trained = try integer("context_length", in: 1...(1 << 24)) ?? 2048
+            let original = try integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? trained
+            rotary.scaling = .yarn(
+                factor: factor, originalContext: original, fast: try number("rope.scaling.yarn_beta_fast") ?? 32,
+                slow: try number("rope.scaling.yarn_beta_slow") ?? 1)
+            // Attention's temperature (arXiv:2309.00071, section 3.4); a multiplier divides it by what scores get elsewhere.
+            let multiplier = try number("rope.scaling.yarn_log_multiplier") ?? 0
+            let logarithm = 0.1 * log(max(1, factor))
+            rotary.magnitude *= multiplier == 0 ? 1 + logarithm : (1 + logarithm) / (1 + multiplier * logarithm)
+        case let other:
+            throw .unsupported(
+                field: "\(architecture).rope.scaling.type", value: other, supported: "none, linear, yarn, longrope")
+        }
+        if rotary.factors == nil, file.tensors["rope_freqs.weight"] != nil { rotary.factors = "rope_freqs.weight" }
+        return rotary
+    }
+
+    func dense(activation: ModelShape.Activation, isGated: Bool = true) throws(ModelError) -> [ModelShape.Dense?] {
+        guard let widths = try perLayer("feed_forward_length", in: 0...(1 << 20)) else {
+            throw .missing("\(architecture).feed_forward_length")
+        }
+        return widths.map { $0 == 0 ? nil : ModelShape.Dense(width: $0, activation: activation, isGated: isGated) }
+    }
+
+    /// The experts of the model, nil if it has none.
+    func experts(activation: ModelShape.Activation, width defaultWidth: Int? = nil) throws(ModelError) -> ModelShape.Experts? {
+        guard let count = try integer("expert_count", in: 0...1024), count > 0 else { return nil }
+        let used = try required("expert_used_count", in: 1...min(count, 64))
+        let width = try perLayer("expert_feed_forward_length", in: 0...(1 << 20))?.max()
+        let common = try perLayer("feed_forward_length", in: 0...(1 << 20))?.max()
+        guard let width = width ?? defaultWidth ?? common, width > 0 else {
+            throw .missing("\(architecture).expert_feed_forward_length")
+        }
+        var experts = ModelShape.Experts(count: count, used: used, width: width, activation: activation)
+        switch try integer("expert_gating_func", in: 0...4) {
+        case nil, 0, 1: break
+        case 2: experts.gating = .sigmoid
+        case let other:
+            throw .unsupported(
+                field: "\(architecture).expert_gating_func", value: "\(other ?? 0)", supported: "1 (softmax), 2 (sigmoid)")
+        }
+        if let normalizes = try bool("expert_weights_norm") { experts.normalizes = normalizes }
+        if let scale = try number("expert_weights_scale"), scale != 0 { experts.scale = scale }
+        let groups = max(1, try integer("expert_group_count", in: 0...count) ?? 1)
+        guard count % groups == 0 else {
+            throw .invalid(field: "\(architecture).expert_group_count", reason: "is \(groups), which does not divide \(count)")
+        }
+        experts.groups = groups
+        experts.usedGroups = max(1, try integer("expert_group_used_count", in: 0...groups) ?? groups)
+        guard used <= count / groups * experts.usedGroups else {
+            throw .invalid(field: "\(architecture).expert_used_count", reason: "is \(used), more than the used groups have")
+        }
+        return experts
+    }
+}
+
+extension GGUFFile {
+    /// An array of integers or Booleans of any width; nil if it has other elements.
+    func integers(of array: GGUFArray) -> [Int]? {
+        switch array.elementType {
+        case .int32: values(of: array, as: Int32.self).map { Int($0) }
+        case .uint32: values(of: array, as: UInt32.self).map { Int($0) }
+        case .int64: values(of: array, as: Int64.self).map { Int($0) }
+        case .uint64: values(of: array, as: UInt64.self).map { Int(clamping: $0) }
+        case .uint16: values(of: array, as: UInt16.self).map { Int($0) }
+        case .int16: values(of: array, as: Int16.self).map { Int($0) }
+        case .uint8, .bool: values(of: array, as: UInt8.self).map { Int($0) }
+        case .int8: values(of: array, as: Int8.self).map { Int($0) }
+        case .float32, .float64, .string, .array: nil
+        }
+    }
+}

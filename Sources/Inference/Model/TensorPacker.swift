@@ -1,0 +1,259 @@
+internal import CKernels
+
+/// Copies a file's tensors, one after the other, into the memory that kernels read: matrices as panels (see `ck_layout`),
+/// vectors as binary32.
+///
+/// The same requests are made twice: first to measure, without memory, then to pack into it. Requests of the second round come
+/// in the same order, so that every tensor is at the place that was counted for it; where the memory is a mapped cache of an
+/// earlier run, nothing is copied.
+struct TensorPacker {
+    let file: GGUFFile
+    let adapter: AdapterFile?
+    let pool: WorkerPool
+    /// Where tensors go; nil while measuring.
+    private let base: UnsafeMutableRawPointer?
+    /// The memory holds the tensors already.
+    private let isPacked: Bool
+    /// Bytes that the tensors requested so far take.
+    private(set) var bytes = 0
+    /// Whether some matrix has integer codes.
+    private(set) var hasIntegerMatrices = false
+    private var used: Set<String> = []
+
+    init(
+        file: GGUFFile, adapter: AdapterFile?, pool: WorkerPool, base: UnsafeMutableRawPointer? = nil, isPacked: Bool = false
+    ) {
+        self.file = file
+        self.adapter = adapter
+        self.pool = pool
+        self.base = base
+        self.isPacked = isPacked
+    }
+
+    /// A matrix that the file must have.
+    ///
+    /// - Parameters:
+    ///   - rows: rows of the result.
+    ///   - selection: which rows of the tensor these are, in order; nil for all. The tensor then has `of` rows.
+    ///   - slice: which of `slices` matrices of a tensor with three dimensions.
+    mutating func matrix(
+        _ name: String, rows: Int, columns: Int, selection: [Range<Int>]? = nil, of total: Int? = nil, slice: Int = 0,
+        slices: Int? = nil
+    ) throws(ModelError) -> ck_matrix {
+        guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
+        let total = total ?? rows
+        let expected = slices.map { [columns, total, $0] } ?? [columns, total]
+        // Trailing dimensions of one are left out in some files.
+        let shape = tensor.shape + Array(repeating: 1, count: max(0, expected.count - tensor.shape.count))
+        guard shape == expected else {
+            throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \(expected)")
+        }
+        used.insert(name)
+        let type = Self.packedType(tensor, adapter)
+        let panel = ck_panel_bytes(type.kernelType, Int32(columns))
+        guard panel > 0 else {
+            throw .invalid(field: "the shape of tensor \(name)", reason: "has rows of \(columns), not whole \(type.name) blocks")
+        }
+        let size = (rows + 15) / 16 * panel
+        let target = claim(size)
+        if ck_type_layout(type.kernelType).rawValue < CK_F16.rawValue { hasIntegerMatrices = true }
+        let matrix = ck_matrix(
+            rows: Int32(rows), columns: Int32(columns), layout: ck_type_layout(type.kernelType), type: type.kernelType,
+            scale: try scale(of: name, slice: slice, slices: slices ?? 1), panel_bytes: panel,
+            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) })
+        guard let target, !isPacked else { return matrix }
+        let ranges = selection ?? [0..<rows]
+        if let merged = try merged(tensor, rows: total, columns: columns) {
+            merged.withUnsafeBufferPointer { pack($0.baseAddress, matrix, ranges, into: target) }
+        } else {
+            let rowBytes = columns / type.blockElements * type.blockBytes
+            let source = file.bytes(of: tensor).baseAddress?.assumingMemoryBound(to: UInt8.self)
+            pack(source.map { $0 + slice * total * rowBytes }, matrix, ranges, into: target)
+            if slice == (slices ?? 1) - 1 { file.release(tensor) }
+        }
+        return matrix
+    }
+
+    mutating func matrixIfPresent(_ name: String, rows: Int, columns: Int) throws(ModelError) -> ck_matrix? {
+        file.tensors[name] == nil ? nil : try matrix(name, rows: rows, columns: columns)
+    }
+
+    /// A tensor of `count` numbers, whatever its dimensions.
+    mutating func vector(_ name: String, count: Int) throws(ModelError) -> UnsafePointer<Float> {
+        guard let vector = try vectorIfPresent(name, count: count) else { throw .missing("tensor \(name)") }
+        return vector
+    }
+
+    /// A vector whose numbers are multiplied by a factor.
+    mutating func vector(_ name: String, count: Int, times factor: Float) throws(ModelError) -> UnsafePointer<Float> {
+        let vector = try vector(name, count: count)
+        if base != nil, !isPacked {
+            let values = UnsafeMutablePointer(mutating: vector)
+            for index in 0..<count { values[index] *= factor }
+        }
+        return vector
+    }
+
+    /// Some rows of a matrix, turned into columns, in binary32.
+    mutating func transposed(_ name: String, rows: Range<Int>, columns: Int, of total: Int) throws(ModelError) -> ck_matrix {
+        guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
+        guard tensor.shape == [columns, total] else {
+            throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([columns, total])")
+        }
+        used.insert(name)
+        let panel = ck_panel_bytes(CK_TYPE_F32, Int32(rows.count))
+        let target = claim((columns + 15) / 16 * panel)
+        let matrix = ck_matrix(
+            rows: Int32(columns), columns: Int32(rows.count), layout: CK_F32, type: CK_TYPE_F32, scale: 1, panel_bytes: panel,
+            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) })
+        guard let target, !isPacked else { return matrix }
+        let rowBytes = columns / tensor.type.blockElements * tensor.type.blockBytes
+        var values = [Float](repeating: 0, count: rows.count * columns)
+        ck_dequantize(
+            tensor.type.kernelType,
+            file.bytes(of: tensor).baseAddress.map { $0.assumingMemoryBound(to: UInt8.self) + rows.lowerBound * rowBytes },
+            values.count, &values)
+        var turned = [Float](repeating: 0, count: values.count)
+        for row in 0..<rows.count {
+            for column in 0..<columns { turned[column * rows.count + row] = values[row * columns + column] }
+        }
+        turned.withUnsafeBytes {
+            pack($0.baseAddress?.assumingMemoryBound(to: UInt8.self), matrix, [0..<columns], into: target)
+        }
+        return matrix
+    }
+
+    mutating func vectorIfPresent(_ name: String, count: Int) throws(ModelError) -> UnsafePointer<Float>? {
+        guard let tensor = file.tensors[name] else { return nil }
+        guard tensor.elementCount == count else {
+            throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([count])")
+        }
+        used.insert(name)
+        // A place that is never read stands for the vector while measuring.
+        guard let target = claim(count * 4)?.assumingMemoryBound(to: Float.self) else { return Self.placeholder }
+        if !isPacked { ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, count, target) }
+        return UnsafePointer(target)
+    }
+
+    /// Numbers of a small tensor, read from the file; nil if there is none.
+    mutating func values(_ name: String) -> [Float]? {
+        guard let tensor = file.tensors[name] else { return nil }
+        used.insert(name)
+        return file.values(of: tensor)
+    }
+
+    /// A tensor that the forward pass does not know would change the model's meaning if it were left out in silence.
+    func checkAllUsed(layers: Int, architecture: String) throws(ModelError) {
+        for name in file.tensorNames where !used.contains(name) {
+            // Parts of a file that text generation has no use for: vision, audio, prediction of several tokens.
+            if ["v.", "mm.", "a.", "mtp", "rope_f"].contains(where: name.hasPrefix) || name.contains("nextn.") { continue }
+            let parts = name.split(separator: ".")
+            if parts.first == "blk", parts.count > 1, let layer = Int(parts[1]), layer >= layers { continue }
+            if parts.last?.hasPrefix("rope_f") == true || name.contains(".rope_f") || name.hasSuffix("input_scale") { continue }
+            throw .unsupported(field: "tensor", value: name, supported: "the tensors of the \(architecture) architecture")
+        }
+    }
+
+    /// A tensor that is in the file but not needed.
+    mutating func skip(_ name: String) { used.insert(name) }
+
+    // MARK: - Private
+
+    nonisolated(unsafe) private static let placeholder = UnsafePointer(UnsafeMutablePointer<Float>.allocate(capacity: 1))
+
+    /// Reserves room in the memory, on a cache line.
+    private mutating func claim(_ size: Int) -> UnsafeMutableRawPointer? {
+        defer { bytes += (size + 63) / 64 * 64 }
+        return base.map { $0 + bytes }
+    }
+
+    /// The type that a tensor is packed from: a quantised matrix with an adapter's part in it gets eight bits.
+    private static func packedType(_ tensor: GGUFTensor, _ adapter: AdapterFile?) -> TensorType {
+        guard let adapter, adapter.targets.contains(tensor.name) else { return tensor.type }
+        return [.f32, .f16, .bf16].contains(tensor.type) || tensor.shape[0] % 32 != 0 ? .f32 : .q8_0
+    }
+
+    /// The factor of a matrix that some files keep beside it, one for all or one for each slice.
+    private mutating func scale(of name: String, slice: Int, slices: Int) throws(ModelError) -> Float {
+        guard name.hasSuffix(".weight") else { return 1 }
+        let key = name.dropLast(6) + "scale"
+        guard let tensor = file.tensors[String(key)], [1, slices].contains(tensor.elementCount) else { return 1 }
+        used.insert(String(key))
+        let values = file.values(of: tensor)
+        return values[values.count == 1 ? 0 : slice]
+    }
+
+    /// The whole tensor with an adapter's part in it; nil if no adapter changes it.
+    private func merged(_ tensor: GGUFTensor, rows: Int, columns: Int) throws(ModelError) -> [UInt8]? {
+        guard let adapter, adapter.targets.contains(tensor.name) else { return nil }
+        var values = file.values(of: tensor)
+        adapter.merge(into: &values, of: tensor.name, rows: rows, columns: columns)
+        let type = Self.packedType(tensor, adapter)
+        var bytes = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
+        if type == .q8_0 {
+            ck_quantize_q8_0(values, values.count, &bytes)
+        } else {
+            values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
+        }
+        return bytes
+    }
+
+    private func pack(
+        _ source: UnsafePointer<UInt8>?, _ matrix: ck_matrix, _ ranges: [Range<Int>], into target: UnsafeMutableRawPointer
+    ) {
+        guard let source else { return }
+        let panels = (Int(matrix.rows) + 15) / 16
+        let type = matrix.type
+        let rowBytes = Int(matrix.columns / ck_type_block(type)) * Int(ck_type_bytes(type))
+        ranges.withUnsafeBufferPointer { ranges in
+            var job = PackJob(
+                source: source, rowBytes: rowBytes, matrix: matrix, ranges: ranges,
+                destination: target.assumingMemoryBound(to: UInt8.self),
+                panelsPerChunk: max(1, min(64, panels / (pool.threads * 4))))
+            ck_pool_run(
+                pool.handle, Int32((panels + job.panelsPerChunk - 1) / job.panelsPerChunk),
+                { context, chunk in context?.assumingMemoryBound(to: PackJob.self).pointee.run(Int(chunk)) }, &job)
+        }
+    }
+}
+
+extension GGUFFile {
+    /// All numbers of a tensor.
+    func values(of tensor: GGUFTensor) -> [Float] {
+        var values = [Float](repeating: 0, count: tensor.elementCount)
+        ck_dequantize(
+            tensor.type.kernelType, bytes(of: tensor).baseAddress?.assumingMemoryBound(to: UInt8.self), values.count, &values)
+        return values
+    }
+}
+
+/// What a packing chunk needs; lives on the caller's stack while the pool runs.
+private struct PackJob {
+    let source: UnsafePointer<UInt8>
+    let rowBytes: Int
+    var matrix: ck_matrix
+    let ranges: UnsafeBufferPointer<Range<Int>>
+    let destination: UnsafeMutablePointer<UInt8>
+    let panelsPerChunk: Int
+
+    /// Where the file has a row of the matrix.
+    private func sourceRow(_ row: Int) -> Int {
+        var left = row
+        for range in ranges {
+            if left < range.count { return range.lowerBound + left }
+            left -= range.count
+        }
+        return 0
+    }
+
+    mutating func run(_ chunk: Int) {
+        let rows = Int(matrix.rows)
+        for panel in chunk * panelsPerChunk..<min((chunk + 1) * panelsPerChunk, (rows + 15) / 16) {
+            let count = min(16, rows - panel * 16)
+            withUnsafeTemporaryAllocation(of: UnsafePointer<UInt8>?.self, capacity: 16) { pointers in
+                for row in 0..<count { pointers[row] = source + sourceRow(panel * 16 + row) * rowBytes }
+                ck_pack(&matrix, pointers.baseAddress, Int32(count), destination + panel * matrix.panel_bytes)
+            }
+        }
+    }
+}
