@@ -21,7 +21,7 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
         localModel = LocalModel(path: url.path, greatestContext: max(1, contextSize), checksText: checksText)
     }
 
-    public var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.guidedGeneration, .toolCalling]) }
+    public var capabilities: LanguageModelCapabilities { localModel.capabilities }
 
     /// The name in the file.
     public var name: String { localModel.description.name }
@@ -29,7 +29,7 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     /// Tokens that a session's instructions, prompts and responses may have together.
     public var contextSize: Int { localModel.contextSize }
 
-    /// The languages that the file names; English if it names none.
+    /// The languages that the file names; none if they are not known.
     public var supportedLanguages: Set<Locale.Language> { localModel.description.languages }
 
     /// Tokens of a conversation: what a request that ends with it processes.

@@ -43,7 +43,8 @@ package final class Grammar: @unchecked Sendable {
 
     private static func makeTable(_ compiled: Compiled, _ vocabulary: TokenVocabulary, _ options: GrammarOptions) -> MaskTable {
         let automaton = Automaton(
-            compiled.program, compiled.regexes, isPretty: options.isPretty, sequences: compiled.sequences)
+            compiled.program, compiled.regexes, isPretty: options.isPretty, isSpaced: options.isSpaced,
+            sequences: compiled.sequences)
         return MaskTable(automaton, vocabulary)
     }
 
@@ -57,6 +58,19 @@ package final class Grammar: @unchecked Sendable {
             let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
             return Compiled(
                 program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .value, a: program.root)],
+                notes: parser.notes)
+        case .framed(let before, let document, let after):
+            let arena = ConstraintArena()
+            arena.regexes.setDeadline(secondsToCompile)
+            var parser = SchemaParser(document, arena: arena)
+            let program = try ProgramBuilder.build(
+                try parser.parse(), arena, allowsZeroFraction: options.allowsZeroFraction)
+            let parts: [SequencePart] = [
+                .language(arena.regexes.literal(Array(before.utf8))), .value(program.root),
+                .language(arena.regexes.literal(Array(after.utf8))),
+            ]
+            return Compiled(
+                program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .sequence, a: 0)], sequences: [parts],
                 notes: parser.notes)
         case .pattern(let pattern):
             let regexes = RegexArena()

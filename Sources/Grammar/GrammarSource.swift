@@ -8,6 +8,8 @@ package enum GrammarSource: Sendable, Hashable {
     case texts([String])
     /// Text, or calls of tools.
     case tools(ToolGrammar)
+    /// A JSON document that a JSON Schema accepts, between two texts.
+    case framed(before: String, schema: JSONValue, after: String)
 }
 
 /// Free text, or calls of tools: `{"name": …, "arguments": …}`, between a model's own marks if it has any.
@@ -47,11 +49,14 @@ package struct ToolGrammar: Sendable, Hashable {
 package struct GrammarOptions: Sendable, Hashable {
     /// Line breaks and two spaces a level, instead of no space at all.
     package var isPretty: Bool
+    /// A space after each comma and colon, where documents are not pretty.
+    package var isSpaced: Bool
     /// Whether integers may also be written as 1.0, which JSON Schema counts as one.
     package var allowsZeroFraction: Bool
 
-    package init(isPretty: Bool = false, allowsZeroFraction: Bool = true) {
+    package init(isPretty: Bool = false, isSpaced: Bool = false, allowsZeroFraction: Bool = true) {
         self.isPretty = isPretty
+        self.isSpaced = isSpaced
         self.allowsZeroFraction = allowsZeroFraction
     }
 }
@@ -63,6 +68,8 @@ extension GrammarSource {
         case .schema(let schema): [0] + schema.bytes
         case .pattern(let pattern): [1] + Array(pattern.utf8)
         case .texts(let texts): [2] + JSONValue.array(texts.map { .string($0) }).bytes
+        case .framed(let before, let schema, let after):
+            [4] + JSONValue.array([.string(before), schema, .string(after)]).bytes
         case .tools(let tools):
             [3]
                 + JSONValue.array(

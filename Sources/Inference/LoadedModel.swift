@@ -10,13 +10,16 @@ package actor LoadedModel {
     package nonisolated let shape: ModelShape
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
+    private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
     /// The tokenizer's tokens as grammars need them; made at the first use.
     package private(set) lazy var grammarVocabulary = TokenVocabulary(tokenizer)
     /// The caches of all sequences, whose beginnings they may take from each other.
     private nonisolated let caches = CacheRegistry()
+    /// How the model likes to be used.
+    package nonisolated let manners: ModelManners
     /// Seconds it took to load.
     package nonisolated let loadSeconds: Double
-    private let model: Decoder
+    private let model: DecoderModel
     private nonisolated let executor: EngineExecutor
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -35,7 +38,7 @@ package actor LoadedModel {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
-        let model = try Decoder(
+        let model = try DecoderModel(
             file: file, pool: WorkerPool(threads: threads), adapter: try adapter.map { try AdapterFile(path: $0) },
             cache: ModelStore.packedCache)
         let tokenizer = try Tokenizer(file: file)
@@ -49,6 +52,12 @@ package actor LoadedModel {
             throw ModelError.missing("tokenizer.chat_template")
         }
         template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
+        let known = Set(tokenizer.vocabulary.specialTokens)
+        formats = (
+            ToolFormat(template: source) { name in tokenizer.vocabulary.specialToken(named: name).map(known.contains) ?? false },
+            ThinkingFormat(template: source)
+        )
+        manners = try ModelManners(file: file, isSmall: model.packedBytes < 256 << 20)
         self.path = path
         self.executor = executor
         self.model = model
@@ -67,10 +76,15 @@ package actor LoadedModel {
             registry: keepsCache ? caches : nil)
     }
 
-    /// The tokens that the engine would process for these messages: the only way tokens are ever counted.
-    package nonisolated func tokens(for messages: [ChatMessage], addGenerationPrompt: Bool = true) throws -> [TokenID] {
-        tokenizer.encode(try template.render(messages, addGenerationPrompt: addGenerationPrompt))
+    /// The tokens that the engine would process for this conversation: the only way tokens are ever counted.
+    package nonisolated func tokens(for prompt: ChatPrompt, addGenerationPrompt: Bool = true) throws -> [TokenID] {
+        tokenizer.encode(try template.render(prompt, addGenerationPrompt: addGenerationPrompt), addsMarks: true)
     }
+
+    /// How the model was trained to call tools; nil if it was not.
+    package nonisolated var toolFormat: ToolFormat? { formats.tools }
+    /// How the model marks what it thinks; nil if it does not think.
+    package nonisolated var thinkingFormat: ThinkingFormat? { formats.thinking }
 
     // MARK: - Computing
 
@@ -90,7 +104,7 @@ package actor LoadedModel {
         of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
     ) async throws -> Double {
         guard let last = prompt.last else { throw GenerationFailure.emptyPrompt }
-        let next = [last] + continuation.prefix(Decoder.batchSize - 1)
+        let next = [last] + continuation.prefix(DecoderModel.batchSize - 1)
         guard prompt.count + next.count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: prompt.count + next.count, contextSize: sequence.contextSize)
         }
@@ -129,25 +143,45 @@ package actor LoadedModel {
 
         var sampler = Sampler(request.sampling)
         var text = TextOutput(stops: request.stopStrings)
-        var reason = StopReason.maximumTokens
+        var loops = LoopDetector()
+        var result = GenerationResult(stopReason: .maximumTokens, usage: usage)
+        /// Bytes of text before each token.
+        var offsets: [Int] = []
+        var bytes = 0
         let limit = request.maximumTokens ?? .max
         while usage.generatedTokens < limit {
             // Logits are shared by all sequences: nothing may be awaited between a forward pass and this line.
+            for token in request.bannedTokens { model.logits[Int(token)] = -.infinity }
             guard let token = sampler.next(model.logits, kernels: model.pool.kernels) else {
                 throw GenerationFailure.unusableLogits
             }
             usage.generatedTokens += 1
-            if tokenizer.stopTokens.contains(token) {
-                reason = .endOfTurn
+            // Before the model's own: what a request waits for may be one of those.
+            if request.stopTokens.contains(token) {
+                result.stopReason = .stopString
+                result.stopToken = token
                 break
             }
-            if let end = text.append(tokenizer.text(of: token), emit) {
-                reason = end
+            if tokenizer.stopTokens.contains(token) {
+                result.stopReason = .endOfTurn
+                break
+            }
+            let piece = tokenizer.text(of: token)
+            if let end = text.append(piece, emit) {
+                result.stopReason = end
+                break
+            }
+            result.tokens.append(token)
+            offsets.append(bytes)
+            bytes += piece.count
+            if request.stopsLoops, let kept = loops.append(token) {
+                result.stopReason = .loop
+                result.keptBytes = offsets[kept]
                 break
             }
             if usage.generatedTokens == limit { break }
             guard cache.tokens.count < contextSize else {
-                reason = .contextFull
+                result.stopReason = .contextFull
                 break
             }
             await Task.yield()  // the turn of other sequences
@@ -156,7 +190,8 @@ package actor LoadedModel {
         }
         text.finish(emit)
         usage.generationSeconds = (clock.now - firstLogits).seconds
-        return GenerationResult(stopReason: reason, usage: usage)
+        result.usage = usage
+        return result
     }
 
     /// The same under a grammar. The caller holds the sequence.
@@ -181,6 +216,7 @@ package actor LoadedModel {
         var sampler = Sampler(request.sampling)
         var text = TextOutput(stops: request.stopStrings)
         var reason = StopReason.endOfTurn
+        var written: [TokenID] = []
         /// Tokens of the response that are not in the cache yet.
         var pending: [TokenID] = []
         let chooser = TokenChooser(vocabulary: grammar.vocabulary, count: shape.vocabularySize)
@@ -222,6 +258,7 @@ package actor LoadedModel {
                 tokens = [token]
             }
             for token in tokens {
+                written.append(token)
                 guard decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
                 usage.generatedTokens += 1
                 if isForced { usage.forcedTokens += 1 }
@@ -235,7 +272,7 @@ package actor LoadedModel {
                 try Task.checkCancellation()
                 try model.forward(pending[...], cache: cache, isCancelled: { Task.isCancelled })
                 pending.removeAll(keepingCapacity: true)
-            } else if pending.count > Decoder.batchSize {
+            } else if pending.count > DecoderModel.batchSize {
                 await Task.yield()
                 try Task.checkCancellation()
                 try model.forward(pending.dropLast(), cache: cache, wantsLogits: false, isCancelled: { Task.isCancelled })
@@ -244,7 +281,7 @@ package actor LoadedModel {
         }
         text.finish(emit)
         usage.generationSeconds = (clock.now - firstLogits).seconds
-        return GenerationResult(stopReason: reason, usage: usage)
+        return GenerationResult(stopReason: reason, usage: usage, tokens: written)
     }
 
     /// Brings the cache to exactly `tokens` and returns how many were there already.
@@ -258,7 +295,7 @@ package actor LoadedModel {
         var start = cached
         while start < tokens.count {
             try Task.checkCancellation()
-            let end = min(start + Decoder.batchSize, start < checkpoint ? checkpoint : tokens.count)
+            let end = min(start + DecoderModel.batchSize, start < checkpoint ? checkpoint : tokens.count)
             try model.forward(
                 tokens[start..<end], cache: cache, wantsLogits: wantsLogits && end == tokens.count,
                 isCancelled: { Task.isCancelled })

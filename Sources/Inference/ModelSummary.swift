@@ -3,7 +3,9 @@ package struct ModelSummary: Sendable {
     package let name: String
     /// Tokens that the model was trained for.
     package let contextLength: Int
-    /// Codes of ISO 639-1; empty if the file names none.
+    /// Whether the model can think before it answers.
+    package let canThink: Bool
+    /// Codes of ISO 639-1; empty if neither the file nor the catalogue names any.
     package let languages: [String]
 
     /// - Throws: ``ModelError`` if the file cannot be used.
@@ -18,6 +20,9 @@ package struct ModelSummary: Sendable {
                 languages.append(String(decoding: bytes, as: UTF8.self))
             }
         }
-        self.languages = languages
+        let known = try ModelCatalogue.entry(for: file)
+        self.languages = languages.isEmpty ? known?.languages ?? [] : languages
+        let template = try file.metadata.string("tokenizer.chat_template") ?? ""
+        canThink = ThinkingFormat(template: template) != nil
     }
 }

@@ -10,7 +10,7 @@ struct Bench: AsyncParsableCommand {
             arithmetic takes the same time for any. Close other programs first.
             """)
 
-    @Option(name: [.short, .long], help: ArgumentHelp("A GGUF file; without it, the model in use.", valueName: "file"))
+    @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file; without it, the model in use.", valueName: "name"))
     var model: String?
 
     @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: the physical cores).")
@@ -35,7 +35,7 @@ struct Bench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let path = model ?? ModelStore.systemModelPath
+        let path = model.map(ModelStore.path) ?? ModelStore.systemModelPath
         do {
             for count in threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
                 let figures = try measure(path: path, threads: count)
@@ -77,7 +77,7 @@ struct Bench: AsyncParsableCommand {
         }
         let loadStart = ContinuousClock.now
         let file = try GGUFFile(path: path)
-        let model = try Decoder(
+        let model = try DecoderModel(
             file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: ModelStore.packedCache)
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000

@@ -18,14 +18,19 @@ struct FM: AsyncParsableCommand {
               fm --schema person.json "Invent a person."   an answer that the JSON Schema accepts
               fm --choice yes --choice no "Is water wet?"   one of these, and nothing else
               fm schema check person.json          whether a schema can be used, and an example
-              fm --model other.gguf "Hello"        any GGUF file of the llama family
+              fm --model small "Hello"             another model, by name or file
+              fm model list --all                  models that can be fetched by name
+              fm model pull Qwen/Qwen3-0.6B-GGUF   any GGUF model of the Hugging Face hub
               fm model info                        what the model file holds
 
             ENVIRONMENT
-              FM_MODEL        the model file to use instead of the default model
+              FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
               FM_MODEL_URL    where to fetch the default model from, if not from its published places
               FM_TRACE        a file to record every request in; “fm trace” shows it
               FM_THREADS      how many threads compute (default: the physical cores)
+              HF_TOKEN        an access token of the Hugging Face hub, for models that need one
+              HF_ENDPOINT     another address of the hub (default: https://huggingface.co)
+              XDG_CACHE_HOME  where packed weights are kept (default: ~/.cache)
               XDG_DATA_HOME   where models are kept (default: ~/.local/share)
 
             EXIT CODES

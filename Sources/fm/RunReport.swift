@@ -13,7 +13,7 @@ struct RunReport {
         return value
     }
 
-    private var stopReason: String {
+    var stopReason: String {
         guard case .string(let reason)? = usage?.metadata["stopReason"]?.kind else { return "unknown" }
         return reason
     }

@@ -62,8 +62,8 @@ struct AdapterTests {
     }
 
     private func logits(_ file: TemporaryFile, adapter: AdapterFile? = nil) throws -> [Float] {
-        let model = try LlamaModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1), adapter: adapter)
-        let cache = try KVCache(configuration: model.configuration, capacity: 64)
+        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1), adapter: adapter)
+        let cache = try KVCache(shape: model.shape, capacity: 64)
         let tokens: [TokenID] = [72, 101, 108, 108, 111, 32, 119]
         try model.forward(tokens[...], cache: cache)
         return Array(model.logits)

@@ -29,7 +29,7 @@ import Testing
         let grammar = try Grammar(
             .schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary,
             options: GrammarOptions(isPretty: pretty, allowsZeroFraction: false))
-        let tokens = try model.tokens(for: [ChatMessage(role: .user, content: prompt + "\n" + schema)])
+        let tokens = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: prompt + "\n" + schema)]))
         var request = GenerationRequest(tokens: tokens, sampling: sampling, maximumTokens: limit, grammar: grammar)
         request.usesFastForward = fast
         let sequence = try model.makeSequence(contextSize: 1_024)
@@ -87,11 +87,11 @@ import Testing
     /// The rows of the output head that are computed for few candidates are those of the whole head.
     @Test func fewLogitsAreTheSame() async throws {
         let file = try GGUFFile(path: ModelStore.systemModelPath)
-        let model = try LlamaModel(file: file, pool: WorkerPool(threads: 1))
-        let cache = try KVCache(configuration: model.configuration, capacity: 64)
+        let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
+        let cache = try KVCache(shape: model.shape, capacity: 64)
         try model.forward([1, 100, 200], cache: cache)
         let all = Array(model.logits)
-        cache.truncate(to: 2)
+        cache.rewind(to: 2)
         for index in model.logits.indices { model.logits[index] = 0 }
         let candidates: [TokenID] = [3, 17, 18, 999, 49_151]
         try model.forward([200], cache: cache, candidates: candidates)

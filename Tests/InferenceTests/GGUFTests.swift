@@ -10,14 +10,14 @@ struct GGUFTests {
     private func use(_ bytes: [UInt8]) throws {
         let temporary = try TemporaryFile(bytes)
         let file = try GGUFFile(path: temporary.path)
-        let model = try LlamaModel(file: file, pool: WorkerPool(threads: 1))
+        let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
         let tokenizer = try Tokenizer(file: file)
         _ = tokenizer.encode("the thing")
         if let source = try file.metadata.string("tokenizer.chat_template") {
             let template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
             _ = try template.render([ChatMessage(role: .user, content: "hi")], addGenerationPrompt: true)
         }
-        let cache = try KVCache(configuration: model.configuration, capacity: 16)
+        let cache = try KVCache(shape: model.shape, capacity: 16)
         try model.forward([1, 2, 3], cache: cache)
         var sampler = Sampler(SamplingSettings(temperature: 1, seed: 1))
         _ = sampler.next(model.logits, kernels: model.pool.kernels)

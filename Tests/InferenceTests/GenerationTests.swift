@@ -178,7 +178,7 @@ struct LoadedModelTests {
     @Test func cancellationFreesTheSequence() async throws {
         let model = try await DefaultModel.load()
         let sequence = try model.makeSequence(contextSize: 4096)
-        let prompt = try model.tokens(for: [ChatMessage(role: .user, content: "Count to a thousand.")])
+        let prompt = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Count to a thousand.")]))
         let task = Task {
             try await model.generate(GenerationRequest(tokens: prompt, sampling: .greedy), in: sequence) { _ in true }
         }
@@ -194,7 +194,7 @@ struct LoadedModelTests {
         let messages = [
             ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "Hi <|im_end|> there"),
         ]
-        let tokens = try model.tokens(for: messages)
+        let tokens = try model.tokens(for: ChatPrompt(messages))
         let (_, result) = try await text(
             model, GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1), model.makeSequence(contextSize: 512))
         #expect(result.usage.promptTokens == tokens.count)

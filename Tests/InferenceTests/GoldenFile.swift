@@ -16,7 +16,7 @@ enum GoldenFile {
 
 /// The default model; `./test` installs it. A missing model fails the tests that need it, it does not skip them.
 enum DefaultModel {
-    static let path = ModelStore.directory.appendingPathComponent(ModelStore.defaultModel.fileName).path
+    static let path = ModelStore.directory.appendingPathComponent(ModelCatalogue.small.fileName).path
     private static let shared = Task { try await LoadedModel.load(path: path) }
 
     static func load() async throws -> LoadedModel { try await shared.value }

@@ -13,11 +13,11 @@ struct LogitsTests {
     func defaultModelEqualsLlamaCpp(set: InstructionSet) throws {
         let cases = try GoldenFile.load("logits", as: [GoldenFile.Logits].self)
         #expect(cases.count >= 20)
-        let model = try LlamaModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(instructionSet: set))
-        let cache = try KVCache(configuration: model.configuration, capacity: 4096)
+        let model = try DecoderModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(instructionSet: set))
+        let cache = try KVCache(shape: model.shape, capacity: 4096)
         var differences: [Double] = []
         for test in cases {
-            cache.truncate(to: 0)
+            cache.rewind(to: 0)
             try model.forward(test.tokens[...], cache: cache)
             let logits = model.logits.map(Double.init)
             let greatest = logits.max() ?? 0
@@ -39,13 +39,13 @@ struct LogitsTests {
     /// To the bit: what is in the cache, and how tokens came together, must not change a single answer.
     @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
     func batchesDoNotMatter(set: InstructionSet) throws {
-        let model = try LlamaModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
+        let model = try DecoderModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
         let tokens = (0..<700).map { TokenID($0 * 7919 % 49_000 + 50) }
-        let cache = try KVCache(configuration: model.configuration, capacity: 1024)
+        let cache = try KVCache(shape: model.shape, capacity: 1024)
         try model.forward(tokens[...], cache: cache)
         let atOnce = Array(model.logits)
         for cuts in [[699], [17, 300, 695, 696, 697, 698, 699], [256, 512]] {
-            cache.truncate(to: 0)
+            cache.rewind(to: 0)
             var start = 0
             for end in cuts + [700] {
                 try model.forward(tokens[start..<end], cache: cache)
@@ -100,14 +100,14 @@ struct LogitsTests {
             return (tokens, reference.logits(tokens))
         }
         for set in InstructionSet.available {
-            let model = try LlamaModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             for (tokens, expected) in cases {
                 let count = tokens.count
-                let cache = try KVCache(configuration: model.configuration, capacity: 64)
+                let cache = try KVCache(shape: model.shape, capacity: 64)
                 // The prompt at once, and all but the last token followed by the last: the cache must not matter.
                 try model.forward(tokens[...], cache: cache)
                 let atOnce = Array(model.logits)
-                cache.truncate(to: count - 1)
+                cache.rewind(to: count - 1)
                 try model.forward(tokens[(count - 1)...], cache: cache)
                 let step = Array(model.logits)
                 let spread = (expected.reduce(0) { $0 + $1 * $1 } / Double(expected.count)).squareRoot()
@@ -139,7 +139,7 @@ struct LogitsTests {
             tiny.rope = rope
             let file = try tiny.file()
             return try withExtendedLifetime(file) {
-                RotaryTable(try ModelConfiguration(file: GGUFFile(path: file.path)), factors: nil)
+                RotaryTable(try ModelShape(file: GGUFFile(path: file.path)).rotaries[0])
             }
         }
         let plain = try table([])
@@ -157,8 +157,8 @@ struct LogitsTests {
 
     @Test func cancelledForwardKeepsFinishedBatches() throws {
         let file = try TinyModel().file()
-        let model = try LlamaModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
-        let cache = try KVCache(configuration: model.configuration, capacity: 512)
+        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let cache = try KVCache(shape: model.shape, capacity: 512)
         var asked = 0
         #expect(throws: CancellationError.self) {
             try model.forward(Array(repeating: 5, count: 400)[...], cache: cache) {

@@ -4,7 +4,8 @@ package import Inference
 /// Writes GGUF files for tests: any metadata, any tensors, and the places of all header fields for tests that damage them.
 package struct GGUFBuilder {
     package enum Value {
-        case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32])
+        case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), uint32s([UInt32])
+        case float32s([Float]), bools([Bool])
     }
 
     package var metadata: [(String, Value)] = []
@@ -36,6 +37,15 @@ package struct GGUFBuilder {
             case .int32s(let values):
                 put(UInt32(9)); put(UInt32(5)); put(UInt64(values.count))
                 for value in values { put(value) }
+            case .uint32s(let values):
+                put(UInt32(9)); put(UInt32(4)); put(UInt64(values.count))
+                for value in values { put(value) }
+            case .float32s(let values):
+                put(UInt32(9)); put(UInt32(6)); put(UInt64(values.count))
+                for value in values { put(value.bitPattern) }
+            case .bools(let values):
+                put(UInt32(9)); put(UInt32(7)); put(UInt64(values.count))
+                for value in values { put(UInt8(value ? 1 : 0)) }
             }
         }
         var offset = 0

@@ -42,7 +42,9 @@ struct LanguageCheck {
 
     /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if what was asked last is in no language that is known.
     func check(_ transcript: Transcript) throws {
-        guard case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
+        // A model whose languages are not known refuses none.
+        guard !supported.isEmpty,
+            case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
             let languages = Self.languages(of: prompt.segments.modelText), let likely = languages.first,
             !languages.contains(where: { supported.contains(Locale.LanguageCode($0)) })
         else { return }

@@ -13,6 +13,8 @@ package struct LocalModel: Hashable, Sendable {
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
+    /// Whether a response that repeats itself without end is stopped. `FM_LOOPS=1` leaves it alone.
+    package var stopsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
 
     package init(
         path: String, greatestContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true
@@ -28,7 +30,9 @@ package struct LocalModel: Hashable, Sendable {
     package struct Description: Sendable {
         package var name: String
         package var contextLength: Int
+        /// Empty if they are not known.
         package var languages: Set<Locale.Language>
+        package var canThink = false
     }
 
     private static let descriptions = Mutex<[String: Description]>([:])
@@ -38,14 +42,19 @@ package struct LocalModel: Hashable, Sendable {
         if let known = Self.descriptions.withLock({ $0[path] }) { return known }
         guard let summary = try? ModelSummary(path: path) else {  // requests will say what is wrong with the file
             return Description(
-                name: ModelStore.defaultModel.name, contextLength: 8192, languages: [Locale.Language(identifier: "en")])
+                name: ModelCatalogue.standard.title, contextLength: 32_768,
+                languages: Set(ModelCatalogue.standard.languages.map { Locale.Language(identifier: $0) }))
         }
-        let codes = summary.languages.isEmpty ? ["en"] : summary.languages
         let made = Description(
             name: summary.name, contextLength: summary.contextLength,
-            languages: Set(codes.map { Locale.Language(identifier: $0) }))
+            languages: Set(summary.languages.map { Locale.Language(identifier: $0) }), canThink: summary.canThink)
         Self.descriptions.withLock { $0[path] = made }
         return made
+    }
+
+    /// What the model can do besides writing text.
+    package var capabilities: LanguageModelCapabilities {
+        LanguageModelCapabilities([.guidedGeneration, .toolCalling] + (description.canThink ? [.reasoning] : []))
     }
 
     package var contextSize: Int { min(greatestContext, description.contextLength) }
@@ -55,8 +64,9 @@ package struct LocalModel: Hashable, Sendable {
     /// Tokens that the engine processes for a conversation; of a prompt alone, what it adds to one.
     package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
         do {
-            return try await load().tokens(
-                for: TranscriptRenderer(self).messages(for: entries), addGenerationPrompt: entries.isWaiting
+            let model = try await load()
+            return try model.tokens(
+                for: TranscriptRenderer(self, model).prompt(for: entries), addGenerationPrompt: entries.isWaiting
             ).count
         } catch {
             throw _SessionFailure.wrapping(error)

@@ -8,7 +8,6 @@ internal import Synchronization
 /// It holds the conversation's keys and values, so that a request computes only what is new.
 package final class LocalModelExecutor: Sendable {
     private let configuration: LocalModel
-    private let renderer: TranscriptRenderer
     private let loaded = Mutex<Conversation?>(nil)
 
     /// The loaded model and the sequence whose cache follows the transcript.
@@ -36,7 +35,6 @@ package final class LocalModelExecutor: Sendable {
 
     package init(_ configuration: LocalModel) {
         self.configuration = configuration
-        renderer = TranscriptRenderer(configuration)
     }
 
     private func conversation() async throws -> Conversation {
@@ -64,11 +62,12 @@ package final class LocalModelExecutor: Sendable {
                 prefix = prompt.segments.modelText
                 entries.removeLast()
             }
+            let renderer = TranscriptRenderer(configuration, conversation.model)
             // Two prompts that differ from their first character on share exactly what comes before any prompt.
             func tokens(_ ending: String) throws -> [TokenID] {
                 let prompt = Transcript.Prompt(segments: [.text(.init(content: prefix + ending))])
                 return try conversation.model.tokens(
-                    for: renderer.messages(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
+                    for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
             }
             // Nor do these have: see above.
             guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
@@ -87,20 +86,111 @@ package final class LocalModelExecutor: Sendable {
         if checksText { try Guardrail.check(prompt: request.transcript) }
         try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         let conversation = try await self.conversation()
-        let messages = renderer.messages(for: request.transcript)
-        if let tools = try await chosenTools(request, conversation) {
-            return try await call(tools, request, messages, conversation, channel)
+        let renderer = TranscriptRenderer(configuration, conversation.model)
+        let prompt = renderer.prompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
+        // A model without a format for calls is asked which tool its message is for.
+        if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {
+            return try await call(tools, request, prompt, conversation, channel)
         }
-        let grammar = try await self.grammar(request, conversation.model)
-        var output = CheckedOutput(isChecked: checksText)
+        try await respond(to: request, prompt, conversation, checksText: checksText, channel)
+    }
+
+    /// Has the model take its turn in the formats that it was trained for.
+    private func respond(
+        to request: LanguageModelExecutorGenerationRequest, _ prompt: ChatPrompt, _ conversation: Conversation,
+        checksText: Bool, _ channel: LanguageModelExecutorGenerationChannel
+    ) async throws {
+        let model = conversation.model
+        let tokens = try model.tokens(for: prompt)
         let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
-        let result = try await generate(request, messages, grammar, limit: limit, conversation) { text in
-            output.append(text)
-            if !output.isUnsafe { channel.emit(.response(action: .appendText(text, tokenCount: 1))) }
-            return !output.isUnsafe
+        var generation = GenerationRequest(
+            tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.manners), maximumTokens: limit,
+            grammar: try await grammar(request, model))
+        generation.stopsLoops = configuration.stopsLoops
+        let turn = Mutex(Turn(isChecked: checksText))
+        let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
+        var responder = ChatResponder(
+            model, conversation.sequence, request: generation,
+            tools: mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) },
+            mustCall: mode == .required && !request.enabledToolDefinitions.isEmpty
+        ) { event in
+            turn.withLock { $0.take(event, channel) }
         }
-        if let violation = output.violation { throw violation }
-        channel.emit(.response(action: .usage(result, conversation.model)))
+        let outcome: ChatResponder.Outcome
+        do {
+            outcome = try await responder.respond()
+        } catch {
+            throw Self.failure(error, limit: limit, promptTokens: tokens.count, conversation)
+        }
+        try turn.withLock { turn in
+            if let violation = turn.output.violation { throw violation }
+            if let kept = outcome.keptBytes { turn.cut(to: kept, channel) }
+            turn.report(outcome, model, channel)
+        }
+        if outcome.stopReason == .contextFull {
+            throw GenerationFailure.promptTooLong(
+                tokens: outcome.usage.promptTokens + outcome.usage.generatedTokens,
+                contextSize: conversation.sequence.contextSize)
+        }
+    }
+
+    /// What a model has said in its turn so far.
+    private struct Turn: ~Copyable {
+        var output: CheckedOutput
+        private var text = ""
+        private var hasCalls = false
+
+        init(isChecked: Bool) { output = CheckedOutput(isChecked: isChecked) }
+
+        /// False ends the turn.
+        mutating func take(_ event: ChatEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
+            switch event {
+            case .text(let piece):
+                output.append(piece)
+                if output.isUnsafe { return false }
+                text += piece
+                channel.emit(.response(action: .appendText(piece, tokenCount: 1)))
+            case .thought(let piece): channel.emit(.reasoning(action: .appendText(piece, tokenCount: 1)))
+            case .call(let call):
+                hasCalls = true
+                channel.emit(
+                    .toolCalls(
+                        action: .toolCall(
+                            id: call.id, name: call.name, action: .appendArguments(call.arguments.text, tokenCount: 0))))
+            }
+            return true
+        }
+
+        /// Takes back what was repeated.
+        mutating func cut(to bytes: Int, _ channel: LanguageModelExecutorGenerationChannel) {
+            text = String(decoding: text.utf8.prefix(bytes), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            channel.emit(.response(action: .replaceTextSegment(text, tokenCount: 0)))
+        }
+
+        func report(
+            _ outcome: ChatResponder.Outcome, _ model: LoadedModel, _ channel: LanguageModelExecutorGenerationChannel
+        ) {
+            let usage = LanguageModelExecutorGenerationChannel.Usage(outcome, model)
+            channel.emit(
+                hasCalls
+                    ? .toolCalls(action: .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata))
+                    : .response(action: .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)))
+        }
+    }
+
+    private static func failure(
+        _ error: any Error, limit: Int?, promptTokens: Int, _ conversation: Conversation
+    ) -> any Error {
+        guard case GenerationFailure.budgetTooSmall(let needed, let available) = error else { return error }
+        let failure = GenerationFailure.budgetTooSmall(needed: needed, available: available)
+        if available == limit {
+            return GeneratedContent.ParsingError(
+                rawContent: "", underlyingError: failure, debugDescription: failure.description)
+        }
+        return LanguageModelError.contextSizeExceeded(
+            .init(
+                contextSize: conversation.sequence.contextSize, tokenCount: promptTokens + needed,
+                debugDescription: failure.description))
     }
 
     private func grammar(
@@ -111,38 +201,7 @@ package final class LocalModelExecutor: Sendable {
         return try await ResponseFormat(try schema.grammarSource()).grammar(for: model.grammarVocabulary)
     }
 
-    /// - Parameter emit: Takes each piece of text; false ends the response.
-    private func generate(
-        _ request: LanguageModelExecutorGenerationRequest, _ messages: [ChatMessage], _ grammar: Grammar?, limit: Int?,
-        _ conversation: Conversation, emit: sending (String) -> Bool
-    ) async throws -> GenerationResult {
-        let tokens = try conversation.model.tokens(for: messages)
-        do {
-            let result = try await conversation.model.generate(
-                GenerationRequest(
-                    tokens: tokens,
-                    sampling: SamplingSettings(request.generationOptions), maximumTokens: limit, grammar: grammar),
-                in: conversation.sequence, emit: emit)
-            if result.stopReason == .contextFull {
-                throw GenerationFailure.promptTooLong(
-                    tokens: result.usage.promptTokens + result.usage.generatedTokens,
-                    contextSize: conversation.sequence.contextSize)
-            }
-            return result
-        } catch GenerationFailure.budgetTooSmall(let needed, let available) {
-            let failure = GenerationFailure.budgetTooSmall(needed: needed, available: available)
-            if available == limit {
-                throw GeneratedContent.ParsingError(
-                    rawContent: "", underlyingError: failure, debugDescription: failure.description)
-            }
-            throw LanguageModelError.contextSizeExceeded(
-                .init(
-                    contextSize: conversation.sequence.contextSize, tokenCount: tokens.count + needed,
-                    debugDescription: failure.description))
-        }
-    }
-
-    // MARK: - Tools
+    // MARK: - Models that were not trained to call tools
 
     /// The tools to call now, of which the model may choose; nil if it answers.
     private func chosenTools(
@@ -172,24 +231,35 @@ package final class LocalModelExecutor: Sendable {
 
     /// Has the model write calls.
     private func call(
-        _ tools: [Transcript.ToolDefinition], _ request: LanguageModelExecutorGenerationRequest, _ messages: [ChatMessage],
+        _ tools: [Transcript.ToolDefinition], _ request: LanguageModelExecutorGenerationRequest, _ prompt: ChatPrompt,
         _ conversation: Conversation, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
+        let model = conversation.model
         let grammarTools = try tools.compactMap { tool -> ToolGrammar.Tool? in
             guard case .schema(let parameters) = try tool.parameters.grammarSource() else { return nil }
             return ToolGrammar.Tool(name: tool.name, parameters: parameters)
         }
         let format = ResponseFormat(
             .tools(ToolGrammar(tools: grammarTools, allowsText: false, greatestCount: Self.greatestCalls)))
-        let grammar = try await format.grammar(for: conversation.model.grammarVocabulary)
-        var text = ""
-        // The limit is meant for the answer; calls have one of their own, against arguments without end.
-        let result = try await generate(request, messages, grammar, limit: Self.greatestCallTokens, conversation) {
-            text += $0
-            return true
+        let tokens = try model.tokens(for: prompt)
+        let text = Mutex("")
+        let result: GenerationResult
+        do {
+            // The limit is meant for the answer; calls have one of their own, against arguments without end.
+            result = try await model.generate(
+                GenerationRequest(
+                    tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.manners),
+                    maximumTokens: Self.greatestCallTokens, grammar: try await format.grammar(for: model.grammarVocabulary)),
+                in: conversation.sequence
+            ) { piece in
+                text.withLock { $0 += piece }
+                return true
+            }
+        } catch {
+            throw Self.failure(error, limit: Self.greatestCallTokens, promptTokens: tokens.count, conversation)
         }
         var known: Set<String> = []
-        for call in try GeneratedContent(json: text).value([GeneratedContent].self)
+        for call in try GeneratedContent(json: text.withLock { $0 }).value([GeneratedContent].self)
         // A small model may say the same thing several times.
         where known.insert(call.jsonString).inserted {
             let arguments = try call.value(GeneratedContent.self, forProperty: "arguments")
@@ -199,49 +269,51 @@ package final class LocalModelExecutor: Sendable {
                         id: UUID().uuidString, name: try call.value(forProperty: "name"),
                         action: .appendArguments(arguments.jsonString, tokenCount: 0))))
         }
-        channel.emit(.toolCalls(action: .usage(result, conversation.model)))
+        let usage = LanguageModelExecutorGenerationChannel.Usage(
+            ChatResponder.Outcome(stopReason: result.stopReason, usage: result.usage), model)
+        channel.emit(.toolCalls(action: .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)))
     }
 }
 
-extension LanguageModelExecutorGenerationChannel.Response.Action {
-    fileprivate static func usage(_ result: GenerationResult, _ model: LoadedModel) -> Self {
-        let usage = LanguageModelExecutorGenerationChannel.Usage(result, model)
-        return .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)
-    }
-}
-
-extension LanguageModelExecutorGenerationChannel.ToolCalls.Action {
-    fileprivate static func usage(_ result: GenerationResult, _ model: LoadedModel) -> Self {
-        let usage = LanguageModelExecutorGenerationChannel.Usage(result, model)
-        return .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)
+extension ContextOptions {
+    fileprivate var thinkingLevel: ThinkingLevel {
+        switch reasoningLevel {
+        case nil: .off
+        case .light: .low
+        case .moderate: .medium
+        case .deep: .high
+        case .custom(let name): ThinkingLevel(rawValue: name.lowercased()) ?? .medium
+        }
     }
 }
 
 extension LanguageModelExecutorGenerationChannel.Usage {
-    fileprivate init(_ result: GenerationResult, _ model: LoadedModel) {
+    fileprivate init(_ outcome: ChatResponder.Outcome, _ model: LoadedModel) {
         self.init(
-            input: Input(totalTokenCount: result.usage.promptTokens, cachedTokenCount: result.usage.cachedTokens),
-            output: Output(totalTokenCount: result.usage.generatedTokens, reasoningTokenCount: 0),
+            input: Input(totalTokenCount: outcome.usage.promptTokens, cachedTokenCount: outcome.usage.cachedTokens),
+            output: Output(totalTokenCount: outcome.usage.generatedTokens, reasoningTokenCount: outcome.thoughtTokens),
             metadata: [
-                "stopReason": result.stopReason.rawValue,
-                "forcedTokens": result.usage.forcedTokens,
+                "stopReason": outcome.stopReason.rawValue,
+                "forcedTokens": outcome.usage.forcedTokens,
                 "loadSeconds": model.loadSeconds,
-                "promptSeconds": result.usage.promptSeconds,
-                "generationSeconds": result.usage.generationSeconds,
+                "promptSeconds": outcome.usage.promptSeconds,
+                "generationSeconds": outcome.usage.generationSeconds,
             ])
     }
 }
 
 extension SamplingSettings {
-    /// What the options ask for; what they leave open is chosen as the default model's authors recommend
-    /// (temperature 0.2 and top-p 0.9), with a penalty on repetition that keeps a small model out of loops.
-    init(_ options: GenerationOptions) {
+    /// What the options ask for; what they leave open is as the model likes it.
+    init(_ options: GenerationOptions, _ manners: ModelManners) {
         switch options.samplingMode?.kind {
         case .greedy: self = .greedy
         case .randomTopK(let k, let seed): self.init(temperature: options.temperature ?? 1, topK: k, seed: seed)
         case .randomProbabilityThreshold(let threshold, let seed):
             self.init(temperature: options.temperature ?? 1, topP: threshold, seed: seed)
-        case nil: self.init(temperature: options.temperature ?? 0.2, topP: 0.9, repetitionPenalty: 1.15)
+        case nil:
+            self.init(
+                temperature: options.temperature ?? manners.temperature ?? 0.7, topK: manners.topK, topP: manners.topP,
+                repetitionPenalty: manners.repetitionPenalty ?? 1)
         }
     }
 }

@@ -85,7 +85,7 @@ public final class SystemLanguageModel: Sendable, Observable {
     /// Whether requests can be made; ``availability`` says why not.
     public var isAvailable: Bool { availability == .available }
 
-    public var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.guidedGeneration, .toolCalling]) }
+    public var capabilities: LanguageModelCapabilities { localModel.capabilities }
 
     /// Tokens that a session's instructions, prompts and responses may have together.
     public var contextSize: Int { localModel.contextSize }
@@ -98,7 +98,8 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     /// Whether the model knows the language of a locale, whatever its region.
     public func supportsLocale(_ locale: Locale = Locale.current) -> Bool {
-        supportedLanguages.contains { $0.languageCode == locale.language.languageCode }
+        let supportedLanguages = supportedLanguages
+        return supportedLanguages.isEmpty || supportedLanguages.contains { $0.languageCode == locale.language.languageCode }
     }
 
     package var localModel: LocalModel {

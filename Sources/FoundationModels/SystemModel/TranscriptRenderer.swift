@@ -1,54 +1,90 @@
 internal import Grammar
 internal import Inference
 
-/// Transcript entries as the chat messages that a model's template expects.
+/// Transcript entries as the conversation that a model's template expects.
 ///
 /// Each entry's text depends on nothing but itself and the entries before it, so that what a model has read stays in its
 /// cache when the conversation goes on.
 struct TranscriptRenderer {
     private let isTagging: Bool
+    /// Whether the model was trained to call tools: its template then gets them, their calls and their results.
+    private let hasToolFormat: Bool
+    /// What the model is told where there are no instructions.
+    private let ownInstructions: String?
 
-    init(_ model: LocalModel) { isTagging = model.isTagging }
+    init(_ configuration: LocalModel, _ model: LoadedModel) {
+        isTagging = configuration.isTagging
+        hasToolFormat = model.toolFormat != nil
+        ownInstructions = model.manners.instructions
+    }
 
     private static let tagging = """
         You tag texts. Name what a text is about: topics, emotions, actions and objects, each in one or two words, in lower \
         case, the most important first.
         """
 
-    func messages(for entries: some Sequence<Transcript.Entry>) -> [ChatMessage] {
+    func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []
+        var tools: [ChatTool] = []
         var hasInstructions = false
         var calls: [String: Transcript.ToolCall] = [:]
+        var thoughts: String?
         for entry in entries {
             switch entry {
             case .instructions(let instructions):
                 hasInstructions = true
-                messages.append(.init(role: .system, content: text(of: instructions)))
+                if hasToolFormat { tools = instructions.toolDefinitions.map { ChatTool($0) } }
+                let text = text(of: instructions)
+                // Instructions with tools only: the template speaks for itself.
+                if !text.isEmpty || tools.isEmpty { messages.append(.init(role: .system, content: text)) }
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
-            case .response(let response): messages.append(.init(role: .assistant, content: response.segments.modelText))
-            // Models that were not trained to call tools imitate calls that they read: they get to know the results only, as part
-            // of the question.
-            case .toolCalls(let new): for call in new { calls[call.id] = call }
-            case .toolOutput(let output):
-                let result = Self.result(output, of: calls[output.id])
-                if messages.last?.role == .user {
-                    messages[messages.count - 1].content += "\n" + result
-                } else {
-                    messages.append(.init(role: .user, content: result))
+            case .response(let response):
+                var message = ChatMessage(role: .assistant, content: response.segments.modelText)
+                message.reasoning = thoughts
+                thoughts = nil
+                messages.append(message)
+            case .toolCalls(let new):
+                for call in new { calls[call.id] = call }
+                guard hasToolFormat else { break }
+                var message = ChatMessage(role: .assistant, content: "")
+                // Text before the calls belongs to the same turn.
+                if let last = messages.last, last.role == .assistant, last.toolCalls.isEmpty {
+                    message = last
+                    messages.removeLast()
                 }
-            // What a model thought is its own business: it is not asked to read it again.
-            case .reasoning: break
+                message.reasoning = message.reasoning ?? thoughts
+                thoughts = nil
+                message.toolCalls = new.map { ChatToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.json) }
+                messages.append(message)
+            case .toolOutput(let output):
+                if hasToolFormat {
+                    var message = ChatMessage(role: .tool, content: output.segments.modelText)
+                    (message.toolName, message.toolCallID) = (output.toolName, output.id)
+                    messages.append(message)
+                } else if messages.last?.role == .user {
+                    // Models that were not trained to call tools imitate calls that they read: they get to know the results only, as
+                    // part of the question.
+                    messages[messages.count - 1].content += "\n" + Self.result(output, of: calls[output.id])
+                } else {
+                    messages.append(.init(role: .user, content: Self.result(output, of: calls[output.id])))
+                }
+            // Templates decide how much of it a model reads again.
+            case .reasoning(let reasoning): thoughts = reasoning.segments.modelText
             }
         }
-        if isTagging, !hasInstructions { messages.insert(.init(role: .system, content: Self.tagging), at: 0) }
-        return messages
+        if isTagging, !hasInstructions {
+            messages.insert(.init(role: .system, content: Self.tagging), at: 0)
+        } else if !hasInstructions, let ownInstructions {
+            messages.insert(.init(role: .system, content: ownInstructions), at: 0)
+        }
+        return ChatPrompt(messages, tools: tools, thinking: thinking)
     }
 
     private func text(of instructions: Transcript.Instructions) -> String {
         var parts = isTagging ? [Self.tagging] : []
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
-        if !instructions.toolDefinitions.isEmpty {
+        if !instructions.toolDefinitions.isEmpty, !hasToolFormat {
             let lines = instructions.toolDefinitions.map { tool in
                 let arguments = SchemaSketch.text(of: tool.parameters, isArguments: true)
                 return "- \(tool.name)" + (tool.explainsParameters ? "(\(arguments))" : "")
@@ -78,6 +114,31 @@ struct TranscriptRenderer {
             }.joined(separator: ", ")
         }
         return "\(output.toolName)(\(arguments)): \(output.segments.modelText)"
+    }
+}
+
+extension ChatTool {
+    /// A tool as models read it: a schema without what only readers of schemas need.
+    init(_ definition: Transcript.ToolDefinition) {
+        self.init(
+            name: definition.name, description: definition.description, parameters: Self.plain(definition.parameters.json))
+        explainsParameters = definition.explainsParameters
+    }
+
+    private static func plain(_ schema: JSONValue) -> JSONValue {
+        switch schema {
+        case .object(let members):
+            .object(
+                members.filter { !["title", "x-order", "additionalProperties"].contains($0.name) || isProperty($0.value) }
+                    .map { .init($0.name, plain($0.value)) })
+        case .array(let values): .array(values.map(plain))
+        default: schema
+        }
+    }
+
+    /// A property may have the name of a keyword; its value is then a schema.
+    private static func isProperty(_ value: JSONValue) -> Bool {
+        if case .object = value { value["type"] != nil || value["$ref"] != nil || value["anyOf"] != nil } else { false }
     }
 }
 

@@ -168,13 +168,14 @@ extension Automaton {
     }
 
     func colonEdges(_ local: LocalState) -> [Edge] {
-        if isPretty, local.phase == 0 {
+        let hasSpace = isPretty || isSpaced
+        if hasSpace, local.phase == 0 {
             var next = local
             next.phase = 1
             return [Edge(bytes: ByteSet(UInt8(ascii: ":")), actions: [.go(state(next))])]
         }
         let value = state(LocalState(kind: .value, depth: local.depth, a: local.c))
         let after = state(LocalState(kind: .object, phase: LocalState.Phase.after, depth: local.depth, a: local.a, b: local.b))
-        return [Edge(bytes: ByteSet(UInt8(ascii: isPretty ? " " : ":")), actions: [.push(child: value, next: after)])]
+        return [Edge(bytes: ByteSet(UInt8(ascii: hasSpace ? " " : ":")), actions: [.push(child: value, next: after)])]
     }
 }

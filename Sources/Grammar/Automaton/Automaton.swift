@@ -7,6 +7,8 @@ final class Automaton {
     let program: Program
     let regexes: RegexArena
     let isPretty: Bool
+    /// A space after each comma and colon, as `json.dumps` of Python writes.
+    let isSpaced: Bool
     private let sequences: [[SequencePart]]
 
     private(set) var states: [LocalState] = []
@@ -65,10 +67,12 @@ final class Automaton {
         var hasMembers: Bool
     }
 
-    init(_ program: Program, _ regexes: RegexArena, isPretty: Bool, sequences: [[SequencePart]] = []) {
+    init(
+        _ program: Program, _ regexes: RegexArena, isPretty: Bool, isSpaced: Bool = false, sequences: [[SequencePart]] = []) {
         self.program = program
         self.regexes = regexes
         self.isPretty = isPretty
+        self.isSpaced = isSpaced && !isPretty
         self.sequences = sequences
         // The two sentinels are threads that return to themselves.
         let end = state(LocalState(kind: .end))
@@ -417,6 +421,7 @@ final class Automaton {
             if hasMore {
                 var target = state(next)
                 if isPretty { target = state(LocalState(kind: .text, a: text([0x0A]), c: indented(local.depth, target))) }
+                if isSpaced { target = state(LocalState(kind: .text, a: text([0x20]), c: target)) }
                 edges.append(Edge(bytes: ByteSet(UInt8(ascii: ",")), actions: [.go(target)]))
             }
             guard canClose else { break }

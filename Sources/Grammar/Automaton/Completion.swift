@@ -182,11 +182,11 @@ extension Automaton {
     }
 
     private func afterKey(_ type: TypeID, _ depth: UInt16, _ object: Int32, _ progress: Int32) -> [UInt8] {
-        Array((isPretty ? ": " : ":").utf8) + shortest(type, depth) + rest(ofObject: object, progress, depth, isFirst: false)
+        Array((isPretty || isSpaced ? ": " : ":").utf8) + shortest(type, depth) + rest(ofObject: object, progress, depth, isFirst: false)
     }
 
     private func memberText(_ member: Member, _ depth: UInt16) -> [UInt8] {
-        member.key + Array((isPretty ? ": " : ":").utf8) + shortest(member.type, depth)
+        member.key + Array((isPretty || isSpaced ? ": " : ":").utf8) + shortest(member.type, depth)
     }
 
     private func rest(ofObject object: Int32, _ progress: Int32, _ depth: UInt16, isFirst: Bool) -> [UInt8] {
@@ -200,7 +200,7 @@ extension Automaton {
     }
 
     private func separator(_ depth: UInt16, isFirst: Bool) -> [UInt8] {
-        (isFirst ? [] : [UInt8(ascii: ",")]) + (isPretty ? [0x0A] + indentation(depth) : [])
+        (isFirst ? [] : Array((isSpaced ? ", " : ",").utf8)) + (isPretty ? [0x0A] + indentation(depth) : [])
     }
 
     private func ending(_ depth: UInt16, isEmpty: Bool) -> [UInt8] {

@@ -1,14 +1,4 @@
-/// A message of a conversation, as chat templates see it.
-package struct ChatMessage: Sendable, Equatable {
-    package enum Role: String, Sendable { case system, user, assistant }
-    package var role: Role
-    package var content: String
-
-    package init(role: Role, content: String) {
-        self.role = role
-        self.content = content
-    }
-}
+internal import Grammar
 
 /// The template that a model was trained with, parsed once: it turns messages into the text the model continues.
 ///
@@ -30,20 +20,91 @@ package struct ChatTemplate: Sendable {
     }
 
     /// - Parameter addGenerationPrompt: ends with what opens the model's turn.
-    package func render(_ messages: [ChatMessage], addGenerationPrompt: Bool) throws(TemplateError) -> [PromptPiece] {
-        let list: [TemplateValue] = messages.map { message in
-            .dictionary(
-                TemplateDictionary([
-                    ("role", .text(message.role.rawValue)),
-                    ("content", .string(TemplateText(message.content, isUser: true))),
-                ]))
+    package func render(_ prompt: ChatPrompt, addGenerationPrompt: Bool) throws(TemplateError) -> [PromptPiece] {
+        let tools = prompt.tools.map(Self.value)
+        let list = prompt.messages.enumerated().map { index, message in
+            // Phi-4-mini reads the tools, as JSON, from the system message.
+            Self.value(message, tools: index == 0 && source.contains("message.tools") || source.contains("['tools']") ? tools : [])
         }
-        let text = try TemplateInterpreter.render(
-            nodes,
-            variables: [
-                "messages": .list(list), "add_generation_prompt": .bool(addGenerationPrompt),
-                "bos_token": .text(beginningText), "eos_token": .text(endText),
-            ])
-        return text.runs.map { $0.isUser ? .user($0.text) : .template($0.text) }
+        var variables: [String: TemplateValue] = [
+            "messages": .list(list), "add_generation_prompt": .bool(addGenerationPrompt),
+            "bos_token": .text(beginningText), "eos_token": .text(endText),
+            "enable_thinking": .bool(prompt.thinking != .off), "thinking": .bool(prompt.thinking != .off),
+            "reasoning_effort": .text(prompt.thinking == .off ? "low" : prompt.thinking.rawValue),
+        ]
+        // Templates ask whether there are tools at all: none is not an empty list.
+        if !tools.isEmpty {
+            variables["tools"] = .list(tools)
+            variables["xml_tools"] = .list(tools)
+        }
+        return try render(variables: variables)
+    }
+
+    package func render(_ messages: [ChatMessage], addGenerationPrompt: Bool) throws(TemplateError) -> [PromptPiece] {
+        try render(ChatPrompt(messages), addGenerationPrompt: addGenerationPrompt)
+    }
+
+    func render(variables: [String: TemplateValue]) throws(TemplateError) -> [PromptPiece] {
+        try TemplateInterpreter.render(nodes, variables: variables).runs.map { $0.isUser ? .user($0.text) : .template($0.text) }
+    }
+
+    private static func value(_ message: ChatMessage, tools: [TemplateValue]) -> TemplateValue {
+        var pairs: [(String, TemplateValue)] = [
+            ("role", .text(message.role.rawValue)), ("content", .string(TemplateText(message.content, isUser: true))),
+        ]
+        if let reasoning = message.reasoning {
+            pairs.append(("reasoning_content", .string(TemplateText(reasoning, isUser: true))))
+        }
+        if !message.toolCalls.isEmpty {
+            pairs.append(
+                (
+                    "tool_calls",
+                    .list(
+                        message.toolCalls.map { call in
+                            .dictionary(
+                                TemplateDictionary([
+                                    ("id", .text(call.id)), ("type", .text("function")),
+                                    (
+                                        "function",
+                                        .dictionary(
+                                            TemplateDictionary([
+                                                ("name", .string(TemplateText(call.name, isUser: true))),
+                                                ("arguments", TemplateValue(call.arguments)),
+                                            ]))
+                                    ),
+                                ]))
+                        })
+                ))
+        }
+        if let name = message.toolName { pairs.append(("name", .string(TemplateText(name, isUser: true)))) }
+        if let id = message.toolCallID { pairs.append(("tool_call_id", .text(id))) }
+        if !tools.isEmpty { pairs.append(("tools", .string(TemplateValue.list(tools).json()))) }
+        return .dictionary(TemplateDictionary(pairs))
+    }
+
+    private static func value(_ tool: ChatTool) -> TemplateValue {
+        var function: [(String, TemplateValue)] = [
+            ("name", .string(TemplateText(tool.name, isUser: true))),
+            ("description", .string(TemplateText(tool.description, isUser: true))),
+        ]
+        if tool.explainsParameters { function.append(("parameters", TemplateValue(tool.parameters))) }
+        return .dictionary(
+            TemplateDictionary([("type", .text("function")), ("function", .dictionary(TemplateDictionary(function)))]))
+    }
+}
+
+extension TemplateValue {
+    /// A value from a conversation: its texts are a user's.
+    init(_ json: JSONValue) {
+        switch json {
+        case .null: self = .none
+        case .bool(let value): self = .bool(value)
+        case .number(let number):
+            self = Int(number.text).map { .int($0) } ?? .float(Double(number.text) ?? 0)
+        case .string(let text): self = .string(TemplateText(text, isUser: true))
+        case .array(let values): self = .list(values.map { TemplateValue($0) })
+        case .object(let members):
+            self = .dictionary(TemplateDictionary(members.map { ($0.name, TemplateValue($0.value)) }))
+        }
     }
 }

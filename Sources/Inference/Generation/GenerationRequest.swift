@@ -9,6 +9,12 @@ package struct GenerationRequest: Sendable {
     package var maximumTokens: Int?
     /// Texts at which the response ends; they are not part of it.
     package var stopStrings: [String]
+    /// Tokens at which the response ends; they are not part of it.
+    package var stopTokens: Set<TokenID> = []
+    /// Tokens that are never chosen.
+    package var bannedTokens: [TokenID] = []
+    /// Whether a text that repeats itself without end is stopped.
+    package var stopsLoops = true
     /// What the response must be; nil for any text.
     package var grammar: Grammar?
     /// Whether tokens that the grammar leaves no choice about are computed in one batch. The response is the same.
@@ -30,8 +36,10 @@ package struct GenerationRequest: Sendable {
 package enum StopReason: String, Sendable {
     /// The model ended its turn.
     case endOfTurn
-    /// A stop string appeared.
+    /// A stop string or a stop token of the request appeared.
     case stopString
+    /// The response repeated itself without end; the repetitions are not part of it.
+    case loop
     /// `maximumTokens` was reached.
     case maximumTokens
     /// The context is full: the response is cut in the middle.
@@ -56,11 +64,31 @@ package struct GenerationUsage: Sendable, Equatable {
     package var generationSeconds = 0.0
 
     package init() {}
+
+    /// Adds what another part of the same response cost. The prompt is that of the first part.
+    package mutating func add(_ other: GenerationUsage) {
+        if promptTokens == 0 {
+            promptTokens = other.promptTokens
+            cachedTokens = other.cachedTokens
+            promptSeconds = other.promptSeconds
+        } else {
+            generationSeconds += other.promptSeconds
+        }
+        generatedTokens += other.generatedTokens
+        forcedTokens += other.forcedTokens
+        generationSeconds += other.generationSeconds
+    }
 }
 
 package struct GenerationResult: Sendable {
     package var stopReason: StopReason
     package var usage: GenerationUsage
+    /// The tokens of the response, without the one that ended it.
+    package var tokens: [TokenID] = []
+    /// The stop token of the request that ended it.
+    package var stopToken: TokenID?
+    /// Where a loop was cut off: bytes of the text that are kept.
+    package var keptBytes: Int?
 }
 
 /// Why a response could not be generated or finished.

@@ -1,6 +1,6 @@
 /// The shape of a decoder, read from a file: which layers it has, how each is built, and the names of its tensors.
 ///
-/// One forward pass (``Decoder``) runs any shape; a family of models is a function that makes one from metadata
+/// One forward pass (``DecoderModel``) runs any shape; a family of models is a function that makes one from metadata
 /// (``ModelFamily``). Nothing here is unchecked: sizes are positive and bounded, indices are valid.
 package struct ModelShape: Sendable, Equatable {
     package var architecture: String
@@ -27,6 +27,8 @@ package struct ModelShape: Sendable, Equatable {
     package var layers: [Layer] = []
     /// Width of the vectors that each token has for each layer (Gemma 4); 0 for none.
     package var perLayerWidth = 0
+    /// Tensors of layers that files have and the model does not use.
+    package var ignoredTensors: [String] = []
 
     /// Rotary position embedding (RoFormer, arXiv:2104.09864).
     package struct Rotary: Sendable, Equatable {

@@ -7,7 +7,7 @@ struct RotaryTable {
     private let longFrequencies: [Double]?
     private let originalContext: Int
     /// Multiplies both sine and cosine.
-    private let magnitude: Double
+    let magnitude: Double
 
     /// - Parameter factors: values of the tensors that the shape names: divide each pair's frequency.
     init(_ rotary: ModelShape.Rotary, factors: [Float]? = nil, longFactors: [Float]? = nil) {

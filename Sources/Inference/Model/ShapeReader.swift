@@ -103,7 +103,7 @@ struct ShapeReader {
         guard key <= 1024, value <= 1024 else {
             throw .unsupported(field: "the head dimension", value: "\(key)", supported: "up to 1024")
         }
-        let scale = try number("attention.scale").flatMap { $0 == 0 ? nil : $0 } ?? 1 / Double(key).squareRoot()
+        let scale = 1 / Double(key).squareRoot()
         var result: [ModelShape.Attention?] = []
         for layer in 0..<layers {
             if kvHeads[layer] == 0 || heads[layer] == 0 {
@@ -176,12 +176,9 @@ struct ShapeReader {
             let trained = try integer("context_length", in: 1...(1 << 24)) ?? 2048
             let original = try integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? trained
             rotary.scaling = .yarn(
-                factor: factor, originalContext: original, fast: try number("rope.scaling.yarn_beta_fast") ?? 32,
-                slow: try number("rope.scaling.yarn_beta_slow") ?? 1)
-            // Attention's temperature (arXiv:2309.00071, section 3.4); a multiplier divides it by what scores get elsewhere.
-            let multiplier = try number("rope.scaling.yarn_log_multiplier") ?? 0
-            let logarithm = 0.1 * log(max(1, factor))
-            rotary.magnitude *= multiplier == 0 ? 1 + logarithm : (1 + logarithm) / (1 + multiplier * logarithm)
+                factor: factor, originalContext: original, fast: 32, slow: 1)
+            // Attention's temperature (arXiv:2309.00071, section 3.4).
+            rotary.magnitude *= 1 + 0.1 * log(max(1, factor))
         case let other:
             throw .unsupported(
                 field: "\(architecture).rope.scaling.type", value: other, supported: "none, linear, yarn, longrope")
@@ -198,15 +195,22 @@ struct ShapeReader {
     }
 
     /// The experts of the model, nil if it has none.
-    func experts(activation: ModelShape.Activation, width defaultWidth: Int? = nil) throws(ModelError) -> ModelShape.Experts? {
+    ///
+    /// - Parameters:
+    ///   - widthKey: the key that their width has in this family.
+    ///   - readsRouting: whether the family's files say how weights are made; others always do it the same way.
+    func experts(
+        activation: ModelShape.Activation, widthKey: String = "expert_feed_forward_length", normalizes: Bool = true,
+        readsRouting: Bool = false
+    ) throws(ModelError) -> ModelShape.Experts? {
         guard let count = try integer("expert_count", in: 0...1024), count > 0 else { return nil }
         let used = try required("expert_used_count", in: 1...min(count, 64))
-        let width = try perLayer("expert_feed_forward_length", in: 0...(1 << 20))?.max()
-        let common = try perLayer("feed_forward_length", in: 0...(1 << 20))?.max()
-        guard let width = width ?? defaultWidth ?? common, width > 0 else {
-            throw .missing("\(architecture).expert_feed_forward_length")
-        }
+        let own = try perLayer(widthKey, in: 0...(1 << 20))?.max()
+        let shared = try perLayer("feed_forward_length", in: 0...(1 << 20))?.max().map { $0 / used }
+        guard let width = own ?? shared, width > 0 else { throw .missing("\(architecture).\(widthKey)") }
         var experts = ModelShape.Experts(count: count, used: used, width: width, activation: activation)
+        experts.normalizes = normalizes
+        guard readsRouting else { return experts }
         switch try integer("expert_gating_func", in: 0...4) {
         case nil, 0, 1: break
         case 2: experts.gating = .sigmoid
@@ -214,7 +218,7 @@ struct ShapeReader {
             throw .unsupported(
                 field: "\(architecture).expert_gating_func", value: "\(other ?? 0)", supported: "1 (softmax), 2 (sigmoid)")
         }
-        if let normalizes = try bool("expert_weights_norm") { experts.normalizes = normalizes }
+        experts.normalizes = try bool("expert_weights_norm") ?? normalizes
         if let scale = try number("expert_weights_scale"), scale != 0 { experts.scale = scale }
         let groups = max(1, try integer("expert_group_count", in: 0...count) ?? 1)
         guard count % groups == 0 else {

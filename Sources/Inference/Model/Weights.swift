@@ -145,6 +145,7 @@ struct ModelTensors {
         layers.reserveCapacity(shape.layers.count)
         for (index, layer) in shape.layers.enumerated() {
             layers.append(try Self.layer(layer, "blk.\(index).", shape, &p))
+            for name in shape.ignoredTensors { p.skip("blk.\(index).\(name)") }
         }
     }
 
@@ -163,7 +164,7 @@ struct ModelTensors {
             feedForwardNorm: try norm(layer.feedForward?.norm, &p),
             feedForwardPostNorm: try norm(layer.feedForward?.postNorm, &p))
         switch layer.mixer {
-        case .attention(let attention): result.mixer = .attention(try self.attention(attention, prefix, width, &p))
+        case .attention(let attention): result.mixer = .attention(try self.attention(attention, prefix, width, shape.ignoredTensors, &p))
         case .latent(let latent): result.mixer = .latent(try self.latent(latent, prefix, width, &p))
         case .delta(let delta): result.mixer = .delta(try self.delta(delta, prefix, width, &p))
         case .mamba(let mamba): result.mixer = .mamba(try self.mamba(mamba, prefix, width, &p))
@@ -188,7 +189,7 @@ struct ModelTensors {
     }
 
     private static func attention(
-        _ a: ModelShape.Attention, _ prefix: String, _ width: Int, _ p: inout TensorPacker
+        _ a: ModelShape.Attention, _ prefix: String, _ width: Int, _ ignored: [String], _ p: inout TensorPacker
     ) throws(ModelError) -> Attention {
         let queryRows = a.heads * a.keyDimension
         let keyRows = a.kvHeads * a.keyDimension
@@ -235,7 +236,9 @@ struct ModelTensors {
             result.keyBias = try p.vectorIfPresent(prefix + "attn_k.bias", count: keyRows)
             result.valueBias = try p.vectorIfPresent(prefix + "attn_v.bias", count: valueRows)
         }
-        result.outputBias = try p.vectorIfPresent(prefix + "attn_output.bias", count: width)
+        if !ignored.contains("attn_output.bias") {
+            result.outputBias = try p.vectorIfPresent(prefix + "attn_output.bias", count: width)
+        }
         if a.headNorm != .none {
             let isWhole = a.headNorm == .whole
             result.queryNorm = try p.vector(prefix + "attn_q_norm.weight", count: isWhole ? queryRows : a.keyDimension)
@@ -314,9 +317,29 @@ struct ModelTensors {
             beta = try p.matrix(prefix + "ssm_beta.weight", rows: d.valueHeads, columns: width)
             alpha = try p.matrix(prefix + "ssm_alpha.weight", rows: d.valueHeads, columns: width)
         }
+        let mixed: ck_matrix
+        let gate: ck_matrix
+        let fused = prefix + "ssm_in.weight"
+        if p.file.tensors[fused] != nil {
+            // Older files: for each key head its query, its key, the values and the gates of its value heads.
+            let share = d.valueHeads / d.keyHeads * d.valueDimension
+            let stride = 2 * d.keyDimension + 2 * share
+            func rows(_ start: Int, _ count: Int) -> [Range<Int>] {
+                (0..<d.keyHeads).map { $0 * stride + start..<$0 * stride + start + count }
+            }
+            let total = d.mixedWidth + d.valueWidth
+            mixed = try p.matrix(
+                fused, rows: d.mixedWidth, columns: width,
+                selection: rows(0, d.keyDimension) + rows(d.keyDimension, d.keyDimension) + rows(2 * d.keyDimension, share),
+                of: total)
+            gate = try p.matrix(
+                fused, rows: d.valueWidth, columns: width, selection: rows(2 * d.keyDimension + share, share), of: total)
+        } else {
+            mixed = try p.matrix(prefix + "attn_qkv.weight", rows: d.mixedWidth, columns: width)
+            gate = try p.matrix(prefix + "attn_gate.weight", rows: d.valueWidth, columns: width)
+        }
         return DeltaNet(
-            mixed: try p.matrix(prefix + "attn_qkv.weight", rows: d.mixedWidth, columns: width),
-            gate: try p.matrix(prefix + "attn_gate.weight", rows: d.valueWidth, columns: width), beta: beta, alpha: alpha,
+            mixed: mixed, gate: gate, beta: beta, alpha: alpha,
             convolution: try p.vector(prefix + "ssm_conv1d.weight", count: d.convolution * d.mixedWidth),
             a: try p.vector(prefix + "ssm_a", count: d.valueHeads), dt: try p.vector(prefix + "ssm_dt.bias", count: d.valueHeads),
             norm: try p.vector(prefix + "ssm_norm.weight", count: d.valueDimension),

@@ -15,6 +15,10 @@ package final class Tokenizer: Sendable {
     package let beginningText: String
     package let endText: String
 
+    /// The token that stands before everything, and whether the file asks for it.
+    package let beginningToken: TokenID?
+    package let addsBeginning: Bool
+
     private let state: Mutex<EncoderState>
 
     package init(file: GGUFFile) throws(ModelError) {
@@ -39,12 +43,24 @@ package final class Tokenizer: Sendable {
         func text(_ token: Int?) -> String {
             token.map { String(decoding: vocabulary.bytes(of: TokenID($0)), as: UTF8.self) } ?? ""
         }
+        beginningToken = try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids).map { TokenID($0) }
+        addsBeginning = try file.metadata.bool("tokenizer.ggml.add_bos_token") ?? false
         beginningText = text(try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids))
         endText = text(end)
         state = Mutex(EncoderState())
     }
 
     // MARK: - Encoding
+
+    /// Tokens of a whole prompt: of its pieces, behind the beginning mark if the file asks for one. A template that writes the
+    /// mark itself does not get another.
+    package func encode(_ pieces: [PromptPiece], addsMarks: Bool) -> [TokenID] {
+        let tokens = encode(pieces)
+        guard addsMarks, addsBeginning, let beginningToken, tokens.first != beginningToken, !tokens.isEmpty else {
+            return tokens
+        }
+        return [beginningToken] + tokens
+    }
 
     /// Tokens of pieces of a prompt. Neighbouring pieces are one text: a word may reach across their border.
     package func encode(_ pieces: [PromptPiece]) -> [TokenID] {

@@ -55,7 +55,7 @@ extension ModelFamily {
     static func gemma4(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         shape.embeddingScale = Double(r.width).squareRoot()
-        shape.logitSoftCap = try r.number("final_logit_softcapping") ?? 0
+        shape.logitSoftCap = try r.number("final_logit_softcapping") ?? 30
         shape.perLayerWidth = try r.integer("embedding_length_per_layer_input", in: 0...(1 << 16)) ?? 0
         let attention = try r.requiredAttention(halves: true)
         let windowedDimension = try r.integer("attention.key_length_swa", in: 1...1024) ?? attention[0].keyDimension

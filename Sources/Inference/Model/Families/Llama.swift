@@ -1,6 +1,8 @@
 // Llama and its descendants (LLaMA, arXiv:2302.13971; grouped queries, arXiv:2305.13245): pre-norms, SwiGLU, rotary positions of
 // adjacent pairs. Files hold query and key rows permuted for that.
 
+internal import Foundation
+
 extension ModelFamily {
     /// Llama, Mistral 7B and Nemo, Mixtral, SmolLM2 and many fine-tunes.
     static func llama(_ r: ShapeReader) throws(ModelError) -> ModelShape {
@@ -8,7 +10,10 @@ extension ModelFamily {
         let attention = try r.requiredAttention(halves: false)
         shape.rotaries = [try r.rotary(dimensions: attention[0].keyDimension, halves: false)]
         let dense = try r.dense(activation: .silu)
-        let experts = try r.experts(activation: .silu)
+        // Qwen and others name the width of their experts, llama and Granite do not.
+        let hasOwnWidth = try r.perLayer("expert_feed_forward_length", in: 0...(1 << 20)) != nil
+        let experts = try r.experts(
+            activation: .silu, widthKey: hasOwnWidth || r.architecture.hasPrefix("qwen") ? "expert_feed_forward_length" : "feed_forward_length")
         let windows = try r.windows()
         for layer in 0..<r.layers {
             var attention = attention[layer]
@@ -25,6 +30,13 @@ extension ModelFamily {
     /// Ministral 3 and Mistral Small 3: as llama, with queries whose temperature rises with the position.
     static func mistral3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
+        if case .yarn(let factor, let original, _, _) = shape.rotaries[0].scaling {
+            shape.rotaries[0].scaling = .yarn(
+                factor: factor, originalContext: original, fast: try r.number("rope.scaling.yarn_beta_fast") ?? 32,
+                slow: try r.number("rope.scaling.yarn_beta_slow") ?? 1)
+            let multiplier = try r.number("rope.scaling.yarn_log_multiplier") ?? 0
+            shape.rotaries[0].magnitude /= 1 + 0.1 * multiplier * log(max(1, factor))
+        }
         guard let beta = try r.number("attention.temperature_scale"), beta != 0 else { return shape }
         let length = try r.integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? shape.contextLength
         shape.changeAttention { $0.temperature = ModelShape.Temperature(beta: beta, length: length) }
@@ -43,7 +55,7 @@ extension ModelFamily {
         var shape = try llama(r)
         try graniteScales(&shape, r)
         // Files that were not fine-tuned with rotary positions have none.
-        if try r.bool("rope.scaling.finetuned") == false { shape.changeAttention { $0.rotary = nil } }
+        if r.architecture == "granite", try r.bool("rope.scaling.finetuned") == false { shape.changeAttention { $0.rotary = nil } }
         if let shared = try r.integer("expert_shared_feed_forward_length", in: 0...(1 << 20)), shared > 0 {
             for layer in shape.layers.indices where shape.layers[layer].feedForward?.experts != nil {
                 shape.layers[layer].feedForward?.dense = ModelShape.Dense(width: shared, activation: .silu, suffix: "_shexp")
@@ -55,6 +67,7 @@ extension ModelFamily {
     static func graniteScales(_ shape: inout ModelShape, _ r: ShapeReader) throws(ModelError) {
         shape.embeddingScale = try r.number("embedding_scale").flatMap { $0 == 0 ? nil : $0 } ?? 1
         shape.residualScale = try r.number("residual_scale").flatMap { $0 == 0 ? nil : $0 } ?? 1
+        if let scale = try r.number("attention.scale"), scale != 0 { shape.changeAttention { $0.scale = scale } }
         shape.logitScale = 1 / (try r.number("logit_scale").flatMap { $0 == 0 ? nil : $0 } ?? 1)
     }
 
@@ -64,11 +77,10 @@ extension ModelFamily {
         let attention = try r.attention(halves: false)
         let dimension = attention.compactMap(\.self).first?.keyDimension ?? 0
         shape.rotaries = [try r.rotary(dimensions: dimension, halves: false)]
-        try graniteScales(&shape, r)
         let hasPositions = try r.bool("rope.scaling.finetuned") != false
         let mamba = try r.mamba()
         let dense = try r.dense(activation: .silu)
-        let experts = try r.experts(activation: .silu)
+        let experts = try r.experts(activation: .silu, widthKey: "feed_forward_length")
         let shared = try r.integer("expert_shared_feed_forward_length", in: 0...(1 << 20)) ?? 0
         for layer in 0..<r.layers {
             var mixer = ModelShape.Mixer.mamba(mamba)
@@ -84,6 +96,16 @@ extension ModelFamily {
             }
             shape.layers.append(ModelShape.Layer(mixer: mixer, feedForward: feedForward))
         }
+        try graniteScales(&shape, r)
+        return shape
+    }
+
+    /// MiniCPM: Granite's scales, with values of its own where the file has none.
+    static func minicpm(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try llama(r)
+        shape.embeddingScale = try r.number("embedding_scale") ?? 12
+        shape.residualScale = try r.number("residual_scale") ?? 1.4 / Double(r.layers).squareRoot()
+        shape.logitScale = 1 / (try r.number("logit_scale") ?? 256 / Double(r.width))
         return shape
     }
 }

@@ -9,6 +9,8 @@ enum ModelFamily {
         "qwen3next": qwen35, "qwen35": qwen35, "qwen35moe": qwen35,
         "gemma": gemma, "gemma2": gemma2, "gemma3": gemma3, "gemma4": gemma4,
         "phi3": phi3, "olmo2": olmo2, "gpt-oss": gptOSS, "lfm2": lfm2, "lfm2moe": lfm2, "deepseek2": deepseek2,
+        "qwen2moe": qwen2moe, "minicpm": minicpm, "glm4": glm4, "exaone4": exaone4, "hunyuan-dense": hunyuan,
+        "ernie4_5": ernie45, "olmoe": olmoe, "seed_oss": seedOSS,
     ]
 
     static var names: [String] { readers.keys.sorted() }

@@ -40,6 +40,9 @@ extension ModelFamily {
         var shape = try r.base()
         let attention = try r.requiredAttention(halves: true)
         shape.rotaries = [try r.rotary(dimensions: attention[0].keyDimension, halves: true)]
+        var windowed = shape.rotaries[0]
+        windowed.base = try r.number("rope.freq_base_swa") ?? windowed.base
+        shape.rotaries.append(windowed)
         let windows = try r.windows(period: 2)
         guard var experts = try r.experts(activation: .swigluOAI) else { throw .missing("\(r.architecture).expert_count") }
         experts.gating = .softmaxOfChosen
@@ -48,6 +51,7 @@ extension ModelFamily {
             var attention = attention[layer]
             attention.hasSinks = true
             attention.window = windows[layer]
+            attention.rotary = windows[layer] == nil ? 0 : 1
             shape.layers.append(
                 ModelShape.Layer(
                     mixer: .attention(attention),
@@ -66,12 +70,14 @@ extension ModelFamily {
         shape.outputNorm = r.file.tensors["token_embd_norm.weight"] == nil ? "output_norm.weight" : "token_embd_norm.weight"
         let width = try r.required("shortconv.l_cache", in: 2...16)
         let dense = try r.dense(activation: .silu)
-        let experts = try r.experts(activation: .silu)
+        let experts = try r.experts(activation: .silu, readsRouting: true)
         let leading = try r.integer("leading_dense_block_count", in: 0...1024) ?? 0
+        let window = try r.integer("attention.sliding_window", in: 0...(1 << 24)) ?? 0
         for layer in 0..<r.layers {
             var mixer = ModelShape.Mixer.convolution(width: width)
             if var attention = attention[layer] {
                 attention.headNorm = .heads
+                attention.window = window > 0 ? window : nil
                 mixer = .attention(attention)
             }
             let usesExperts = experts != nil && layer >= leading
@@ -104,16 +110,16 @@ extension ModelFamily {
         if case .yarn(let factor, _, _, _) = rotary.scaling {
             // The file keeps a tenth of the multiplier; attention's temperature is on scores, not on positions.
             let attentionFactor = try r.number("rope.scaling.attn_factor") ?? 1
-            rotary.magnitude = attentionFactor
-            let multiplier = (try r.number("rope.scaling.yarn_log_multiplier") ?? 0) / 0.1
+            let written = try r.number("rope.scaling.yarn_log_multiplier")
+            if written != nil { rotary.magnitude = attentionFactor }
+            let multiplier = written.map { $0 / 0.1 } ?? 1
             let magnitude = attentionFactor * (1 + 0.1 * multiplier * log(factor))
             scale *= magnitude * magnitude
         }
         shape.rotaries = [rotary]
         let leading = try r.integer("leading_dense_block_count", in: 0...1024) ?? 0
         let dense = try r.dense(activation: .silu)
-        var experts = try r.experts(activation: .silu)
-        if experts != nil, try r.bool("expert_weights_norm") == nil { experts?.normalizes = false }
+        var experts = try r.experts(activation: .silu, normalizes: false, readsRouting: true)
         // GLM-4.7-Flash does not say how it routes; its vocabulary tells it.
         if try r.integer("expert_gating_func", in: 0...4) ?? 0 == 0, r.vocabularySize == 154_880 {
             experts?.gating = .sigmoid
@@ -137,6 +143,65 @@ extension ModelFamily {
             }
             shape.layers.append(ModelShape.Layer(mixer: .latent(attention), feedForward: feedForward))
         }
+        return shape
+    }
+
+    /// GLM-4 (0414): norms around each branch, a part of each head rotated.
+    static func glm4(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try llama(r)
+        for layer in shape.layers.indices {
+            shape.layers[layer].mixerPostNorm = "post_attention_norm.weight"
+            shape.layers[layer].feedForward?.postNorm = "post_ffw_norm.weight"
+        }
+        return shape
+    }
+
+    /// EXAONE 4: norms after the branches and of each head; in the large model most layers see a window, and only they rotate.
+    static func exaone4(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try olmo2(r)
+        let isLarge = r.layers == 64
+        let windows = try isLarge ? r.windows(period: 4, window: 4096) : Array(repeating: nil, count: r.layers)
+        shape.changeAttention { attention, layer in
+            attention.headNorm = .heads
+            attention.window = windows[layer]
+            attention.rotary = isLarge && windows[layer] == nil ? nil : 0
+        }
+        return shape
+    }
+
+    /// Hunyuan: each head is normalised after it is rotated.
+    static func hunyuan(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try llama(r)
+        shape.rotaries[0].halves = true
+        if let alpha = try r.number("rope.scaling.alpha"), alpha > 0 {
+            let dimensions = Double(shape.rotaries[0].dimensions)
+            shape.rotaries[0].base *= pow(alpha, dimensions / (dimensions - 2))
+        }
+        shape.changeAttention { $0.headNorm = .rotatedHeads }
+        return shape
+    }
+
+    /// ERNIE 4.5: llama, with a bias of the attention's output that the reference does not use either.
+    static func ernie45(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try llama(r)
+        shape.ignoredTensors = ["attn_output.bias"]
+        return shape
+    }
+
+    /// OLMoE (arXiv:2409.02060): whole queries and keys are normalised, weights of experts are not.
+    static func olmoe(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try llama(r)
+        shape.rotaries[0].halves = true
+        shape.changeAttention { $0.headNorm = .whole }
+        for layer in shape.layers.indices { shape.layers[layer].feedForward?.experts?.normalizes = false }
+        return shape
+    }
+
+    /// Seed-OSS: the norm before the feed-forward has another name.
+    static func seedOSS(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try llama(r)
+        shape.rotaries[0].halves = true
+        for layer in shape.layers.indices { shape.layers[layer].feedForward?.norm = "post_attention_norm.weight" }
         return shape
     }
 }

@@ -15,6 +15,18 @@ extension ModelFamily {
         return shape
     }
 
+    /// Qwen 2 with experts: one that every token goes to, behind a gate; weights are not normalised.
+    static func qwen2moe(_ r: ShapeReader) throws(ModelError) -> ModelShape {
+        var shape = try qwen2(r)
+        let shared = try r.required("expert_shared_feed_forward_length", in: 1...(1 << 20))
+        for layer in shape.layers.indices {
+            shape.layers[layer].feedForward?.experts?.normalizes = false
+            shape.layers[layer].feedForward?.dense = ModelShape.Dense(
+                width: shared, activation: .silu, suffix: "_shexp", outputGate: "ffn_gate_inp_shexp.weight")
+        }
+        return shape
+    }
+
     static func qwen3moe(_ r: ShapeReader) throws(ModelError) -> ModelShape { try qwen3(r) }
 
     /// Qwen3-Next and Qwen 3.5: three layers of a gated delta net, then one of gated attention.

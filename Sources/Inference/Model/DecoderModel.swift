@@ -7,7 +7,7 @@ package typealias TokenID = Int32
 /// The forward pass of a decoder-only model of any shape: what a ``ModelShape`` describes, over the operations of `CKernels`.
 ///
 /// Not thread-safe: scratch memory is shared by all calls, so one call at a time.
-package final class Decoder {
+package final class DecoderModel {
     package let shape: ModelShape
     let weights: Weights
     let pool: WorkerPool

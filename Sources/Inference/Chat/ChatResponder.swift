@@ -1,0 +1,419 @@
+internal import Foundation
+internal import Grammar
+private import Synchronization
+
+/// What a model does in its turn.
+package enum ChatEvent: Sendable {
+    /// Part of the answer.
+    case text(String)
+    /// Part of what it thinks before it answers.
+    case thought(String)
+    case call(ChatToolCall)
+}
+
+/// One turn of a model in the formats that it was trained for: thoughts, then text, then calls of tools.
+///
+/// Free text runs until the model begins a call. From there on each part is held to what it has to be: the name of one of the
+/// tools, arguments that the tool's schema accepts, and the marks between them. A turn is a series of generations over one
+/// sequence; what an earlier one has computed stays in its cache.
+package struct ChatResponder: Sendable {
+    package typealias Emit = @Sendable (ChatEvent) -> Bool
+
+    private let model: LoadedModel
+    private let sequence: SequenceState
+    private let request: GenerationRequest
+    private let tools: [ChatTool]
+    private let mayCall: Bool
+    private let mustCall: Bool
+    private let limit: Int
+    private let emit: Emit
+
+    /// The prompt and all that has been written, as tokens.
+    private var tokens: [TokenID]
+    private var usage = GenerationUsage()
+    private var thoughtTokens = 0
+    private var keptBytes: Int?
+
+    /// Calls that a model may make in one turn.
+    private static let maximumCalls = 8
+    /// Tokens that the arguments of one call may have, whatever the limit for the answer is.
+    private static let maximumCallTokens = 512
+
+    /// How a turn ended.
+    package struct Outcome: Sendable {
+        package var stopReason: StopReason
+        package var usage: GenerationUsage
+        package var thoughtTokens: Int
+        /// Where a loop in the answer was cut off: bytes that are kept.
+        package var keptBytes: Int?
+
+        package init(stopReason: StopReason, usage: GenerationUsage, thoughtTokens: Int = 0, keptBytes: Int? = nil) {
+            self.stopReason = stopReason
+            self.usage = usage
+            self.thoughtTokens = thoughtTokens
+            self.keptBytes = keptBytes
+        }
+    }
+
+    /// - Parameters:
+    ///   - request: the prompt, sampling, the limit for the answer, and a grammar if the answer has one.
+    ///   - tools: those that may be called now; all others' calls are prevented.
+    ///   - mustCall: the model has to call a tool.
+    ///   - emit: takes events as they come; false ends the turn.
+    package init(
+        _ model: LoadedModel, _ sequence: SequenceState, request: GenerationRequest, tools: [ChatTool], mustCall: Bool = false,
+        emit: @escaping Emit
+    ) {
+        self.model = model
+        self.sequence = sequence
+        self.request = request
+        self.tools = tools
+        mayCall = !tools.isEmpty && model.toolFormat != nil
+        self.mustCall = mustCall
+        limit = request.maximumTokens ?? .max
+        self.emit = emit
+        tokens = request.tokens
+    }
+
+    package mutating func respond() async throws -> Outcome {
+        if let thinking = model.thinkingFormat, let end = try await think(thinking) { return outcome(end) }
+        guard mayCall, let format = model.toolFormat else {
+            return outcome(try await answer(until: nil).stopReason)
+        }
+        if mustCall {
+            append(format.trigger)
+        } else {
+            let result = try await answer(until: format)
+            guard result.stopReason == .stopString else { return outcome(result.stopReason) }
+        }
+        return outcome(try await call(format))
+    }
+
+    private func outcome(_ reason: StopReason) -> Outcome {
+        Outcome(stopReason: reason, usage: usage, thoughtTokens: thoughtTokens, keptBytes: keptBytes)
+    }
+
+    // MARK: - Parts of a turn
+
+    /// Lets the model think if its prompt ends within a thought, or if it begins with one. Returns why the turn ends there, if
+    /// it does.
+    private mutating func think(_ format: ThinkingFormat) async throws -> StopReason? {
+        let open = model.tokenizer.encode([.template(format.open.trimmingCharacters(in: .whitespacesAndNewlines))])
+        let tail = tokens.suffix(open.count + 2)
+        let isInside = (0...2).contains { tail.dropLast($0).suffix(open.count).elementsEqual(open) }
+        if !isInside {
+            // Whether it begins to think is the model's choice, where nothing else is asked of it.
+            guard request.grammar == nil, !mustCall, let mark = open.first, open.count == 1 else { return nil }
+            var first = request
+            first.maximumTokens = 1
+            first.stopTokens = [mark]
+            first.tokens = tokens
+            let result = try await model.generate(first, in: sequence) { _ in true }
+            guard result.stopToken == mark else { return nil }
+            usage.add(result.usage)
+            tokens.append(mark)
+        }
+        var part = request
+        part.grammar = nil
+        part.tokens = tokens
+        part.maximumTokens = left
+        let close = model.tokenizer.encode([.template(format.close)])
+        if close.count == 1 { part.stopTokens = Set(close) } else { part.stopStrings = [format.close] }
+        let emit = emit
+        let isFirst = Trimmer()
+        let result = try await model.generate(part, in: sequence) { text in
+            let text = isFirst.trim(text)
+            return text.isEmpty || emit(.thought(text))
+        }
+        take(result)
+        thoughtTokens = usage.generatedTokens
+        guard result.stopReason == .stopString else { return result.stopReason }
+        tokens += close
+        return nil
+    }
+
+    /// Lets the model answer, until it begins a call.
+    private mutating func answer(until format: ToolFormat?) async throws -> GenerationResult {
+        var part = request
+        part.tokens = tokens
+        part.maximumTokens = left
+        if let format {
+            part.stopStrings.append(format.trigger)
+            if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.stopTokens.insert(token) }
+        } else if let trigger = model.toolFormat?.trigger, let token = model.tokenizer.vocabulary.specialToken(named: trigger) {
+            // What is not offered must not be called.
+            part.bannedTokens.append(token)
+        }
+        let emit = emit
+        // Between a thought and the answer there are line breaks, which are neither.
+        let leading = thoughtTokens > 0 && request.grammar == nil ? Trimmer() : Trimmer(isDone: true)
+        let result = try await model.generate(part, in: sequence) { text in
+            let text = leading.trim(text)
+            return text.isEmpty || emit(.text(text))
+        }
+        take(result)
+        keptBytes = result.keptBytes
+        if let format, result.stopReason == .stopString { append(format.trigger) }
+        return result
+    }
+
+    /// Has the model write calls, from behind the trigger on.
+    private mutating func call(_ format: ToolFormat) async throws -> StopReason {
+        var count = 0
+        var start = format.beforeName
+        while true {
+            append(start)
+            let identifier = Self.identifier()
+            func marked(_ text: String) -> String { text.replacing(ToolFormat.identifierMark, with: identifier) }
+            let afterName = marked(format.afterName)
+            let names = tools.map { $0.name + afterName }
+            let chosen = try await write(.texts(Array(Set(names))))
+            guard let tool = tools.first(where: { $0.name + afterName == chosen }) else { return .contextFull }
+            let arguments = try await self.arguments(of: tool, format.arguments)
+            append(marked(format.afterArguments))
+            let call = ChatToolCall(id: identifier, name: tool.name, arguments: arguments)
+            guard emit(.call(call)) else { return .unwanted }
+            count += 1
+            guard format.allowsSeveral, count < Self.maximumCalls else { break }
+            guard try await wantsAnother(format) else { break }
+            start = format.betweenCalls ?? format.beforeName
+        }
+        return .endOfTurn
+    }
+
+    /// Whether the model goes on with another call; what announces it is then behind the last one.
+    private mutating func wantsAnother(_ format: ToolFormat) async throws -> Bool {
+        if let between = format.betweenCalls {
+            // The list goes on or ends: nothing else can follow.
+            return try await write(.texts([between, format.end])) == between
+        }
+        var part = request
+        part.grammar = nil
+        part.tokens = tokens
+        part.maximumTokens = 4
+        part.stopStrings.append(format.trigger)
+        if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.stopTokens.insert(token) }
+        let result = try await model.generate(part, in: sequence) { _ in true }
+        usage.add(result.usage)
+        guard result.stopReason == .stopString else { return false }
+        tokens += result.tokens
+        append(format.trigger)
+        return true
+    }
+
+    // MARK: - Arguments
+
+    private mutating func arguments(of tool: ChatTool, _ style: ToolFormat.Arguments) async throws -> JSONValue {
+        if case .json = style {
+            let text = try await write(.framed(before: " ", schema: tool.parameters, after: ""))
+            return try parsed(text)
+        }
+        var members: [JSONValue.Member] = []
+        var open = tool.properties
+        while !open.isEmpty {
+            // Required ones come in their order; before each the model may put optional ones that are declared before it.
+            let nextRequired = open.firstIndex { $0.isRequired }
+            let candidates = Array(open[...(nextRequired ?? open.count - 1)])
+            let separator = members.isEmpty ? "" : style.separator
+            var choices = candidates.map { separator + style.opening($0.name) }
+            if nextRequired == nil { choices.append(style.ending) }
+            let chosen = try await write(.texts(choices))
+            guard let index = choices.firstIndex(of: chosen), index < candidates.count else {
+                removeEnding(style.ending)
+                break
+            }
+            let property = candidates[index]
+            members.append(.init(property.name, try await value(property, style)))
+            append(style.closing)
+            open.removeFirst(index + 1)
+        }
+        return .object(members)
+    }
+
+    /// The choice to write no more arguments is not written itself: it belongs to what follows.
+    private mutating func removeEnding(_ ending: String) {
+        let written = model.tokenizer.encode([.template(ending)])
+        if tokens.suffix(written.count).elementsEqual(written) { tokens.removeLast(written.count) }
+    }
+
+    private mutating func value(_ property: ChatTool.Property, _ style: ToolFormat.Arguments) async throws -> JSONValue {
+        guard property.isText else {
+            let text = try await write(.framed(before: "", schema: property.schema, after: ""))
+            return try parsed(text)
+        }
+        // Python's texts are JSON's.
+        if case .python = style {
+            return try parsed(try await write(.framed(before: "", schema: property.schema, after: "")))
+        }
+        // A text with choices is one of them; any other ends at the mark that closes it.
+        let close = style.textClose
+        append(style.textOpen)
+        defer { append(style.textOpen.isEmpty ? "" : close) }
+        if let choices = property.choices { return .string(try await write(.texts(choices))) }
+        var part = request
+        part.grammar = nil
+        part.tokens = tokens
+        part.maximumTokens = Self.maximumCallTokens
+        part.stopStrings = [close]
+        if let token = model.tokenizer.vocabulary.specialToken(named: close) { part.stopTokens = [token] }
+        let collected = Trimmer(isDone: true)
+        let result = try await model.generate(part, in: sequence) { text in
+            collected.append(text)
+            return true
+        }
+        usage.add(result.usage)
+        let text = collected.text
+        tokens += model.tokenizer.encode([.user(text)])
+        return .string(text)
+    }
+
+    private func parsed(_ text: String) throws -> JSONValue {
+        try JSONParser.parse(text.trimmingCharacters(in: .whitespaces))
+    }
+
+    // MARK: - Writing
+
+    private var left: Int { limit == .max ? .max : max(1, limit - usage.generatedTokens) }
+
+    /// Puts text that is certain into the sequence.
+    private mutating func append(_ text: String) {
+        if !text.isEmpty { tokens += model.tokenizer.encode([.template(text)]) }
+    }
+
+    private mutating func take(_ result: GenerationResult) {
+        usage.add(result.usage)
+        tokens += result.tokens
+    }
+
+    /// Has the model write something that a grammar describes.
+    private mutating func write(_ source: GrammarSource) async throws -> String {
+        var part = request
+        part.grammar = try await GrammarCache.shared.grammar(
+            source, vocabulary: await model.grammarVocabulary,
+            options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
+        part.tokens = tokens
+        part.stopStrings = []
+        // The limit is meant for the answer; calls have one of their own, against arguments without end.
+        part.maximumTokens = Self.maximumCallTokens
+        let collected = Trimmer(isDone: true)
+        let result = try await model.generate(part, in: sequence) { text in
+            collected.append(text)
+            return true
+        }
+        usage.add(result.usage)
+        let text = collected.text
+        let written = result.tokens.filter { !model.tokenizer.stopTokens.contains($0) }
+        tokens += written
+        return text
+    }
+
+    /// Nine letters and digits, as the formats that have identifiers want them.
+    private static func identifier() -> String {
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        return String((0..<9).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
+    }
+}
+
+extension ChatTool {
+    /// One argument, as formats without JSON objects need it.
+    struct Property {
+        var name: String
+        var schema: JSONValue
+        var isRequired: Bool
+
+        /// Whether the value is a text and nothing else.
+        var isText: Bool {
+            if choices != nil { return true }
+            guard case .string("string")? = schema["type"] else { return false }
+            // What a pattern or a length asks for can be held to as JSON only.
+            return ["pattern", "format", "minLength", "maxLength"].allSatisfy { schema[$0] == nil }
+        }
+
+        var choices: [String]? {
+            guard case .array(let values)? = schema["enum"] else {
+                if case .string(let constant)? = schema["const"] { return [constant] }
+                return nil
+            }
+            let texts = values.compactMap { value -> String? in if case .string(let text) = value { text } else { nil } }
+            return texts.count == values.count && !texts.isEmpty ? texts : nil
+        }
+    }
+
+    var properties: [Property] {
+        guard case .object(let members)? = parameters["properties"] else { return [] }
+        var required: Set<String> = []
+        if case .array(let names)? = parameters["required"] {
+            for case .string(let name) in names { required.insert(name) }
+        }
+        return members.map { member in
+            var schema = member.value
+            // References point into the whole schema.
+            if case .object(var own) = schema, let definitions = parameters["$defs"], schema["$defs"] == nil {
+                own.append(.init("$defs", definitions))
+                schema = .object(own)
+            }
+            return Property(name: member.name, schema: schema, isRequired: required.contains(member.name))
+        }
+    }
+}
+
+extension ToolFormat.Arguments {
+    func opening(_ name: String) -> String {
+        switch self {
+        case .json: ""
+        case .tagged(let open, let middle, _, _): open + name + middle
+        case .python: name + "="
+        case .marked: name + ":"
+        }
+    }
+
+    var closing: String { if case .tagged(_, _, let close, _) = self { close } else { "" } }
+
+    var separator: String {
+        switch self {
+        case .json: ""
+        case .tagged(_, _, _, let separator): separator
+        case .python: ", "
+        case .marked: ","
+        }
+    }
+
+    /// What stands where no further argument follows.
+    var ending: String {
+        switch self {
+        case .json, .marked: "}"
+        case .python: ")"
+        case .tagged: "</"
+        }
+    }
+
+    var textOpen: String { if case .marked(let mark) = self { mark } else { "" } }
+
+    var textClose: String {
+        switch self {
+        case .json, .python: ""
+        case .tagged(_, _, let close, _): close
+        case .marked(let mark): mark
+        }
+    }
+}
+
+/// Collects pieces of text, or drops white space before the first of them.
+private final class Trimmer: Sendable {
+    private let state: Mutex<(text: String, isDone: Bool)>
+
+    init(isDone: Bool = false) { state = Mutex(("", isDone)) }
+
+    var text: String { state.withLock { $0.text } }
+
+    func append(_ piece: String) { state.withLock { $0.text += piece } }
+
+    func trim(_ piece: String) -> String {
+        state.withLock { state in
+            if state.isDone { return piece }
+            let rest = piece.drop(while: \.isWhitespace)
+            state.isDone = !rest.isEmpty
+            return String(rest)
+        }
+    }
+}

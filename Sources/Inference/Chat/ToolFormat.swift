@@ -1,0 +1,136 @@
+/// How a family of models writes tool calls, as it was trained to:
+///
+/// `trigger · beforeName · NAME · afterName · ARGUMENTS · afterArguments`, and for another call at once either the trigger again
+/// or `betweenCalls`, then `end`.
+package struct ToolFormat: Sendable, Equatable {
+    /// How arguments are written.
+    package enum Arguments: Sendable, Equatable {
+        /// One JSON object.
+        case json
+        /// Each by itself: `open NAME middle VALUE close`; texts as they are, other values as JSON.
+        case tagged(open: String, middle: String, close: String, separator: String)
+        /// `name=value`, values as Python writes them.
+        case python
+        /// `name:value`, texts between marks (Gemma 4).
+        case marked(String)
+    }
+
+    /// The text that begins a call; nothing that a model says otherwise. Often one token.
+    package var trigger: String
+    package var beforeName = ""
+    package var afterName: String
+    package var arguments = Arguments.json
+    package var afterArguments = ""
+    /// What stands between two calls of one round; nil if each has its own trigger.
+    package var betweenCalls: String?
+    /// What follows the last call, if anything.
+    package var end = ""
+    /// Whether a round may have several calls.
+    package var allowsSeveral = true
+    /// Where the format has an identifier for each call: replaced in the texts above by a new one.
+    static let identifierMark = "\u{0}"
+
+    /// The format that a template, and the vocabulary for what it does not mention, speak of; nil for models without one.
+    package init?(template: String, hasToken: (String) -> Bool) {
+        func has(_ text: String) -> Bool { template.contains(text) }
+        // Without the variable, a template cannot tell the model which tools there are.
+        guard has("tools") else { return nil }
+        if has("<|tool_call>") {
+            self.init(
+                trigger: "<|tool_call>", beforeName: "call:", afterName: "{", arguments: .marked("<|\"|>"),
+                afterArguments: "}<tool_call|>")
+        } else if has("to=functions.") {
+            self.init(
+                trigger: " to=functions.", afterName: " <|constrain|>json<|message|>", end: "<|call|>", allowsSeveral: false)
+        } else if has("<function=") {
+            self.init(
+                trigger: "<tool_call>", beforeName: "\n<function=", afterName: ">\n",
+                arguments: .tagged(open: "<parameter=", middle: ">\n", close: "\n</parameter>\n", separator: ""),
+                afterArguments: "</function>\n</tool_call>")
+        } else if has("<arg_key>") {
+            let breaks = has("<arg_key>{{ k }}</arg_key>\n") || has("</arg_key>\\n")
+            let line = breaks ? "\n" : ""
+            self.init(
+                trigger: "<tool_call>", afterName: line,
+                arguments: .tagged(
+                    open: "<arg_key>", middle: "</arg_key>\(line)<arg_value>", close: "</arg_value>\(line)", separator: ""),
+                afterArguments: "</tool_call>")
+        } else if has("<function name=") || has("<param name=") {
+            self.init(
+                trigger: "<function name=\"", afterName: "\">",
+                arguments: .tagged(open: "<param name=\"", middle: "\">", close: "</param>", separator: ""),
+                afterArguments: "</function>")
+        } else if has("[TOOL_CALLS]"), has("[ARGS]") {
+            let identifier = has("[CALL_ID]") ? "[CALL_ID]" + Self.identifierMark : ""
+            self.init(trigger: "[TOOL_CALLS]", afterName: identifier + "[ARGS]")
+        } else if has("[TOOL_CALLS]") {
+            self.init(
+                trigger: "[TOOL_CALLS]", beforeName: "[{\"name\": \"", afterName: "\", \"arguments\":",
+                afterArguments: ", \"id\": \"\(Self.identifierMark)\"}", betweenCalls: ", {\"name\": \"", end: "]")
+        } else if has("<｜tool▁calls▁begin｜>") {
+            let isOld = has("function<｜tool▁sep｜>") || has("'type'] + '<｜tool▁sep｜>'")
+            self.init(
+                trigger: "<｜tool▁calls▁begin｜>",
+                beforeName: "<｜tool▁call▁begin｜>" + (isOld ? "function<｜tool▁sep｜>" : ""),
+                afterName: isOld ? "\n```json\n" : "<｜tool▁sep｜>",
+                afterArguments: (isOld ? "\n```" : "") + "<｜tool▁call▁end｜>",
+                betweenCalls: (isOld ? "\n" : "") + "<｜tool▁call▁begin｜>" + (isOld ? "function<｜tool▁sep｜>" : ""),
+                end: "<｜tool▁calls▁end｜>")
+        } else if has("<|tool_call_start|>") || hasToken("<|tool_call_start|>") {
+            self.init(
+                trigger: "<|tool_call_start|>", beforeName: "[", afterName: "(", arguments: .python, afterArguments: ")",
+                betweenCalls: ", ", end: "]<|tool_call_end|>")
+        } else if has("<function_calls>") {
+            self.init(
+                trigger: "<function_calls>", afterName: "(", arguments: .python, afterArguments: ")", betweenCalls: "\n",
+                end: "</function_calls>")
+        } else if has("<|tool_call|>") || has("<|tool|>") && hasToken("<|tool_call|>") {
+            self.init(
+                trigger: "<|tool_call|>", beforeName: "[{\"name\": \"", afterName: "\", \"arguments\":", afterArguments: "}",
+                betweenCalls: ", {\"name\": \"", end: hasToken("<|/tool_call|>") ? "]<|/tool_call|>" : "]")
+        } else if has("<tool_call>") {
+            self.init(
+                trigger: "<tool_call>", beforeName: "\n{\"name\": \"", afterName: "\", \"arguments\":",
+                afterArguments: "}\n</tool_call>")
+        } else if has("\"parameters\": ") || has("python_tag") {
+            self.init(
+                trigger: "{\"name\": \"", afterName: "\", \"parameters\":", afterArguments: "}", allowsSeveral: false)
+        } else {
+            return nil
+        }
+    }
+
+    private init(
+        trigger: String, beforeName: String = "", afterName: String, arguments: Arguments = .json, afterArguments: String = "",
+        betweenCalls: String? = nil, end: String = "", allowsSeveral: Bool = true
+    ) {
+        self.trigger = trigger
+        self.beforeName = beforeName
+        self.afterName = afterName
+        self.arguments = arguments
+        self.afterArguments = afterArguments
+        self.betweenCalls = betweenCalls
+        self.end = end
+        self.allowsSeveral = allowsSeveral
+    }
+}
+
+/// How a family of models marks what it thinks.
+package struct ThinkingFormat: Sendable, Equatable {
+    package var open: String
+    package var close: String
+
+    package init?(template: String) {
+        if template.contains("<|channel>thought") {
+            (open, close) = ("<|channel>thought\n", "<channel|>")
+        } else if template.contains("<|channel|>analysis") || template.contains("<|channel|>") && template.contains("analysis") {
+            (open, close) = ("<|channel|>analysis<|message|>", "<|end|>")
+        } else if template.contains("[THINK]") {
+            (open, close) = ("[THINK]", "[/THINK]")
+        } else if template.contains("<think>") || template.contains("</think>") {
+            (open, close) = ("<think>", "</think>")
+        } else {
+            return nil
+        }
+    }
+}

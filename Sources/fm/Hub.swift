@@ -1,0 +1,157 @@
+import Foundation
+import Inference
+
+/// `curl`, which knows proxies, certificates and ranges; a token goes to it over standard input, so that no one can read it from
+/// the list of processes, and it does not send it on to another host.
+enum Curl {
+    struct Result {
+        /// Nil if there is no curl.
+        var status: Int32?
+        /// HTTP status; 0 without an answer.
+        var code: Int
+        var body = ""
+    }
+
+    private static func settings(_ token: String?) -> String {
+        token.map { "header = \"Authorization: Bearer \($0.filter { $0 != "\"" && $0 != "\n" && $0 != "\\" })\"\n" } ?? ""
+    }
+
+    /// The body of a page.
+    static func get(_ url: String, token: String?) -> Result {
+        let result = Shell.run(
+            [
+                "curl", "--config", "-", "--silent", "--show-error", "--location", "--retry", "2", "--write-out",
+                "\n%{http_code}", url,
+            ], input: settings(token), isQuiet: true)
+        let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
+        return Result(
+            status: result.status, code: lines.last.flatMap { Int($0) } ?? 0, body: lines.dropLast().joined(separator: "\n"))
+    }
+
+    /// Downloads to a file, going on where an earlier download ended.
+    static func download(_ url: String, token: String?, to file: URL) -> Result {
+        let result = Shell.run(
+            [
+                "curl", "--config", "-", "--fail", "--location", "--show-error",
+                isatty(STDERR_FILENO) == 1 ? "--progress-bar" : "--silent", "--retry", "3", "--continue-at", "-", "--output",
+                file.path, "--write-out", "%{http_code}", url,
+            ], input: settings(token))
+        return Result(status: result.status, code: Int(result.output.suffix(3)) ?? 0)
+    }
+
+    /// What went wrong, in plain words.
+    static func words(_ result: Result) -> String {
+        switch (result.code, result.status ?? 0) {
+        case (401, _), (403, _):
+            Hub.token == nil
+                ? "it is private or asks you to accept its terms: do so on its page, then set HF_TOKEN to an access token"
+                : "access was refused: HF_TOKEN is not valid, or its account has not accepted the model's terms"
+        case (404, _): "there is no such file or repository"
+        case (429, _): "too many requests; wait a few minutes, or set HF_TOKEN"
+        case (500..., _): "the server failed (HTTP \(result.code)); try again later"
+        case (400..., _): "the server refused (HTTP \(result.code))"
+        case (_, 6): "its name was not found; is there a network?"
+        case (_, 7): "it could not be reached; is there a network?"
+        case (_, 18), (_, 56): "the connection was cut"
+        case (_, 23): "it could not be written; is the disk full?"
+        case (_, 28): "it took too long"
+        case (_, 35), (_, 60): "its certificate was not accepted"
+        case (_, let status): "curl ended with exit code \(status)"
+        }
+    }
+}
+
+/// The Hugging Face hub, or what speaks its interface at `HF_ENDPOINT`.
+///
+/// Interface: https://huggingface.co/docs/hub/api
+enum Hub {
+    static var endpoint: String {
+        let setting = ProcessInfo.processInfo.environment["HF_ENDPOINT"] ?? ""
+        if setting.isEmpty { return "https://huggingface.co" }
+        return setting.hasSuffix("/") ? String(setting.dropLast()) : setting
+    }
+
+    /// `HF_TOKEN` or `HUGGING_FACE_HUB_TOKEN`.
+    static var token: String? {
+        let environment = ProcessInfo.processInfo.environment
+        return [environment["HF_TOKEN"], environment["HUGGING_FACE_HUB_TOKEN"]].compactMap { $0 }.first { !$0.isEmpty }
+    }
+
+    static func address(of file: String, in repository: String, revision: String) -> String {
+        let path = file.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file
+        return "\(endpoint)/\(repository)/resolve/\(revision)/\(path)"
+    }
+
+    private struct Entry: Decodable {
+        struct LFS: Decodable { var oid: String?, size: Int? }
+        var type: String
+        var path: String
+        var size: Int?
+        var lfs: LFS?
+    }
+
+    private struct Info: Decodable { var sha: String? }
+
+    /// The files of a model in a repository: one, or all parts of one.
+    ///
+    /// - Parameter quantisation: such as `Q4_K_M`; nil for the usual choice.
+    static func files(in repository: String, quantisation: String?) throws -> [RemoteFile] {
+        // The revision first: files of a moving branch could change in the middle.
+        let info: Info = try read("\(endpoint)/api/models/\(repository)", repository)
+        let revision = info.sha ?? "main"
+        let entries: [Entry] = try read("\(endpoint)/api/models/\(repository)/tree/\(revision)?recursive=true", repository)
+        let candidates = entries.filter { entry in
+            let name = entry.path.lowercased()
+            let file = name.split(separator: "/").last ?? ""
+            return entry.type == "file" && name.hasSuffix(".gguf") && !file.contains("mmproj") && !file.hasPrefix("mtp-")
+        }
+        guard !candidates.isEmpty else { throw InstallProblem.hub("There is no GGUF file in \(repository).") }
+        let groups = Dictionary(grouping: candidates) { stem($0.path) }
+        let names = groups.keys.sorted()
+        guard let chosen = choose(quantisation, among: names) else {
+            let known = names.map { quantisationName($0) ?? $0 }.sorted()
+            throw InstallProblem.hub(
+                "\(repository) has no \(quantisation ?? "GGUF file that is known"). It has: \(known.joined(separator: ", ")).")
+        }
+        return (groups[chosen] ?? []).sorted { $0.path < $1.path }.map { entry in
+            RemoteFile(
+                fileName: entry.path.split(separator: "/").last.map(String.init) ?? entry.path,
+                size: entry.lfs?.size ?? entry.size, sha256: entry.lfs?.oid,
+                sources: [.web(address(of: entry.path, in: repository, revision: revision), token: token)])
+        }
+    }
+
+    /// The name of a file without its part of several and its ending.
+    private static func stem(_ path: String) -> String {
+        path.replacing(/-\d{5}-of-\d{5}\.gguf$/.ignoresCase(), with: "").replacing(/\.gguf$/.ignoresCase(), with: "")
+    }
+
+    /// The quantisation in a name, such as `Q4_K_M` in `model-Q4_K_M`.
+    static func quantisationName(_ name: String) -> String? {
+        name.firstMatch(of: /(?:^|[-._\/])((?:UD-)?(?:I?Q\d\w*|F16|BF16|F32|MXFP4\w*|TQ\d_\d))$/.ignoresCase())
+            .map { String($0.output.1).uppercased() }
+    }
+
+    private static let preferred = ["Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q8_0", "MXFP4", "MXFP4_MOE", "Q6_K", "F16", "BF16"]
+
+    static func choose(_ wanted: String?, among names: [String]) -> String? {
+        if let wanted {
+            let upper = wanted.uppercased()
+            return names.first { quantisationName($0) == upper }
+                ?? names.first { $0.uppercased().hasSuffix(upper) || $0.split(separator: "/").last.map(String.init) == wanted }
+        }
+        for name in preferred { if let match = names.first(where: { quantisationName($0) == name }) { return match } }
+        return names.count == 1 ? names[0] : nil
+    }
+
+    private static func read<Value: Decodable>(_ url: String, _ repository: String) throws -> Value {
+        let result = Curl.get(url, token: token)
+        guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
+        guard status == 0, result.code == 200 else {
+            throw InstallProblem.hub("\(repository): \(result.code == 404 ? "there is no such repository" : Curl.words(result)).")
+        }
+        do { return try JSONDecoder().decode(Value.self, from: Data(result.body.utf8)) } catch {
+            throw InstallProblem.hub("\(repository): the answer of \(endpoint) could not be read.")
+        }
+    }
+}

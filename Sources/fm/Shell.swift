@@ -1,0 +1,65 @@
+import Foundation
+
+/// Runs the commands that installing models needs: `curl`, `python3`, `sha256sum`.
+enum Shell {
+    struct Result {
+        /// Nil if there is no such command.
+        var status: Int32?
+        var output: String
+    }
+
+    /// Runs a command to its end. Its standard output is returned; its standard error goes to ours, unless it is quiet.
+    static func run(_ command: [String], input: String? = nil, isQuiet: Bool = false) -> Result {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
+        process.standardOutput = output
+        process.standardError = isQuiet ? FileHandle.nullDevice : FileHandle.standardError
+        let pipe = Pipe()
+        process.standardInput = input == nil ? FileHandle.nullDevice : pipe
+        guard (try? process.run()) != nil else { return Result(status: nil, output: "") }  // env itself is missing
+        if let input {
+            // A command that ends before it has read everything is judged by its exit status.
+            try? pipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+            try? pipe.fileHandleForWriting.close()
+        }
+        let data = (try? output.fileHandleForReading.readToEnd()) ?? Data()  // nothing was written
+        process.waitUntilExit()
+        return Result(
+            status: process.terminationStatus == 127 ? nil : process.terminationStatus,
+            output: String(decoding: data, as: UTF8.self))
+    }
+
+    static func say(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+}
+
+/// One line that shows how far long work has come: a bar on a terminal, nothing elsewhere.
+final class ProgressLine {
+    private let total: Int
+    private let title: String
+    private let start = ContinuousClock.now
+    private var startBytes: Int
+    private let isShown = isatty(STDERR_FILENO) == 1
+
+    init(_ title: String, total: Int, done: Int = 0) {
+        self.title = title
+        self.total = max(1, total)
+        startBytes = done
+    }
+
+    func show(_ done: Int) {
+        guard isShown else { return }
+        let share = min(1, Double(done) / Double(total))
+        let filled = Int(share * 24)
+        let seconds = Double((ContinuousClock.now - start).components.seconds)
+        let rate = seconds > 0 ? Double(done - startBytes) / seconds : 0
+        let left = rate > 0 ? Int(Double(total - done) / rate) : nil
+        let time = left.map { String(format: ", %d:%02d left", $0 / 60, $0 % 60) } ?? ""
+        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 24 - filled)
+        let text = String(format: "%d of %d MB", done / 1_000_000, total / 1_000_000)
+        FileHandle.standardError.write(Data("\r\(title) \(bar) \(Int(share * 100)) % (\(text)\(time))\u{1B}[K".utf8))
+    }
+
+    func end() { if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) } }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// Tiny random models of every architecture, against logits that llama.cpp computed from the same files.
+///
+/// `Golden/Architectures` has recipes: metadata, shapes, and ranges of random numbers that any language can make again
+/// (`Tests/Tools/record_architectures.py` writes them).
+struct ArchitectureTests {
+    struct Recipe: Decodable, Sendable {
+        struct Tensor: Decodable, Sendable {
+            var name: String
+            var shape: [Int]
+            var low: Float?
+            var high: Float?
+            var values: [Float]?
+        }
+
+        struct Entry: Decodable, Sendable {
+            var key: String
+            var value: Value
+
+            enum Value: Sendable {
+                case string(String), uint32(UInt32), float32(Float), bool(Bool), int32s([Int32]), uint32s([UInt32])
+                case float32s([Float]), bools([Bool]), strings([String])
+            }
+
+            init(from decoder: any Decoder) throws {
+                var list = try decoder.unkeyedContainer()
+                key = try list.decode(String.self)
+                switch try list.decode(String.self) {
+                case "string": value = .string(try list.decode(String.self))
+                case "uint32": value = .uint32(try list.decode(UInt32.self))
+                case "float32": value = .float32(try list.decode(Float.self))
+                case "bool": value = .bool(try list.decode(Bool.self))
+                case "int32[]": value = .int32s(try list.decode([Int32].self))
+                case "uint32[]": value = .uint32s(try list.decode([UInt32].self))
+                case "float32[]": value = .float32s(try list.decode([Float].self))
+                case "bool[]": value = .bools(try list.decode([Bool].self))
+                default: value = .strings(try list.decode([String].self))
+                }
+            }
+        }
+
+        var name: String
+        var seed: UInt64
+        var context: Int
+        var metadata: [Entry]
+        var tensors: [Tensor]
+        var tokens: [TokenID]
+        var positions: [Int]
+        var logits: [[Double]]
+
+        static let names: [String] = {
+            let folder = Bundle.module.resourceURL?.appendingPathComponent("Golden/Architectures").path ?? ""
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []  // none: the test says so
+            return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
+        }()
+
+        static func load(_ name: String) throws -> Recipe {
+            try GoldenFile.load("Architectures/\(name)", as: Recipe.self)
+        }
+
+        /// The file that the recipe describes, byte for byte what the reference read.
+        func builder() -> GGUFBuilder {
+            var builder = GGUFBuilder()
+            builder.metadata = metadata.map { entry in
+                switch entry.value {
+                case .string(let value): (entry.key, .string(value))
+                case .uint32(let value): (entry.key, .uint32(value))
+                case .float32(let value): (entry.key, .float32(value))
+                case .bool(let value): (entry.key, .bool(value))
+                case .int32s(let value): (entry.key, .int32s(value))
+                case .uint32s(let value): (entry.key, .uint32s(value))
+                case .float32s(let value): (entry.key, .float32s(value))
+                case .bools(let value): (entry.key, .bools(value))
+                case .strings(let value): (entry.key, .strings(value))
+                }
+            }
+            builder.tensors = tensors.map { tensor in
+                let values = tensor.values ?? random(tensor)
+                return (tensor.name, .f32, tensor.shape, values.flatMap { withUnsafeBytes(of: $0.bitPattern, Array.init) })
+            }
+            return builder
+        }
+
+        private func random(_ tensor: Tensor) -> [Float] {
+            var state: UInt64 = 0xCBF2_9CE4_8422_2325
+            for byte in tensor.name.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
+            state ^= seed
+            let (low, high) = (tensor.low ?? 0, tensor.high ?? 0)
+            let span = high - low
+            return (0..<tensor.shape.reduce(1, *)).map { _ in
+                state &+= 0x9E37_79B9_7F4A_7C15
+                var z = state
+                z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+                z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+                z ^= z >> 31
+                return low + span * (Float(z >> 40) * 0x1p-24)
+            }
+        }
+    }
+
+    /// Mean square of the differences, as a share of the mean square of the reference.
+    private func error(_ found: [Float], _ expected: [Double]) -> Double {
+        let difference = zip(found, expected).reduce(0) { $0 + pow(Double($1.0) - $1.1, 2) }
+        return difference / expected.reduce(0) { $0 + $1 * $1 }
+    }
+
+    @Test func thereAreRecipes() { #expect(Recipe.names.count >= 25) }
+
+    @Test(arguments: Recipe.names)
+    func logitsEqualTheReference(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
+            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            for (position, expected) in zip(recipe.positions, recipe.logits) {
+                // At once, in two batches, and the last token by itself: states and caches must not matter.
+                for cut in Set([0, position / 2, position]) {
+                    let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+                    if cut > 0 { try model.forward(recipe.tokens[..<cut], cache: cache, wantsLogits: false) }
+                    try model.forward(recipe.tokens[cut...position], cache: cache)
+                    let error = error(Array(model.logits), expected)
+                    #expect(error <= 1e-4, "\(name), position \(position), cut at \(cut), \(set)")
+                }
+            }
+        }
+    }
+
+    /// Cutting a cache back and going on gives what a fresh one gives, also with recurrent states.
+    @Test(arguments: Recipe.names)
+    func rewindingChangesNothing(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let tokens = recipe.tokens
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        try model.forward(tokens[..<12], cache: cache, wantsLogits: false)
+        cache.addCheckpoint()
+        try model.forward(tokens[12..<20], cache: cache, wantsLogits: false)
+        try model.forward([(tokens[20] + 1) % 90, 5, 7], cache: cache, wantsLogits: false)
+        let copy = try KVCache(shape: model.shape, capacity: recipe.context)
+        copy.copyPrefix(of: cache, count: 20)
+        for other in [cache, copy] {
+            let left = other.rewind(to: other.reusablePrefix(of: tokens))
+            #expect(left == (model.shape.isRecurrent ? 12 : 20))
+            try model.forward(tokens[left..<24], cache: other)
+            let continued = Array(model.logits)
+            let fresh = try KVCache(shape: model.shape, capacity: recipe.context)
+            try model.forward(tokens[..<24], cache: fresh)
+            #expect(continued == Array(model.logits), "\(name)")
+        }
+        // A batch that was broken off leaves nothing behind, whatever layers it had changed.
+        var layers = 0
+        #expect(throws: CancellationError.self) {
+            try model.forward(tokens[24..<30], cache: cache) {
+                layers += 1
+                return layers > 1
+            }
+        }
+        try model.forward(tokens[cache.tokens.count..<30], cache: cache)
+        let continued = Array(model.logits)
+        let fresh = try KVCache(shape: model.shape, capacity: recipe.context)
+        try model.forward(tokens[..<30], cache: fresh)
+        #expect(continued == Array(model.logits), "\(name) after a cancelled batch")
+    }
+}
