@@ -74,6 +74,10 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Context", swiftSettings: settings),
+        .executableTarget(
+            name: "tool-bench",
+            dependencies: ["FoundationModels", "Grammar", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Benchmarks/Tools", exclude: ["messages.json"], swiftSettings: settings),
         // Small programs to learn from and to begin with: swift run Chat.
         .executableTarget(name: "Chat", dependencies: ["FoundationModels"], path: "Examples/Chat", swiftSettings: settings),
         .executableTarget(

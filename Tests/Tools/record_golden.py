@@ -109,7 +109,8 @@ def record_logits(path):
 def record_dequantized():
     rng = np.random.default_rng(11)
     cases = []
-    for name in ["F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"]:
+    for name in ["F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "Q2_K", "Q3_K", "IQ4_NL", "IQ4_XS",
+                 "MXFP4", "NVFP4", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S", "IQ1_M", "TQ1_0", "TQ2_0"]:
         kind = gguf.GGMLQuantizationType[name]
         block, size = gguf.GGML_QUANT_SIZES[kind]
         count = 512 // block if block > 1 else 64
@@ -120,8 +121,19 @@ def record_dequantized():
             data = rng.normal(size=(count, 1)).astype(np.float16).view(np.uint8)
         elif name in ("BF16",):
             data = (rng.normal(size=(count, 1)).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
-        elif name in ("Q6_K",):
+        elif name in ("Q6_K", "Q3_K", "TQ1_0", "TQ2_0"):
             data[:, -2:] = half[:, :2]
+        elif name == "Q2_K":
+            data[:, -4:] = half
+        elif name == "MXFP4":
+            data[:, 0] = rng.integers(0, 140, count)
+        elif name == "NVFP4":
+            data[:, :4] = rng.integers(0, 128, (count, 4))
+        elif name == "IQ1_M":
+            # The scale's four nibbles are the highest of the last four words.
+            word = half[:, :2].copy().view(np.uint16)[:, 0]
+            for i in range(4):
+                data[:, 49 + 2 * i] = (data[:, 49 + 2 * i] & 0xF) | ((word >> (4 * i) & 0xF) << 4).astype(np.uint8)
         else:
             data[:, :2] = half[:, :2]
             if name in ("Q4_1", "Q5_1", "Q4_K", "Q5_K"):

@@ -112,6 +112,7 @@ package final class LocalModelExecutor: Sendable {
         var responder = ChatResponder(
             model, conversation.sequence, request: generation,
             tools: mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) },
+            promptHasTools: !prompt.tools.isEmpty,
             mustCall: mode == .required && !request.enabledToolDefinitions.isEmpty
         ) { event in
             turn.withLock { $0.take(event, channel) }

@@ -11,11 +11,14 @@ struct TranscriptRenderer {
     private let hasToolFormat: Bool
     /// What the model is told where there are no instructions.
     private let ownInstructions: String?
+    /// What the model is told besides where it has tools.
+    private let toolInstructions: String?
 
     init(_ configuration: LocalModel, _ model: LoadedModel) {
         isTagging = configuration.isTagging
         hasToolFormat = model.toolFormat != nil
         ownInstructions = model.manners.instructions
+        toolInstructions = model.manners.toolInstructions
     }
 
     private static let tagging = """
@@ -84,6 +87,7 @@ struct TranscriptRenderer {
         var parts = isTagging ? [Self.tagging] : []
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
+        if !instructions.toolDefinitions.isEmpty, hasToolFormat, let toolInstructions { parts.append(toolInstructions) }
         if !instructions.toolDefinitions.isEmpty, !hasToolFormat {
             let lines = instructions.toolDefinitions.map { tool in
                 let arguments = SchemaSketch.text(of: tool.parameters, isArguments: true)
@@ -118,11 +122,12 @@ struct TranscriptRenderer {
 }
 
 extension ChatTool {
-    /// A tool as models read it: a schema without what only readers of schemas need.
+    /// A tool that calls are held to, and what the model reads of it: a schema without what only readers of schemas need.
     init(_ definition: Transcript.ToolDefinition) {
+        let parameters = definition.parameters.json
         self.init(
-            name: definition.name, description: definition.description, parameters: Self.plain(definition.parameters.json))
-        explainsParameters = definition.explainsParameters
+            name: definition.name, description: definition.description, parameters: parameters,
+            shownParameters: definition.explainsParameters ? Self.plain(parameters) : nil)
     }
 
     private static func plain(_ schema: JSONValue) -> JSONValue {

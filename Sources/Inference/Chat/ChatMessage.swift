@@ -39,13 +39,14 @@ package struct ChatTool: Sendable, Equatable {
     package var description: String
     /// JSON Schema of the arguments: what calls are held to.
     package var parameters: JSONValue
-    /// Whether the model reads the parameters.
-    package var explainsParameters = true
+    /// The same as the model reads it; nil if it is not told.
+    package var shownParameters: JSONValue?
 
-    package init(name: String, description: String, parameters: JSONValue) {
+    package init(name: String, description: String, parameters: JSONValue, shownParameters: JSONValue? = nil) {
         self.name = name
         self.description = description
         self.parameters = parameters
+        self.shownParameters = shownParameters
     }
 }
 

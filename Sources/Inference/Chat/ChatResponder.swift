@@ -24,6 +24,7 @@ package struct ChatResponder: Sendable {
     private let request: GenerationRequest
     private let tools: [ChatTool]
     private let mayCall: Bool
+    private let promptHasTools: Bool
     private let mustCall: Bool
     private let limit: Int
     private let emit: Emit
@@ -58,17 +59,19 @@ package struct ChatResponder: Sendable {
     /// - Parameters:
     ///   - request: the prompt, sampling, the limit for the answer, and a grammar if the answer has one.
     ///   - tools: those that may be called now; all others' calls are prevented.
+    ///   - promptHasTools: the model has read of tools, be they callable now or not.
     ///   - mustCall: the model has to call a tool.
     ///   - emit: takes events as they come; false ends the turn.
     package init(
-        _ model: LoadedModel, _ sequence: SequenceState, request: GenerationRequest, tools: [ChatTool], mustCall: Bool = false,
-        emit: @escaping Emit
+        _ model: LoadedModel, _ sequence: SequenceState, request: GenerationRequest, tools: [ChatTool], promptHasTools: Bool,
+        mustCall: Bool = false, emit: @escaping Emit
     ) {
         self.model = model
         self.sequence = sequence
         self.request = request
         self.tools = tools
         mayCall = !tools.isEmpty && model.toolFormat != nil
+        self.promptHasTools = promptHasTools
         self.mustCall = mustCall
         limit = request.maximumTokens ?? .max
         self.emit = emit
@@ -78,15 +81,19 @@ package struct ChatResponder: Sendable {
     package mutating func respond() async throws -> Outcome {
         if let thinking = model.thinkingFormat, let end = try await think(thinking) { return outcome(end) }
         guard mayCall, let format = model.toolFormat else {
-            return outcome(try await answer(until: nil).stopReason)
+            let result = try await answer(until: nil)
+            return outcome(result.stopReason)
         }
+        var chosen: ChatTool?
         if mustCall {
             append(format.trigger)
         } else {
             let result = try await answer(until: format)
             guard result.stopReason == .stopString else { return outcome(result.stopReason) }
+            chosen = tools.first { tool in format.otherOpenings.contains { $0 + tool.name + "\"" == result.stopString } }
         }
-        return outcome(try await call(format))
+        let reason = try await call(format, first: chosen)
+        return outcome(reason)
     }
 
     private func outcome(_ reason: StopReason) -> Outcome {
@@ -139,36 +146,56 @@ package struct ChatResponder: Sendable {
         part.maximumTokens = left
         if let format {
             part.stopStrings.append(format.trigger)
+            for tool in tools { part.stopStrings += format.otherOpenings.map { $0 + tool.name + "\"" } }
             if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.stopTokens.insert(token) }
-        } else if let trigger = model.toolFormat?.trigger, let token = model.tokenizer.vocabulary.specialToken(named: trigger) {
-            // What is not offered must not be called.
-            part.bannedTokens.append(token)
+        } else if let format = model.toolFormat, promptHasTools {
+            // What may not be called now must not be called in writing either.
+            if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.bannedTokens.append(token) }
+            let openings = Set(format.otherOpenings.compactMap { model.tokenizer.encode($0).first })
+            part.bannedFirstTokens = request.grammar == nil ? openings.sorted() : []
         }
         let emit = emit
         // Between a thought and the answer there are line breaks, which are neither.
         let leading = thoughtTokens > 0 && request.grammar == nil ? Trimmer() : Trimmer(isDone: true)
+        let said = Trimmer(isDone: true)
         let result = try await model.generate(part, in: sequence) { text in
             let text = leading.trim(text)
+            said.append(text)
             return text.isEmpty || emit(.text(text))
         }
-        take(result)
+        usage.add(result.usage)
         keptBytes = result.keptBytes
+        if result.stopString == nil {
+            tokens += result.tokens
+        } else {
+            // What began a call is not part of the text: the call is written as it was trained.
+            tokens += model.tokenizer.encode([.user(said.text)])
+        }
         if let format, result.stopReason == .stopString { append(format.trigger) }
         return result
     }
 
     /// Has the model write calls, from behind the trigger on.
-    private mutating func call(_ format: ToolFormat) async throws -> StopReason {
+    ///
+    /// - Parameter first: the tool of the first call, if the model has named it already.
+    private mutating func call(_ format: ToolFormat, first: ChatTool?) async throws -> StopReason {
         var count = 0
         var start = format.beforeName
+        var first = first
         while true {
             append(start)
             let identifier = Self.identifier()
             func marked(_ text: String) -> String { text.replacing(ToolFormat.identifierMark, with: identifier) }
             let afterName = marked(format.afterName)
-            let names = tools.map { $0.name + afterName }
-            let chosen = try await write(.texts(Array(Set(names))))
-            guard let tool = tools.first(where: { $0.name + afterName == chosen }) else { return .contextFull }
+            let tool: ChatTool
+            if let named = first {
+                append(named.name + afterName)
+                (tool, first) = (named, nil)
+            } else {
+                let chosen = try await write(.texts(Array(Set(tools.map { $0.name + afterName }))))
+                guard let named = tools.first(where: { $0.name + afterName == chosen }) else { return .contextFull }
+                tool = named
+            }
             let arguments = try await self.arguments(of: tool, format.arguments)
             append(marked(format.afterArguments))
             let call = ChatToolCall(id: identifier, name: tool.name, arguments: arguments)

@@ -30,6 +30,15 @@ package struct ToolFormat: Sendable, Equatable {
     /// Where the format has an identifier for each call: replaced in the texts above by a new one.
     static let identifierMark = "\u{0}"
 
+    /// How models that know their tools but not their marks begin a call instead: as a block of JSON. With the name of a tool that
+    /// is offered behind it, it is taken for a call.
+    var otherOpenings: [String] {
+        guard arguments == .json else { return [] }
+        return ["```json\n", "```\n", ""].flatMap { fence in
+            ["{\"name\": \"", "{\n  \"name\": \"", "{\n    \"name\": \""].map { fence + $0 }
+        }
+    }
+
     /// The format that a template, and the vocabulary for what it does not mention, speak of; nil for models without one.
     package init?(template: String, hasToken: (String) -> Bool) {
         func has(_ text: String) -> Bool { template.contains(text) }

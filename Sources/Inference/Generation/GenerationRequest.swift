@@ -13,6 +13,8 @@ package struct GenerationRequest: Sendable {
     package var stopTokens: Set<TokenID> = []
     /// Tokens that are never chosen.
     package var bannedTokens: [TokenID] = []
+    /// Tokens that the response does not begin with.
+    package var bannedFirstTokens: [TokenID] = []
     /// Whether a text that repeats itself without end is stopped.
     package var stopsLoops = true
     /// What the response must be; nil for any text.
@@ -87,6 +89,8 @@ package struct GenerationResult: Sendable {
     package var tokens: [TokenID] = []
     /// The stop token of the request that ended it.
     package var stopToken: TokenID?
+    /// The stop string that ended it.
+    package var stopString: String?
     /// Where a loop was cut off: bytes of the text that are kept.
     package var keptBytes: Int?
 }

@@ -1,6 +1,8 @@
 /// Ends a response at the first stop string, and holds back text that could be the beginning of one.
 struct StopMatcher {
     private let stops: [[UInt8]]
+    /// The stop string that appeared.
+    private(set) var match: String?
     private var held: [UInt8] = []
 
     init(_ stops: [String]) { self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) } }
@@ -10,7 +12,8 @@ struct StopMatcher {
         if stops.isEmpty { return (text, false) }
         held.append(contentsOf: text.utf8)
         for start in held.indices {
-            if stops.contains(where: { held[start...].starts(with: $0) }) {
+            if let stop = stops.first(where: { held[start...].starts(with: $0) }) {
+                match = String(decoding: stop, as: UTF8.self)
                 defer { held.removeAll() }
                 return (String(decoding: held[..<start], as: UTF8.self), true)
             }

@@ -4,6 +4,9 @@ struct TextOutput {
     private var stops: StopMatcher
     private var isEnded = false
 
+    /// The stop string that ended the text.
+    var stopString: String? { stops.match }
+
     init(stops: [String]) { self.stops = StopMatcher(stops) }
 
     /// Why the response ends here, if it does.

@@ -1,4 +1,4 @@
-/// Byte-pair encoding of one word: the pair of neighbours with the lowest rank is merged until none is left
+/// Byte-pair encoding of one word, from its bytes or, for vocabularies without a byte alphabet, from its characters: the pair of neighbours with the lowest rank is merged until none is left
 /// (Sennrich et al., arXiv:1508.07909). Of equal ranks the leftmost goes first.
 ///
 /// Short words are scanned, long ones use a heap, so that no input takes quadratic time. Buffers are kept between words.
@@ -13,7 +13,7 @@ struct BytePairEncoder {
 
     /// Appends the tokens of `word`.
     mutating func encode(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
-        if let whole = word.count == 1 ? vocabulary.byteTokens[Int(word[0])] : nil {
+        if vocabulary.model == .gpt2, let whole = word.count == 1 ? vocabulary.byteTokens[Int(word[0])] : nil {
             if whole >= 0 { output.append(whole) }
             return
         }
@@ -28,8 +28,8 @@ struct BytePairEncoder {
         withUnsafeTemporaryAllocation(of: TokenID.self, capacity: Self.scanLimit) { tokens in
             withUnsafeTemporaryAllocation(of: Vocabulary.Merge.self, capacity: Self.scanLimit) { merges in
                 var count = 0
-                for byte in word where vocabulary.byteTokens[Int(byte)] >= 0 {
-                    tokens[count] = vocabulary.byteTokens[Int(byte)]
+                Self.forEachSymbol(of: word, in: vocabulary) {
+                    tokens[count] = $0
                     count += 1
                 }
                 let none = Vocabulary.Merge(rank: .max, result: -1)
@@ -58,9 +58,9 @@ struct BytePairEncoder {
     ) {
         symbols.removeAll(keepingCapacity: true)
         heap.removeAll(keepingCapacity: true)
-        for byte in word where vocabulary.byteTokens[Int(byte)] >= 0 {
+        Self.forEachSymbol(of: word, in: vocabulary) { token in
             let index = Int32(symbols.count)
-            symbols.append(Symbol(token: vocabulary.byteTokens[Int(byte)], previous: index - 1, next: index + 1))
+            symbols.append(Symbol(token: token, previous: index - 1, next: index + 1))
         }
         guard !symbols.isEmpty else { return }
         symbols[symbols.count - 1].next = -1
@@ -87,6 +87,26 @@ struct BytePairEncoder {
         while index >= 0 {
             output.append(symbols[Int(index)].token)
             index = symbols[Int(index)].next
+        }
+    }
+
+    /// The tokens that a word is before anything is merged.
+    private static func forEachSymbol(
+        of word: UnsafeBufferPointer<UInt8>, in vocabulary: Vocabulary, _ body: (TokenID) -> Void
+    ) {
+        if vocabulary.model == .gpt2 {
+            for byte in word where vocabulary.byteTokens[Int(byte)] >= 0 { body(vocabulary.byteTokens[Int(byte)]) }
+            return
+        }
+        var start = 0
+        while start < word.count {
+            let end = UTF8Length.end(of: start, in: word)
+            if let token = vocabulary.token(for: UnsafeBufferPointer(rebasing: word[start..<end])) {
+                body(token)
+            } else {
+                for byte in word[start..<end] where vocabulary.byteTokens[Int(byte)] >= 0 { body(vocabulary.byteTokens[Int(byte)]) }
+            }
+            start = end
         }
     }
 

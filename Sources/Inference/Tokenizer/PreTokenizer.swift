@@ -1,38 +1,120 @@
 /// Cuts text into words before byte-pair encoding, as the pattern that a vocabulary was trained with does.
 ///
-/// The published patterns are regular expressions; these are the same as scanners, so that time is linear whatever the
-/// input.
-package enum PreTokenizer: String, CaseIterable, Sendable {
-    /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-    case gpt2 = "gpt-2"
-    /// `\p{N}` first: digits stand alone, and the text between them is cut as by `gpt2`, each stretch for itself.
-    case smollm
-    /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-    case llamaBPE = "llama-bpe"
-    /// As `llama-bpe`, with single digits.
-    case qwen2
+/// The published patterns are regular expressions. The most common ones are scanners here, all others ``PiecePattern``: time is
+/// linear whatever the input.
+package struct PreTokenizer: Sendable, Equatable {
+    /// The value of `tokenizer.ggml.pre`.
+    package let name: String
+    private let kind: Kind
+    /// A word that is a token is taken as it is, whatever the merges would make of it.
+    let ignoresMerges: Bool
+    /// The vocabulary's files want a beginning mark even where they do not say so.
+    let addsBeginning: Bool
+
+    private enum Kind: Equatable {
+        case gpt2, smollm, llama(digits: Int)
+        /// Index into `patterns`: one after the other, each cuts what the ones before it left.
+        case patterns(String)
+    }
+
+    private static let gpt2Names: Set<String> = [
+        "gpt-2", "gpt2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "gigachat", "a.x-4.0", "mellum",
+        "modern-bert", "exaone4", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "jina-v1-en", "jina-v2-code", "roberta-bpe",
+    ]
+    private static let digitNames: Set<String> = [
+        "smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2",
+    ]
+    private static let llamaNames: Set<String> = [
+        "llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano",
+    ]
+    private static let plainLlamaNames: Set<String> = ["dbrx", "smaug-bpe", "chatglm-bpe", "glm4", "glm5"]
+    private static let qwenNames: Set<String> = [
+        "qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "solar-open", "megrez", "grok-2", "kormo", "f2llmv2",
+    ]
+
+    private static let patterns: [String: [PiecePattern]] = {
+        let deepSeek: [PiecePattern] = [.fewDigits, .kanji, .deepSeekWords]
+        let cased = [PiecePattern.cased(digits: 3, contractions: true)]
+        let tekken = [PiecePattern.cased(digits: 1, contractions: false)]
+        return [
+            "default": [.signs, .gpt2, .numbers, .asciiTriples],
+            "qwen35": [.words(digits: 1, letters: CharacterFlags.letter | CharacterFlags.mark)],
+            "minicpm5": [.fewDigits, .words(digits: 3)],
+            "gpt-4o": cased, "llama4": cased, "kanana2": cased, "minimax-m2": cased, "tekken": tekken,
+            "tiny_aya": [.digitTriples] + cased, "cohere2moe": [.digitTriples] + cased,
+            "deepseek-v3": deepSeek, "hunyuan-dense": deepSeek, "hy_v4": deepSeek, "joyai-llm": deepSeek,
+            "deepseek-llm": [.lineBreaks, .spacedListedLetters, .spacedListedSigns, .finalSpace, .wideCJK, .numbers],
+            "deepseek-coder": [.lineBreaks, .spacedLetters, .spacedPunctuation, .wideCJK, .digit],
+            "falcon": [.signsAndBackticks, .gpt2, .asciiTriples],
+            "viking": [.bloom, .digit], "poro-chat": [.bloom], "poro": [.bloom], "bloom": [.bloom], "gpt3-finnish": [.bloom],
+            "superbpe": [.numbers, .digitTriples], "whitespace": [.words],
+        ]
+    }()
+
+    /// All names that are known.
+    package static var names: [String] {
+        (gpt2Names.union(digitNames).union(llamaNames).union(plainLlamaNames).union(qwenNames).union(patterns.keys)).sorted()
+    }
 
     /// The pre-tokenizer for the value of `tokenizer.ggml.pre`.
-    init(name: String) throws(ModelError) {
-        switch name {
-        case "gpt-2", "gpt2": self = .gpt2
-        case "smollm": self = .smollm
-        case "llama-bpe", "llama3", "llama-v3": self = .llamaBPE
-        case "qwen2": self = .qwen2
-        default:
-            throw .unsupported(
-                field: "tokenizer.ggml.pre", value: name, supported: Self.allCases.map(\.rawValue).joined(separator: ", "))
+    package init(name: String) throws(ModelError) {
+        self.name = name
+        ignoresMerges =
+            Self.llamaNames.contains(name) || ["tekken", "glm4", "glm5", "minicpm5"].contains(name)
+        addsBeginning = Self.llamaNames.contains(name) || name == "tekken"
+        if Self.gpt2Names.contains(name) {
+            kind = .gpt2
+        } else if Self.digitNames.contains(name) {
+            kind = .smollm
+        } else if Self.llamaNames.contains(name) || Self.plainLlamaNames.contains(name) {
+            kind = .llama(digits: 3)
+        } else if Self.qwenNames.contains(name) {
+            kind = .llama(digits: 1)
+        } else if Self.patterns[name] != nil {
+            kind = .patterns(name)
+        } else {
+            throw .unsupported(field: "tokenizer.ggml.pre", value: name, supported: Self.names.joined(separator: ", "))
         }
     }
 
-    /// The end of the word that starts at `start`, which is before the end of the text.
-    func wordEnd(in text: borrowing ClassifiedText, from start: Int) -> Int {
-        switch self {
-        case .gpt2: Self.gpt2Word(text, start, digitsApart: false)
-        case .smollm: Self.gpt2Word(text, start, digitsApart: true)
-        case .llamaBPE: Self.llamaWord(text, start, digits: 3)
-        case .qwen2: Self.llamaWord(text, start, digits: 1)
+    /// Calls `body` with the end of each word of a text, in order.
+    func forEachWord(in text: borrowing ClassifiedText, _ body: (Range<Int>) -> Void) {
+        if case .patterns(let name) = kind {
+            Self.cut(0..<text.count, Self.patterns[name, default: []][...], text, body)
+            return
         }
+        var start = 0
+        while start < text.count {
+            let end =
+                switch kind {
+                case .gpt2: Self.gpt2Word(text, start, digitsApart: false)
+                case .smollm: Self.gpt2Word(text, start, digitsApart: true)
+                case .llama(let digits): Self.llamaWord(text, start, digits: digits)
+                case .patterns: text.count
+                }
+            body(start..<end)
+            start = end
+        }
+    }
+
+    /// Cuts a stretch by the first pattern, and what comes of it by the others. Text that a pattern does not match stays together.
+    private static func cut(
+        _ range: Range<Int>, _ patterns: ArraySlice<PiecePattern>, _ text: borrowing ClassifiedText, _ body: (Range<Int>) -> Void
+    ) {
+        guard let pattern = patterns.first else { return body(range) }
+        // Look-ahead ends with the stretch: each is a text of its own.
+        let stretch = text.prefix(range.upperBound)
+        var (gap, index) = (range.lowerBound, range.lowerBound)
+        while index < range.upperBound {
+            if let end = pattern.match(stretch, index) {
+                if gap < index { cut(gap..<index, patterns.dropFirst(), text, body) }
+                cut(index..<end, patterns.dropFirst(), text, body)
+                (gap, index) = (end, end)
+            } else {
+                index = stretch.flags(at: index).end
+            }
+        }
+        if gap < range.upperBound { cut(gap..<range.upperBound, patterns.dropFirst(), text, body) }
     }
 
     /// All words of a text.
@@ -43,12 +125,7 @@ package enum PreTokenizer: String, CaseIterable, Sendable {
             withUnsafePointer(to: &classes) { classes in
                 let classified = ClassifiedText(bytes: buffer, classes: classes)
                 var words: [String] = []
-                var start = 0
-                while start < buffer.count {
-                    let end = wordEnd(in: classified, from: start)
-                    words.append(String(decoding: buffer[start..<end], as: UTF8.self))
-                    start = end
-                }
+                forEachWord(in: classified) { words.append(String(decoding: buffer[$0], as: UTF8.self)) }
                 return words
             }
         }
@@ -116,7 +193,7 @@ package enum PreTokenizer: String, CaseIterable, Sendable {
         return last > start ? last : run
     }
 
-    private static func contraction(_ text: borrowing ClassifiedText, _ start: Int, caseInsensitive: Bool) -> Int? {
+    static func contraction(_ text: borrowing ClassifiedText, _ start: Int, caseInsensitive: Bool) -> Int? {
         func letter(_ offset: Int) -> UInt8 {
             guard start + offset < text.count else { return 0 }
             let byte = text.bytes[start + offset]
@@ -145,24 +222,40 @@ struct ClassifiedText: ~Copyable {
 
     var count: Int { bytes.count }
 
+    /// The same text up to `end`.
+    func prefix(_ end: Int) -> ClassifiedText {
+        ClassifiedText(bytes: UnsafeBufferPointer(rebasing: bytes[..<end]), classes: classes)
+    }
+
     /// The class of the character at `index` and where it ends.
     func scalar(at index: Int) -> (CharacterClass, Int) {
+        let (codePoint, end) = codePoint(at: index)
+        return (codePoint.map { classes.pointee($0) } ?? .other, end)
+    }
+
+    /// What patterns ask of the character at `index`, and where it ends.
+    func flags(at index: Int) -> (flags: UInt32, end: Int) {
+        let (codePoint, end) = codePoint(at: index)
+        return (codePoint.map { classes.pointee.flags($0) } ?? CharacterFlags.other, end)
+    }
+
+    private func codePoint(at index: Int) -> (UInt32?, Int) {
         let first = UInt32(bytes[index])
-        if first < 0x80 { return (classes.pointee(first), index + 1) }
+        if first < 0x80 { return (first, index + 1) }
         func continuation(_ offset: Int) -> UInt32? {
             guard index + offset < bytes.count, bytes[index + offset] & 0xC0 == 0x80 else { return nil }
             return UInt32(bytes[index + offset] & 0x3F)
         }
         if first >= 0xC2, first < 0xE0, let a = continuation(1) {
-            return (classes.pointee((first & 0x1F) << 6 | a), index + 2)
+            return ((first & 0x1F) << 6 | a, index + 2)
         }
         if first & 0xF0 == 0xE0, let a = continuation(1), let b = continuation(2) {
-            return (classes.pointee((first & 0xF) << 12 | a << 6 | b), index + 3)
+            return ((first & 0xF) << 12 | a << 6 | b, index + 3)
         }
         if first >= 0xF0, first < 0xF5, let a = continuation(1), let b = continuation(2), let c = continuation(3) {
-            return (classes.pointee((first & 7) << 18 | a << 12 | b << 6 | c), index + 4)
+            return ((first & 7) << 18 | a << 12 | b << 6 | c, index + 4)
         }
-        return (.other, index + 1)
+        return (nil, index + 1)
     }
 
     /// The end of the run of `wanted` that continues at `index`.

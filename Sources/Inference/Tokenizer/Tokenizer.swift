@@ -6,7 +6,8 @@ internal import Synchronization
 /// Encoding is linear in the text (n log n for a single enormous word). Round trip is exact for any UTF-8.
 package final class Tokenizer: Sendable {
     package let vocabulary: Vocabulary
-    package let preTokenizer: PreTokenizer
+    /// Nil for vocabularies that are not cut by a pattern.
+    package let preTokenizer: PreTokenizer?
     /// The token that ends a turn; generation always stops at it.
     package let endOfTurn: TokenID
     /// All tokens that end generation: end of turn, end of text, end of message.
@@ -18,37 +19,66 @@ package final class Tokenizer: Sendable {
     /// The token that stands before everything, and whether the file asks for it.
     package let beginningToken: TokenID?
     package let addsBeginning: Bool
+    /// A space is put before each stretch of text between control tokens.
+    let addsLeadingSpace: Bool
 
     private let state: Mutex<EncoderState>
 
     package init(file: GGUFFile) throws(ModelError) {
         let vocabulary = try Vocabulary(file: file)
         self.vocabulary = vocabulary
-        guard let pre = try file.metadata.string("tokenizer.ggml.pre") else { throw .missing("tokenizer.ggml.pre") }
-        preTokenizer = try PreTokenizer(name: pre)
+        switch vocabulary.model {
+        case .gpt2: preTokenizer = try PreTokenizer(name: try file.metadata.string("tokenizer.ggml.pre") ?? "default")
+        case .llama, .gemma4: preTokenizer = nil
+        case .bert, .t5:
+            throw .unsupported(
+                field: "tokenizer.ggml.model", value: vocabulary.model.rawValue, supported: "gpt2, llama, gemma4 (generation)")
+        }
+        let addsSpace = try file.metadata.bool("tokenizer.ggml.add_space_prefix") ?? true
+        addsLeadingSpace = vocabulary.model == .llama && addsSpace
         let ids = 0...max(0, vocabulary.count - 1)
-        guard let end = try file.metadata.integer("tokenizer.ggml.eos_token_id", in: ids) else {
+        let writtenEnd = try file.metadata.integer("tokenizer.ggml.eos_token_id", in: ids)
+        guard let end = writtenEnd ?? (vocabulary.model == .llama ? min(2, vocabulary.count - 1) : nil) else {
             throw .missing("tokenizer.ggml.eos_token_id")
         }
         var stops: Set<TokenID> = [TokenID(end)]
-        for key in ["tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"] {
-            if let id = try file.metadata.integer(key, in: ids) { stops.insert(TokenID(id)) }
+        for key in ["eot", "eom", "fim_pad", "fim_rep", "fim_sep"] {
+            if let id = try file.metadata.integer("tokenizer.ggml.\(key)_token_id", in: ids) { stops.insert(TokenID(id)) }
         }
         // Files name one end token, but chat models end a turn with another: by name, as published vocabularies have them.
-        for name in ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>"] {
-            if let id = vocabulary.specialToken(named: name) { stops.insert(id) }
+        for name in Self.endNames { if let id = vocabulary.specialToken(named: name) { stops.insert(id) } }
+        // Harmony (gpt-oss) ends messages, not turns, with <|end|>; Gemma 4 has “</s>” as a piece of text.
+        if let end = vocabulary.specialToken(named: "<|end|>"), vocabulary.specialToken(named: "<|return|>") != nil,
+            vocabulary.specialToken(named: "<|call|>") != nil
+        {
+            stops.remove(end)
+        }
+        if vocabulary.specialToken(named: "<|tool_response>") != nil, let end = vocabulary.specialToken(named: "</s>") {
+            stops.remove(end)
         }
         endOfTurn = TokenID(try file.metadata.integer("tokenizer.ggml.eot_token_id", in: ids) ?? end)
         stopTokens = stops
         func text(_ token: Int?) -> String {
             token.map { String(decoding: vocabulary.bytes(of: TokenID($0)), as: UTF8.self) } ?? ""
         }
-        beginningToken = try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids).map { TokenID($0) }
-        addsBeginning = try file.metadata.bool("tokenizer.ggml.add_bos_token") ?? false
-        beginningText = text(try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids))
+        let writtenBeginning = try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids)
+        let beginning = writtenBeginning ?? (vocabulary.model == .llama ? min(1, vocabulary.count - 1) : nil)
+        beginningToken = beginning.map { TokenID($0) }
+        let isUsual = vocabulary.model == .llama || preTokenizer?.addsBeginning == true
+        // Some files of Gemma 4 deny a mark that the model needs.
+        let asksForBeginning = try file.metadata.bool("tokenizer.ggml.add_bos_token") ?? isUsual
+        addsBeginning = asksForBeginning || vocabulary.model == .gemma4
+        beginningText = text(beginning)
         endText = text(end)
         state = Mutex(EncoderState())
     }
+
+    /// Names of tokens that end a turn.
+    private static let endNames = [
+        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<|end|>", "<|return|>", "<|call|>",
+        "<|flush|>", "<|calls|>", "<end_of_turn>", "<EOT>", "[EOT]", "[EOS]", "<end_of_utterance>", "<eos>", "<turn|>",
+        "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[", "[|endofturn|]", "<｜hy_place▁holder▁no▁2｜>",
+    ]
 
     // MARK: - Encoding
 
@@ -70,9 +100,19 @@ package final class Tokenizer: Sendable {
         for piece in pieces {
             switch piece {
             case .user(let text):
-                run.append(contentsOf: text.utf8)
+                if !hasOpenSpecials {
+                    run.append(contentsOf: text.utf8)
+                    continue
+                }
+                splitSpecial(Array(text.utf8), vocabulary.openSpecialsByFirstByte) { (special, bytes) in
+                    run.append(contentsOf: bytes)
+                    if let special {
+                        runs.append((run, special))
+                        run.removeAll()
+                    }
+                }
             case .template(let text):
-                splitSpecial(Array(text.utf8)) { (special, bytes) in
+                splitSpecial(Array(text.utf8), vocabulary.specialsByFirstByte) { (special, bytes) in
                     run.append(contentsOf: bytes)
                     if let special {
                         runs.append((run, special))
@@ -85,7 +125,7 @@ package final class Tokenizer: Sendable {
         return state.withLock { state in
             var tokens: [TokenID] = []
             for run in runs {
-                run.bytes.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+                encode(run.bytes, &state, into: &tokens)
                 if let special = run.special { tokens.append(special) }
             }
             return tokens
@@ -99,21 +139,43 @@ package final class Tokenizer: Sendable {
     package func encode(bytes: [UInt8]) -> [TokenID] {
         state.withLock { state in
             var tokens: [TokenID] = []
-            bytes.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+            encode(bytes, &state, into: &tokens)
             return tokens
         }
     }
 
-    /// Cuts template text at special tokens, the longest that matches at each place.
+    /// Tokens of a stretch of text without control tokens.
+    private func encode(_ bytes: [UInt8], _ state: inout EncoderState, into tokens: inout [TokenID]) {
+        guard !bytes.isEmpty else { return }
+        if vocabulary.model == .gpt2 {
+            bytes.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+            return
+        }
+        // The mark of SentencePiece is a space, whoever writes it.
+        var text: [UInt8] = addsLeadingSpace ? [0x20] : []
+        text.reserveCapacity(bytes.count + 1)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == 0xE2, index + 2 < bytes.count, bytes[index + 1] == 0x96, bytes[index + 2] == 0x81 {
+                text.append(0x20)
+                index += 3
+            } else {
+                text.append(bytes[index])
+                index += 1
+            }
+        }
+        text.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+    }
+
+    private var hasOpenSpecials: Bool { vocabulary.hasOpenSpecials }
+
+    /// Cuts text at special tokens, the longest that matches at each place.
     /// Each call of `emit` gets the text before a token, and the token; the last call has none.
-    private func splitSpecial(_ text: [UInt8], _ emit: (TokenID?, ArraySlice<UInt8>) -> Void) {
+    private func splitSpecial(_ text: [UInt8], _ specials: [[TokenID]], _ emit: (TokenID?, ArraySlice<UInt8>) -> Void) {
         var start = 0
         var index = 0
         while index < text.count {
-            let match = vocabulary.specialTokens.first { token in
-                let bytes = vocabulary.bytes(of: token)
-                return bytes.first == text[index] && text[index...].starts(with: bytes)
-            }
+            let match = specials[Int(text[index])].first { text[index...].starts(with: vocabulary.bytes(of: $0)) }
             if let match {
                 emit(match, text[start..<index])
                 index += vocabulary.bytes(of: match).count
@@ -153,6 +215,7 @@ package enum PromptPiece: Sendable, Equatable {
 private struct EncoderState: ~Copyable {
     private let classes = UnsafeMutablePointer<UnicodeClasses>.allocate(capacity: 1)
     private var encoder = BytePairEncoder()
+    private var scoreEncoder = ScoreEncoder()
     private let cache = UnsafeMutableBufferPointer<CachedWord>.allocate(capacity: EncoderState.cacheSize)
 
     private static let cacheSize = 4096
@@ -176,38 +239,80 @@ private struct EncoderState: ~Copyable {
     }
 
     mutating func encode(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, _ preTokenizer: PreTokenizer, into tokens: inout [TokenID]
+        _ bytes: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, _ preTokenizer: PreTokenizer?, into tokens: inout [TokenID]
     ) {
-        let text = ClassifiedText(bytes: bytes, classes: UnsafePointer(classes))
+        if let preTokenizer {
+            let text = ClassifiedText(bytes: bytes, classes: UnsafePointer(classes))
+            preTokenizer.forEachWord(in: text) { word in
+                encodeWord(
+                    UnsafeBufferPointer(rebasing: bytes[word]), vocabulary, ignoresMerges: preTokenizer.ignoresMerges, into: &tokens)
+            }
+            return
+        }
         var start = 0
         while start < bytes.count {
-            let end = preTokenizer.wordEnd(in: text, from: start)
-            let word = UnsafeBufferPointer(rebasing: bytes[start..<end])
+            let end = Self.wordEnd(bytes, start, vocabulary)
+            encodeWord(UnsafeBufferPointer(rebasing: bytes[start..<end]), vocabulary, ignoresMerges: false, into: &tokens)
             start = end
-            guard word.count <= 16 else {
-                encoder.encode(word, with: vocabulary, into: &tokens)
-                continue
-            }
-            var (low, high): (UInt64, UInt64) = (0, 0)
-            for index in 0..<min(8, word.count) { low |= UInt64(word[index]) << (8 * UInt64(index)) }
-            for index in 8..<max(8, word.count) { high |= UInt64(word[index]) << (8 * UInt64(index - 8)) }
-            let slot = Int(Vocabulary.mix(low ^ Vocabulary.mix(high ^ UInt64(word.count))) >> 52)
-            if cache[slot].length == word.count, cache[slot].low == low, cache[slot].high == high {
-                let found = cache[slot].tokens
-                tokens.append(found.0)
-                if cache[slot].count > 1 { tokens.append(found.1) }
-                if cache[slot].count > 2 { tokens.append(found.2) }
-                if cache[slot].count > 3 { tokens.append(found.3) }
-                continue
-            }
-            let first = tokens.count
+        }
+    }
+
+    /// Where no token has a space inside, words can be encoded one by one: spaces and what follows them. Line breaks stand
+    /// alone in Gemma 4's vocabulary.
+    private static func wordEnd(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ vocabulary: Vocabulary) -> Int {
+        var end = start
+        let breaksLines = vocabulary.model == .gemma4
+        if breaksLines, bytes[start] == 0x0A {
+            while end < bytes.count, bytes[end] == 0x0A { end += 1 }
+            return end
+        }
+        if vocabulary.hasInnerMarks {
+            while end < bytes.count, !(breaksLines && bytes[end] == 0x0A) { end += 1 }
+            return end
+        }
+        while end < bytes.count, bytes[end] == 0x20 { end += 1 }
+        while end < bytes.count, bytes[end] != 0x20, !(breaksLines && bytes[end] == 0x0A) { end += 1 }
+        return end
+    }
+
+    private mutating func encodeWord(
+        _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, ignoresMerges: Bool, into tokens: inout [TokenID]
+    ) {
+        guard word.count <= 16 else {
+            encodeAnew(word, vocabulary, ignoresMerges: ignoresMerges, into: &tokens)
+            return
+        }
+        var (low, high): (UInt64, UInt64) = (0, 0)
+        for index in 0..<min(8, word.count) { low |= UInt64(word[index]) << (8 * UInt64(index)) }
+        for index in 8..<max(8, word.count) { high |= UInt64(word[index]) << (8 * UInt64(index - 8)) }
+        let slot = Int(Vocabulary.mix(low ^ Vocabulary.mix(high ^ UInt64(word.count))) >> 52)
+        if cache[slot].length == word.count, cache[slot].low == low, cache[slot].high == high {
+            let found = cache[slot].tokens
+            tokens.append(found.0)
+            if cache[slot].count > 1 { tokens.append(found.1) }
+            if cache[slot].count > 2 { tokens.append(found.2) }
+            if cache[slot].count > 3 { tokens.append(found.3) }
+            return
+        }
+        let first = tokens.count
+        encodeAnew(word, vocabulary, ignoresMerges: ignoresMerges, into: &tokens)
+        let count = tokens.count - first
+        guard (1...4).contains(count) else { return }
+        func token(_ index: Int) -> TokenID { index < count ? tokens[first + index] : 0 }
+        cache[slot] = CachedWord(
+            low: low, high: high, tokens: (token(0), token(1), token(2), token(3)), length: UInt8(word.count),
+            count: UInt8(count))
+    }
+
+    private mutating func encodeAnew(
+        _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, ignoresMerges: Bool, into tokens: inout [TokenID]
+    ) {
+        if vocabulary.model == .llama {
+            scoreEncoder.encode(word, with: vocabulary, into: &tokens)
+        } else if ignoresMerges || vocabulary.model == .gemma4 && word.first == 0x0A, let whole = vocabulary.token(for: word) {
+            tokens.append(whole)
+        } else {
             encoder.encode(word, with: vocabulary, into: &tokens)
-            let count = tokens.count - first
-            guard (1...4).contains(count) else { continue }
-            func token(_ index: Int) -> TokenID { index < count ? tokens[first + index] : 0 }
-            cache[slot] = CachedWord(
-                low: low, high: high, tokens: (token(0), token(1), token(2), token(3)), length: UInt8(word.count),
-                count: UInt8(count))
         }
     }
 }

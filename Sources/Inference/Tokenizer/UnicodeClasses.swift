@@ -8,11 +8,16 @@ enum CharacterClass: UInt8 {
 struct UnicodeClasses: ~Copyable {
     private let pages = UnsafeMutableBufferPointer<UnsafeMutablePointer<UInt8>?>.allocate(capacity: 0x1100)
 
-    init() { pages.initialize(repeating: nil) }
+    init() {
+        pages.initialize(repeating: nil)
+        flagPages.initialize(repeating: nil)
+    }
 
     deinit {
         for page in pages { page?.deallocate() }
         pages.deallocate()
+        for page in flagPages { page?.deallocate() }
+        flagPages.deallocate()
     }
 
     func callAsFunction(_ codePoint: UInt32) -> CharacterClass {
@@ -20,6 +25,19 @@ struct UnicodeClasses: ~Copyable {
         guard index < pages.count else { return .other }
         let page = pages[index] ?? makePage(index)
         return CharacterClass(rawValue: page[Int(codePoint & 0xFF)]) ?? .other
+    }
+
+    private let flagPages = UnsafeMutableBufferPointer<UnsafeMutablePointer<UInt32>?>.allocate(capacity: 0x1100)
+
+    /// See ``CharacterFlags``.
+    func flags(_ codePoint: UInt32) -> UInt32 {
+        let index = Int(codePoint >> 8)
+        guard index < flagPages.count else { return CharacterFlags.other }
+        if let page = flagPages[index] { return page[Int(codePoint & 0xFF)] }
+        let page = UnsafeMutablePointer<UInt32>.allocate(capacity: 256)
+        for low in 0..<256 { page[low] = CharacterFlags.flags(of: UInt32(index << 8 | low)) }
+        flagPages[index] = page
+        return page[Int(codePoint & 0xFF)]
     }
 
     private func makePage(_ index: Int) -> UnsafeMutablePointer<UInt8> {

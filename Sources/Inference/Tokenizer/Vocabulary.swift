@@ -1,5 +1,4 @@
-/// A byte-level vocabulary: the bytes of every token, and tables that find a token by its bytes or by the two it is
-/// merged from.
+/// A vocabulary of any kind: the bytes of every token, and tables that find a token by its bytes or by the two it is merged from.
 ///
 /// Built once per model straight from the file's bytes; no `String` is made per token.
 package final class Vocabulary: Sendable {
@@ -24,12 +23,44 @@ package final class Vocabulary: Sendable {
     let byteTokens: [TokenID]
     /// Control and user-defined tokens, longest first: these are cut out of text before it is split into words.
     let specialTokens: [TokenID]
+    /// The same by their first byte, longest first; of these, those that are recognised in any text.
+    let specialsByFirstByte: [[TokenID]]
+    let openSpecialsByFirstByte: [[TokenID]]
+    /// The algorithm that the vocabulary was made for.
+    package let model: Model
+    /// How likely each token is (SPM, Unigram); empty without.
+    let scores: [Float]
+    /// What stands for characters that are not in the vocabulary and have no byte tokens.
+    let unknownToken: TokenID?
+    /// Whether a token has a word's beginning mark behind something else: words can then not be cut one by one.
+    let hasInnerMarks: Bool
+    /// Bytes of the longest token.
+    let longestToken: Int
+
+    /// Algorithms, by their name in `tokenizer.ggml.model`.
+    package enum Model: String, CaseIterable, Sendable {
+        /// Byte-level BPE.
+        case gpt2
+        /// SentencePiece BPE: pairs of neighbours are merged by the score of what they make.
+        case llama
+        /// BPE over characters with SentencePiece's marks.
+        case gemma4
+        /// WordPiece.
+        case bert
+        /// Unigram.
+        case t5
+    }
+
+    /// U+2581, which stands for a space in SentencePiece vocabularies.
+    static let mark: [UInt8] = [0xE2, 0x96, 0x81]
 
     init(file: GGUFFile) throws(ModelError) {
-        guard let model = try file.metadata.string("tokenizer.ggml.model") else { throw .missing("tokenizer.ggml.model") }
-        guard model == "gpt2" else {
-            throw .unsupported(field: "tokenizer.ggml.model", value: model, supported: "gpt2 (byte-level BPE)")
+        guard let name = try file.metadata.string("tokenizer.ggml.model") else { throw .missing("tokenizer.ggml.model") }
+        guard let model = Model(rawValue: name) else {
+            throw .unsupported(
+                field: "tokenizer.ggml.model", value: name, supported: Model.allCases.map(\.rawValue).joined(separator: ", "))
         }
+        self.model = model
         guard let tokens = try file.metadata.array("tokenizer.ggml.tokens", of: .string) else {
             throw .missing("tokenizer.ggml.tokens")
         }
@@ -56,6 +87,19 @@ package final class Vocabulary: Sendable {
         arena.reserveCapacity(tokens.count * 8)
         try file.forEachString(in: tokens) { (index, bytes) throws(ModelError) in
             // Special tokens are plain text; all others spell their bytes in GPT-2's printable alphabet.
+            // A byte token of other vocabularies is written “<0xAB>”.
+            if model != .gpt2 {
+                if kinds[index] == Kind.byte.rawValue, let byte = Self.byteValue(bytes) {
+                    arena.append(byte)
+                } else if model == .llama || model == .gemma4 || model == .t5 {
+                    Self.appendWithSpaces(bytes, to: &arena)
+                } else {
+                    arena.append(contentsOf: bytes)
+                }
+                guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
+                offsets.append(UInt32(arena.count))
+                return
+            }
             let plain = kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue
             if plain || !Self.appendDecoded(bytes, to: &arena) { arena.append(contentsOf: bytes) }
             guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
@@ -65,7 +109,8 @@ package final class Vocabulary: Sendable {
         var slots = [TokenID](repeating: -1, count: 1 << bits)
         for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
             // Unused and unknown tokens are never produced by encoding, special ones only from template text.
-            guard kinds[index] == Kind.normal.rawValue || kinds[index] == Kind.byte.rawValue else { continue }
+            // Byte tokens of other vocabularies are found by their byte, after all else.
+            guard kinds[index] == Kind.normal.rawValue || kinds[index] == Kind.byte.rawValue && model == .gpt2 else { continue }
             let range = Int(offsets[index])..<Int(offsets[index + 1])
             var slot = arena.withUnsafeBufferPointer { Self.hash(UnsafeBufferPointer(rebasing: $0[range])) } >> (64 - bits)
             while slots[Int(slot)] >= 0 { slot = (slot + 1) & (1 << bits - 1) }
@@ -77,28 +122,97 @@ package final class Vocabulary: Sendable {
         func find(_ bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
             Self.find(bytes, slots: slots, bits: bits, offsets: offsets, arena: arena)
         }
-        byteTokens = (0..<256).map { byte in
-            withUnsafePointer(to: UInt8(byte)) { find(UnsafeBufferPointer(start: $0, count: 1)) ?? -1 }
+        if model == .gpt2 {
+            byteTokens = (0..<256).map { byte in
+                withUnsafePointer(to: UInt8(byte)) { find(UnsafeBufferPointer(start: $0, count: 1)) ?? -1 }
+            }
+        } else {
+            var byteTokens = [TokenID](repeating: -1, count: 256)
+            for index in 0..<tokens.count
+            where kinds[index] == Kind.byte.rawValue && offsets[index + 1] - offsets[index] == 1 {
+                byteTokens[Int(arena[Int(offsets[index])])] = TokenID(index)
+            }
+            self.byteTokens = byteTokens
         }
+        var scores: [Float] = []
+        if let array = try file.metadata.array("tokenizer.ggml.scores", of: .float32), array.count == tokens.count {
+            scores = file.values(of: array, as: Float.self).map { $0.isNaN ? -.infinity : $0 }
+        } else if model == .llama || model == .t5 {
+            // Without scores, earlier tokens are the better ones.
+            scores = (0..<tokens.count).map { -Float($0) }
+        }
+        self.scores = scores
+        unknownToken =
+            try file.metadata.integer("tokenizer.ggml.unknown_token_id", in: 0...tokens.count - 1).map { TokenID($0) }
+            ?? (model == .llama ? 0 : nil)
+        var (longest, inner) = (0, false)
+        for index in 0..<tokens.count where kinds[index] == Kind.normal.rawValue {
+            let range = Int(offsets[index])..<Int(offsets[index + 1])
+            longest = max(longest, range.count)
+            if !inner, let first = range.first(where: { arena[$0] != 0x20 }), arena[first..<range.upperBound].contains(0x20) {
+                inner = true
+            }
+        }
+        (longestToken, hasInnerMarks) = (longest, inner)
         var special: [Int] = []
         for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
             if kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue { special.append(index) }
         }
         special.sort { offsets[$0 + 1] - offsets[$0] > offsets[$1 + 1] - offsets[$1] }
         specialTokens = special.map { TokenID($0) }
+        var byFirst = [[TokenID]](repeating: [], count: 256)
+        var openByFirst = byFirst
+        for index in special {
+            let text = arena[Int(offsets[index])..<Int(offsets[index + 1])]
+            guard let first = text.first, let last = text.last else { continue }
+            byFirst[Int(first)].append(TokenID(index))
+            // Marks such as <tool_call> are for templates; line breaks, spaces and the like are found in any text.
+            let isMark = [UInt8(ascii: "<"), UInt8(ascii: "[")].contains(first) && [UInt8(ascii: ">"), UInt8(ascii: "]")].contains(last)
+            if kinds[index] == Kind.userDefined.rawValue, !isMark { openByFirst[Int(first)].append(TokenID(index)) }
+        }
+        specialsByFirstByte = byFirst
+        openSpecialsByFirstByte = openByFirst
 
+        guard model == .gpt2 || model == .gemma4 else {
+            (mergeKeys, mergeValues) = ([.max], [Merge(rank: 0, result: 0)])
+            return
+        }
         guard let merges = try file.metadata.array("tokenizer.ggml.merges", of: .string) else {
             throw .missing("tokenizer.ggml.merges")
         }
         let mergeBits = Self.tableBits(for: merges.count)
         var keys = [UInt64](repeating: .max, count: 1 << mergeBits)
         var values = [Merge](repeating: Merge(rank: 0, result: 0), count: 1 << mergeBits)
+        func insert(_ left: TokenID, _ right: TokenID, _ whole: TokenID, rank: Int) {
+            let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
+            var slot = Self.mix(key) >> (64 - mergeBits)
+            while keys[Int(slot)] != .max {
+                if keys[Int(slot)] == key { return }  // the earlier rank holds
+                slot = (slot + 1) & (1 << mergeBits - 1)
+            }
+            keys[Int(slot)] = key
+            values[Int(slot)] = Merge(rank: UInt32(rank), result: whole)
+        }
         var pair: [UInt8] = []
         try file.forEachString(in: merges) { (rank, bytes) throws(ModelError) in
-            guard let space = bytes.firstIndex(of: UInt8(ascii: " ")) else {
+            // The first character may be a space itself.
+            guard let space = bytes.dropFirst().firstIndex(of: UInt8(ascii: " ")) else {
                 throw .invalid(field: "tokenizer.ggml.merges", reason: "has no space in element \(rank)")
             }
             pair.removeAll(keepingCapacity: true)
+            if model == .gemma4 {
+                Self.appendWithSpaces(UnsafeRawBufferPointer(rebasing: bytes[..<space]), to: &pair)
+                let middle = pair.count
+                Self.appendWithSpaces(UnsafeRawBufferPointer(rebasing: bytes[(space + 1)...]), to: &pair)
+                let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in
+                    guard let left = find(UnsafeBufferPointer(rebasing: all[..<middle])),
+                        let right = find(UnsafeBufferPointer(rebasing: all[middle...])), let whole = find(all)
+                    else { return nil }
+                    return (left, right, whole)
+                }
+                if let (left, right, whole) = ids { insert(left, right, whole, rank: rank) }
+                return
+            }
             let leftIsEncoded = Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[..<space]), to: &pair)
             let middle = pair.count
             guard leftIsEncoded, Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[(space + 1)...]), to: &pair) else {
@@ -112,21 +226,36 @@ package final class Vocabulary: Sendable {
                 else { return nil }
                 return (left, right, whole)
             }
-            guard let (left, right, whole) = ids else { return }
-            let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
-            var slot = Self.mix(key) >> (64 - mergeBits)
-            while keys[Int(slot)] != .max {
-                if keys[Int(slot)] == key { return }  // the earlier rank holds
-                slot = (slot + 1) & (1 << mergeBits - 1)
-            }
-            keys[Int(slot)] = key
-            values[Int(slot)] = Merge(rank: UInt32(rank), result: whole)
+            if let (left, right, whole) = ids { insert(left, right, whole, rank: rank) }
         }
         mergeKeys = keys
         mergeValues = values
     }
 
+    /// The byte of `<0xAB>`.
+    private static func byteValue(_ text: UnsafeRawBufferPointer) -> UInt8? {
+        guard text.count == 6, text[0] == UInt8(ascii: "<") else { return nil }
+        return UInt8(String(decoding: text[3..<5], as: UTF8.self), radix: 16)
+    }
+
+    /// Appends text with a space for each U+2581.
+    private static func appendWithSpaces(_ text: UnsafeRawBufferPointer, to output: inout [UInt8]) {
+        var index = 0
+        while index < text.count {
+            if index + 2 < text.count, text[index] == mark[0], text[index + 1] == mark[1], text[index + 2] == mark[2] {
+                output.append(0x20)
+                index += 3
+            } else {
+                output.append(text[index])
+                index += 1
+            }
+        }
+    }
+
     // MARK: - Look-up
+
+    /// Whether some special token is recognised in any text.
+    var hasOpenSpecials: Bool { openSpecialsByFirstByte.contains { !$0.isEmpty } }
 
     package func kind(of token: TokenID) -> Kind { Kind(rawValue: kinds[Int(token)]) ?? .normal }
 
@@ -143,7 +272,8 @@ package final class Vocabulary: Sendable {
     /// The special token with this name, such as `<|im_end|>`.
     package func specialToken(named name: String) -> TokenID? {
         let utf8 = Array(name.utf8)
-        return specialTokens.first { Array(bytes(of: $0)) == utf8 }
+        guard let first = utf8.first else { return nil }
+        return specialsByFirstByte[Int(first)].first { bytes(of: $0).elementsEqual(utf8) }
     }
 
     /// What two adjacent tokens merge into.

@@ -1,0 +1,106 @@
+/// SentencePiece's BPE (arXiv:1808.06226): of all neighbours whose concatenation is a token, the pair that makes the one with the
+/// highest score is merged, the leftmost of equals, until there is none.
+///
+/// A heap holds the pairs, so that no input takes quadratic time. Buffers are kept between words.
+struct ScoreEncoder {
+    private struct Symbol { var start: Int32, count: Int32, previous: Int32, next: Int32 }
+    private struct Candidate { var score: Float, position: Int32, count: Int32 }
+
+    private var symbols: [Symbol] = []
+    private var heap: [Candidate] = []
+
+    /// Appends the tokens of `word`. Characters that are no tokens become their bytes.
+    mutating func encode(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
+        symbols.removeAll(keepingCapacity: true)
+        heap.removeAll(keepingCapacity: true)
+        var start = 0
+        while start < word.count {
+            let end = UTF8Length.end(of: start, in: word)
+            let index = Int32(symbols.count)
+            symbols.append(Symbol(start: Int32(start), count: Int32(end - start), previous: index - 1, next: index + 1))
+            start = end
+        }
+        guard !symbols.isEmpty else { return }
+        symbols[symbols.count - 1].next = -1
+        for index in 0..<symbols.count - 1 { push(Int32(index), word, vocabulary) }
+        while let candidate = pop() {
+            let left = Int(candidate.position)
+            // Stale entries name symbols that have been merged since.
+            guard symbols[left].count > 0, symbols[left].next >= 0,
+                symbols[left].count + symbols[Int(symbols[left].next)].count == candidate.count
+            else { continue }
+            let right = Int(symbols[left].next)
+            symbols[left].count = candidate.count
+            symbols[right].count = 0
+            symbols[left].next = symbols[right].next
+            if symbols[left].next >= 0 {
+                symbols[Int(symbols[left].next)].previous = Int32(left)
+                push(Int32(left), word, vocabulary)
+            }
+            if symbols[left].previous >= 0 { push(symbols[left].previous, word, vocabulary) }
+        }
+        var index: Int32 = 0
+        while index >= 0 {
+            let symbol = symbols[Int(index)]
+            let bytes = word[Int(symbol.start)..<Int(symbol.start + symbol.count)]
+            if let token = vocabulary.token(for: UnsafeBufferPointer(rebasing: bytes)) {
+                output.append(token)
+            } else {
+                for byte in bytes {
+                    let token = vocabulary.byteTokens[Int(byte)]
+                    if token >= 0 { output.append(token) } else if let unknown = vocabulary.unknownToken { output.append(unknown) }
+                }
+            }
+            index = symbol.next
+        }
+    }
+
+    /// Notes the pair that begins at a symbol, if it makes a token.
+    private mutating func push(_ left: Int32, _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary) {
+        let (a, next) = (symbols[Int(left)], symbols[Int(left)].next)
+        guard next >= 0 else { return }
+        let count = a.count + symbols[Int(next)].count
+        guard count <= vocabulary.longestToken else { return }
+        let bytes = UnsafeBufferPointer(rebasing: word[Int(a.start)..<Int(a.start + count)])
+        guard let token = vocabulary.token(for: bytes) else { return }
+        heap.append(Candidate(score: vocabulary.scores[Int(token)], position: left, count: count))
+        var child = heap.count - 1
+        while child > 0, precedes(heap[child], heap[(child - 1) / 2]) {
+            heap.swapAt(child, (child - 1) / 2)
+            child = (child - 1) / 2
+        }
+    }
+
+    private mutating func pop() -> Candidate? {
+        guard let first = heap.first else { return nil }
+        let last = heap.removeLast()
+        guard !heap.isEmpty else { return first }
+        heap[0] = last
+        var parent = 0
+        while true {
+            var least = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && precedes(heap[child], heap[least]) {
+                least = child
+            }
+            if least == parent { return first }
+            heap.swapAt(parent, least)
+            parent = least
+        }
+    }
+
+    /// Positions are compared as places in the word: symbols keep the place of their first character.
+    private func precedes(_ a: Candidate, _ b: Candidate) -> Bool {
+        a.score != b.score ? a.score > b.score : a.position < b.position
+    }
+}
+
+enum UTF8Length {
+    /// Where the character at `start` ends; a byte that begins none is one by itself.
+    static func end(of start: Int, in bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        let first = bytes[start]
+        let length = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
+        guard start + length <= bytes.count else { return start + 1 }
+        for index in start + 1..<max(start + 1, start + length) where bytes[index] & 0xC0 != 0x80 { return start + 1 }
+        return start + length
+    }
+}
