@@ -42,7 +42,9 @@ struct ToolBench: AsyncParsableCommand {
             else { continue }
             let log = CallLog()
             let definitions = try offered.compactMap { name -> RecordingTool? in
-                guard case .string(let name) = name, let definition = tools.first(where: { $0.name == name })?.value else { return nil }
+                guard case .string(let name) = name, let definition = tools.first(where: { $0.name == name })?.value else {
+                    return nil
+                }
                 return try RecordingTool(name: name, definition: definition, log: log)
             }
             let session = LanguageModelSession(tools: definitions)
@@ -85,7 +87,9 @@ struct ToolBench: AsyncParsableCommand {
     private static func match(_ calls: [(name: String, arguments: JSONValue)], _ expected: [JSONValue]) -> Bool {
         var left = calls
         for wanted in expected {
-            guard let index = left.firstIndex(where: { $0.name == name(wanted) && fits($0.arguments, wanted) }) else { return false }
+            guard let index = left.firstIndex(where: { $0.name == name(wanted) && fits($0.arguments, wanted) }) else {
+                return false
+            }
             left.remove(at: index)
         }
         return left.isEmpty
@@ -140,7 +144,9 @@ private struct RecordingTool: Tool {
         self.log = log
         description = if case .string(let text)? = definition["description"] { text } else { "" }
         var required: Set<String> = []
-        if case .array(let names)? = definition["parameters"]?["required"] { for case .string(let name) in names { required.insert(name) } }
+        if case .array(let names)? = definition["parameters"]?["required"] {
+            for case .string(let name) in names { required.insert(name) }
+        }
         var properties: [DynamicGenerationSchema.Property] = []
         if case .object(let members)? = definition["parameters"]?["properties"] {
             properties = members.map { member in

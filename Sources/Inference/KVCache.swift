@@ -130,7 +130,9 @@ package final class KVCache {
         }
         checkpoints.removeAll { $0.position > length }
         if let checkpoint = checkpoints.last {
-            checkpoint.states.withUnsafeBytes { states.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(states), byteCount: $0.count) }
+            checkpoint.states.withUnsafeBytes {
+                states.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(states), byteCount: $0.count)
+            }
         } else {
             memset(states, 0, stateBytes)
         }

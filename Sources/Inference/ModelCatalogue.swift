@@ -142,7 +142,8 @@ package enum ModelCatalogue {
             license: "Apache-2.0", languages: ["en"],
             manners: ModelManners(temperature: 0.2, topP: 0.9)),
         PublishedModel(
-            name: "granite-4.0-350m", title: "Granite 4.0 350M (Q4_K_M)", fileName: "granite-4.0-350m-Q4_K_M.gguf", size: 236_985_760,
+            name: "granite-4.0-350m", title: "Granite 4.0 350M (Q4_K_M)", fileName: "granite-4.0-350m-Q4_K_M.gguf",
+            size: 236_985_760,
             sha256: "771c588a49607f274a2bba3185733607ebe6f74b996ab90e2d6bee0d98bcec52", weights: "0.35B",
             repository: "ibm-granite/granite-4.0-350m-GGUF", revision: "b8208a86a58427e1739265318028eb5895b74bf2",
             license: "Apache-2.0", languages: ["en", "de", "es", "fr", "ja", "pt", "ar", "cs", "it", "ko", "nl", "zh"],
@@ -160,7 +161,8 @@ package enum ModelCatalogue {
             license: "Gemma Terms of Use", languages: ["en"],
             manners: ModelManners(temperature: 1.0, topP: 0.95, topK: 64)),
         PublishedModel(
-            name: "llama-3.2-1b", title: "Llama 3.2 1B Instruct", fileName: "Llama-3.2-1B-Instruct-Q4_K_M.gguf", size: 807_694_464,
+            name: "llama-3.2-1b", title: "Llama 3.2 1B Instruct", fileName: "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
+            size: 807_694_464,
             sha256: "6f85a640a97cf2bf5b8e764087b1e83da0fdb51d7c9fab7d0fece9385611df83", weights: "1.2B",
             repository: "bartowski/Llama-3.2-1B-Instruct-GGUF", revision: "067b946cf014b7c697f3654f621d577a3e3afd1c",
             license: "Llama 3.2 Community License", languages: ["en", "de", "fr", "it", "pt", "hi", "es", "th"],
@@ -178,7 +180,8 @@ package enum ModelCatalogue {
             license: "Apache-2.0", languages: ["en", "zh"],
             manners: ModelManners(temperature: 0.6, topP: 0.95, topK: 20)),
         PublishedModel(
-            name: "smollm2-1.7b", title: "SmolLM2 1.7B Instruct", fileName: "smollm2-1.7b-instruct-q4_k_m.gguf", size: 1_055_609_536,
+            name: "smollm2-1.7b", title: "SmolLM2 1.7B Instruct", fileName: "smollm2-1.7b-instruct-q4_k_m.gguf",
+            size: 1_055_609_536,
             sha256: "decd2598bc2c8ed08c19adc3c8fdd461ee19ed5708679d1c54ef54a5a30d4f33", weights: "1.7B",
             repository: "HuggingFaceTB/SmolLM2-1.7B-Instruct-GGUF", revision: "2d4a76a30b4af41ecd395c35725ac11688d4cfe4",
             license: "Apache-2.0", languages: ["en"],
@@ -202,7 +205,8 @@ package enum ModelCatalogue {
             license: "Apache-2.0", languages: ["en", "de", "es", "fr", "ja", "pt", "ar", "cs", "it", "ko", "nl", "zh"],
             manners: ModelManners(temperature: 0.0)),
         PublishedModel(
-            name: "qwen3-4b-instruct", title: "Qwen3 4B Instruct 2507", fileName: "Qwen3-4B-Instruct-2507-Q4_K_M.gguf", size: 2_497_281_120,
+            name: "qwen3-4b-instruct", title: "Qwen3 4B Instruct 2507", fileName: "Qwen3-4B-Instruct-2507-Q4_K_M.gguf",
+            size: 2_497_281_120,
             sha256: "3605803b982cb64aead44f6c1b2ae36e3acdb41d8e46c8a94c6533bc4c67e597", weights: "4B",
             repository: "unsloth/Qwen3-4B-Instruct-2507-GGUF", revision: "a06e946bb6b655725eafa393f4a9745d460374c9",
             license: "Apache-2.0", languages: ["en", "zh"],
@@ -217,7 +221,11 @@ package enum ModelCatalogue {
             name: "phi-4-mini", title: "Phi-4 mini Instruct", fileName: "Phi-4-mini-instruct-Q4_K_M.gguf", size: 2_491_874_272,
             sha256: "88c00229914083cd112853aab84ed51b87bdf6b9ce42f532d8c85c7c63b1730a", weights: "3.8B",
             repository: "unsloth/Phi-4-mini-instruct-GGUF", revision: "78eb92a46fc37e6b524df991ed9aca9bc6aa7b80",
-            license: "MIT", languages: ["ar", "zh", "cs", "da", "nl", "en", "fi", "fr", "de", "he", "hu", "it", "ja", "ko", "no", "pl", "pt", "ru", "es", "sv", "th", "tr", "uk"],
+            license: "MIT",
+            languages: [
+                "ar", "zh", "cs", "da", "nl", "en", "fi", "fr", "de", "he", "hu", "it", "ja", "ko", "no", "pl", "pt", "ru", "es",
+                "sv", "th", "tr", "uk",
+            ],
             manners: ModelManners()),
         PublishedModel(
             name: "gemma-3-4b", title: "Gemma 3 4B", fileName: "gemma-3-4b-it-Q4_K_M.gguf", size: 2_489_757_856,
@@ -226,13 +234,15 @@ package enum ModelCatalogue {
             license: "Gemma Terms of Use", languages: ["en"],
             manners: ModelManners(temperature: 1.0, topP: 0.95, topK: 64)),
         PublishedModel(
-            name: "ministral-3-3b", title: "Ministral 3 3B Instruct 2512", fileName: "Ministral-3-3B-Instruct-2512-Q4_K_M.gguf", size: 2_147_023_008,
+            name: "ministral-3-3b", title: "Ministral 3 3B Instruct 2512", fileName: "Ministral-3-3B-Instruct-2512-Q4_K_M.gguf",
+            size: 2_147_023_008,
             sha256: "9ed150d4367e68df0ac8e1540f6ddc65b42d0ee26378329d1ecbca60f93fc5f8", weights: "3.4B",
             repository: "mistralai/Ministral-3-3B-Instruct-2512-GGUF", revision: "eb599d408350ea2bb60452cb86be7c7b2fc28227",
             license: "Apache-2.0", languages: ["en", "fr", "es", "de", "it", "pt", "nl", "zh", "ja", "ko", "ar"],
             manners: ModelManners(temperature: 0.1)),
         PublishedModel(
-            name: "mistral-7b-v0.3", title: "Mistral 7B Instruct v0.3", fileName: "Mistral-7B-Instruct-v0.3-Q4_K_M.gguf", size: 4_372_812_000,
+            name: "mistral-7b-v0.3", title: "Mistral 7B Instruct v0.3", fileName: "Mistral-7B-Instruct-v0.3-Q4_K_M.gguf",
+            size: 4_372_812_000,
             sha256: "1270d22c0fbb3d092fb725d4d96c457b7b687a5f5a715abe1e818da303e562b6", weights: "7.2B",
             repository: "bartowski/Mistral-7B-Instruct-v0.3-GGUF", revision: "61fd4167fff3ab01ee1cfe0da183fa27a944db48",
             license: "Apache-2.0", languages: ["en"],

@@ -10,7 +10,9 @@ struct Bench: AsyncParsableCommand {
             arithmetic takes the same time for any. Close other programs first.
             """)
 
-    @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file; without it, the model in use.", valueName: "name"))
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp("An installed model or a GGUF file; without it, the model in use.", valueName: "name"))
     var model: String?
 
     @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: the physical cores).")

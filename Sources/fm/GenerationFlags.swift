@@ -7,7 +7,8 @@ struct GenerationFlags: ParsableArguments {
     @Option(name: .shortAndLong, help: "What the model is told before the conversation; outranks prompts.")
     var instructions: String?
 
-    @Option(name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
+    @Option(
+        name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
     var model: String?
 
     @Flag(name: .shortAndLong, help: "Always take the most probable token: the same answer each time.")

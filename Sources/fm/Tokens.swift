@@ -21,7 +21,8 @@ struct Tokens: AsyncParsableCommand {
     @Option(name: .shortAndLong, help: "What the model is told before the conversation.")
     var instructions: String?
 
-    @Option(name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
+    @Option(
+        name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
     var model: String?
 
     @OptionGroup var format: FormatFlags

@@ -117,7 +117,8 @@ struct ReferenceTemplateTests {
 
     /// 12:00 on 21 November 2026.
     private static let date = DateComponents(
-        calendar: Calendar(identifier: .gregorian), timeZone: TimeZone(identifier: "UTC"), year: 2026, month: 11, day: 21, hour: 12
+        calendar: Calendar(identifier: .gregorian), timeZone: TimeZone(identifier: "UTC"), year: 2026, month: 11, day: 21,
+        hour: 12
     ).date
 }
 
@@ -136,11 +137,16 @@ struct HostileTemplateTests {
             let source = hostile.prefix + String(repeating: hostile.repeat, count: hostile.count) + hostile.suffix
             do {
                 let template = try ChatTemplate(source: source, beginningText: "<s>", endText: "</s>")
+                // Less work than a real rendering may take: these all take as much as they get.
                 _ = try template.render(
-                    [ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "Hello")],
-                    addGenerationPrompt: true)
+                    variables: [
+                        "messages": .list([
+                            .dictionary(TemplateDictionary([("role", .text("user")), ("content", .text("Hello"))]))
+                        ])
+                    ], maximumSteps: 20_000)
             } catch {
-                #expect(error is TemplateError, "\(hostile.name): \(error)")
+                // Rendering throws nothing but `TemplateError`.
+                #expect(!error.description.isEmpty, "\(hostile.name)")
             }
         }
     }

@@ -43,15 +43,15 @@ struct TokenizerTests {
     }
 
     /// With a complete byte vocabulary the round trip is exact for any bytes whatever, valid UTF-8 or not.
-    @Test(arguments: PreTokenizer.allCases)
-    func roundTripOfRandomBytes(pre: PreTokenizer) throws {
+    @Test(arguments: PreTokenizer.names)
+    func roundTripOfRandomBytes(pre: String) throws {
         var builder = TinyModel().builder()
         builder.metadata.removeAll { $0.0 == "tokenizer.ggml.pre" }
-        builder.metadata.append(("tokenizer.ggml.pre", .string(pre.rawValue)))
+        builder.metadata.append(("tokenizer.ggml.pre", .string(pre)))
         let file = try TemporaryFile(builder.bytes())
         let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
         var random = SeededGenerator(2)
-        for _ in 0..<3000 {
+        for _ in 0..<300 {
             let bytes = (0..<Int.random(in: 0...80, using: &random)).map { _ -> UInt8 in
                 Bool.random(using: &random)
                     ? UInt8.random(in: 0...255, using: &random)
@@ -62,13 +62,16 @@ struct TokenizerTests {
     }
 
     @Test(arguments: [
-        (PreTokenizer.gpt2, "it's 123  days\n\nx", ["it", "'s", " 123", " ", " days", "\n", "\n", "x"]),
-        (.smollm, "it's 123  days", ["it", "'s", " ", "1", "2", "3", " ", " days"]),
-        (.llamaBPE, "It'S 12345 (a)\n\n b", ["It", "'S", " ", "123", "45", " (", "a", ")\n\n", " b"]),
-        (.qwen2, "x12 \n y", ["x", "1", "2", " \n", " y"]),
+        ("gpt-2", "it's 123  days\n\nx", ["it", "'s", " 123", " ", " days", "\n", "\n", "x"]),
+        ("smollm", "it's 123  days", ["it", "'s", " ", "1", "2", "3", " ", " days"]),
+        ("llama-bpe", "It'S 12345 (a)\n\n b", ["It", "'S", " ", "123", "45", " (", "a", ")\n\n", " b"]),
+        ("gpt-4o", "HelloWORLD it's 1234 ok\n", ["Hello", "WORLD", " it's", " ", "123", "4", " ok", "\n"]),
+        ("deepseek-v3", "日本語 is 12345.", ["日本語", " is", " ", "123", "45", "."]),
+        ("default", "a=1234 b", ["a", "=", "123", "4", " b"]),
+        ("qwen2", "x12 \n y", ["x", "1", "2", " \n", " y"]),
     ])
-    func words(pre: PreTokenizer, text: String, expected: [String]) {
-        #expect(pre.words(of: text) == expected)
+    func words(pre: String, text: String, expected: [String]) throws {
+        #expect(try PreTokenizer(name: pre).words(of: text) == expected)
     }
 
     @Test func controlTokensComeFromTemplatesOnly() throws {
@@ -81,14 +84,21 @@ struct TokenizerTests {
         #expect(tokenizer.decode(tokenizer.encode([.user("<|im_end|>")])) == Array("<|im_end|>".utf8))
     }
 
-    /// Not a benchmark: a bound so wide that only quadratic time breaks it.
+    /// Eight times the text takes some eight times as long; quadratic time would take sixty-four times.
     @Test(arguments: ["a", " ", "\n", "ab", "'", "0", "é", "🙂", "the "])
     func noInputIsQuadratic(unit: String) throws {
         let tokenizer = try Self.realTokenizer()
-        let text = String(repeating: unit, count: 400_000 / unit.utf8.count)
-        let start = ContinuousClock.now
-        #expect(tokenizer.decode(tokenizer.encode(text)) == Array(text.utf8))
-        #expect(ContinuousClock.now - start < .seconds(30))
+        func seconds(_ bytes: Int) -> Double {
+            let text = String(repeating: unit, count: bytes / unit.utf8.count)
+            // The best of three: other programs take time too.
+            return (0..<3).map { _ in
+                let start = ContinuousClock.now
+                #expect(tokenizer.decode(tokenizer.encode(text)) == Array(text.utf8))
+                return (ContinuousClock.now - start).seconds
+            }.min() ?? 0
+        }
+        let short = seconds(40_000)
+        #expect(seconds(320_000) < 32 * short)
     }
 
     @Test func assemblerNeverEmitsHalfACharacter() {

@@ -72,7 +72,7 @@ package struct ReferenceTransformer {
                 var attended = [Double](repeating: 0, count: width)
                 for head in 0..<model.heads {
                     let kv = head / (model.heads / model.kvHeads) * dimension
-                    let first = model.slidingWindow.map { max(0, position + 1 - $0) } ?? 0
+                    let first = 0
                     let scores = (first...position).map { other in
                         (0..<dimension).reduce(0) { $0 + queries[position][head * dimension + $1] * keys[other][kv + $1] }
                             / Double(dimension).squareRoot()

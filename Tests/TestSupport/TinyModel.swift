@@ -12,7 +12,6 @@ package struct TinyModel {
     /// Type of all weight matrices.
     package var type = TensorType.f32
     package var seed: UInt64 = 1
-    package var slidingWindow: Int?
     package var rope: [(String, GGUFBuilder.Value)] = []
     package var hasOutputHead = true
     package var template = TinyModel.chatML
@@ -58,7 +57,6 @@ package struct TinyModel {
             ("tokenizer.chat_template", .string(template)),
         ]
         builder.metadata += rope
-        if let slidingWindow { builder.metadata.append(("llama.attention.sliding_window", .uint32(UInt32(slidingWindow)))) }
         let kvWidth = width / heads * kvHeads
         func matrix(_ name: String, _ columns: Int, _ rows: Int) {
             builder.tensors.append((name, type, [columns, rows], Self.randomBlocks(type, columns * rows, &random)))

@@ -68,7 +68,8 @@ final class Automaton {
     }
 
     init(
-        _ program: Program, _ regexes: RegexArena, isPretty: Bool, isSpaced: Bool = false, sequences: [[SequencePart]] = []) {
+        _ program: Program, _ regexes: RegexArena, isPretty: Bool, isSpaced: Bool = false, sequences: [[SequencePart]] = []
+    ) {
         self.program = program
         self.regexes = regexes
         self.isPretty = isPretty

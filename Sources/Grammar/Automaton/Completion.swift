@@ -182,7 +182,8 @@ extension Automaton {
     }
 
     private func afterKey(_ type: TypeID, _ depth: UInt16, _ object: Int32, _ progress: Int32) -> [UInt8] {
-        Array((isPretty || isSpaced ? ": " : ":").utf8) + shortest(type, depth) + rest(ofObject: object, progress, depth, isFirst: false)
+        Array((isPretty || isSpaced ? ": " : ":").utf8) + shortest(type, depth)
+            + rest(ofObject: object, progress, depth, isFirst: false)
     }
 
     private func memberText(_ member: Member, _ depth: UInt16) -> [UInt8] {

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Grammar
 
 /// The template that a model was trained with, parsed once: it turns messages into the text the model continues.
@@ -12,7 +13,7 @@ package struct ChatTemplate: Sendable {
     private let endText: String
 
     package init(source: String, beginningText: String, endText: String) throws(TemplateError) {
-        guard source.utf8.count <= 1 << 20 else { throw .syntax(line: 1, reason: "it is larger than 1 MB") }
+        guard source.utf8.count <= 1 << 18 else { throw .syntax(line: 1, reason: "it is larger than 256 KB") }
         self.source = source
         self.beginningText = beginningText
         self.endText = endText
@@ -24,7 +25,8 @@ package struct ChatTemplate: Sendable {
         let tools = prompt.tools.map(Self.value)
         let list = prompt.messages.enumerated().map { index, message in
             // Phi-4-mini reads the tools, as JSON, from the system message.
-            Self.value(message, tools: index == 0 && source.contains("message.tools") || source.contains("['tools']") ? tools : [])
+            Self.value(
+                message, tools: index == 0 && source.contains("message.tools") || source.contains("['tools']") ? tools : [])
         }
         var variables: [String: TemplateValue] = [
             "messages": .list(list), "add_generation_prompt": .bool(addGenerationPrompt),
@@ -44,8 +46,15 @@ package struct ChatTemplate: Sendable {
         try render(ChatPrompt(messages), addGenerationPrompt: addGenerationPrompt)
     }
 
-    func render(variables: [String: TemplateValue]) throws(TemplateError) -> [PromptPiece] {
-        try TemplateInterpreter.render(nodes, variables: variables).runs.map { $0.isUser ? .user($0.text) : .template($0.text) }
+    /// - Parameters:
+    ///   - date: what `strftime_now` gives; nil for now.
+    ///   - maximumSteps: work after which rendering is given up.
+    func render(
+        variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = TemplateInterpreter.maximumSteps
+    ) throws(TemplateError) -> [PromptPiece] {
+        try TemplateInterpreter.render(nodes, variables: variables, date: date, maximumSteps: maximumSteps).runs.map {
+            $0.isUser ? .user($0.text) : .template($0.text)
+        }
     }
 
     private static func value(_ message: ChatMessage, tools: [TemplateValue]) -> TemplateValue {

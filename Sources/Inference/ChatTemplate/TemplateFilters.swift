@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Grammar
 
 /// What the template language has built in: filters, methods, functions and operators on values.
 enum TemplateFilters {
@@ -6,15 +7,18 @@ enum TemplateFilters {
     static let names: Set<String> = [
         "trim", "length", "count", "upper", "lower", "capitalize", "title", "first", "last", "join", "default", "d", "tojson",
         "string", "int", "float", "list", "replace", "items", "dictsort", "map", "select", "reject", "selectattr", "rejectattr",
-        "sort", "unique", "reverse", "safe", "indent", "abs", "round", "sum", "min", "max",
+        "sort", "unique", "reverse", "safe", "from_json", "indent", "abs", "round", "sum", "min", "max",
     ]
 
-    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
+    /// What Python's `strip` removes.
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isWhitespace || (0x1C...0x1F).contains(scalar.value)
+    }
 
     static func items(of value: TemplateValue) throws(TemplateError) -> [TemplateValue] {
         switch value {
         case .list(let values): values
-        case .dictionary(let dictionary): dictionary.pairs.map { .text($0.key) }
+        case .dictionary(let dictionary): dictionary.pairs.map(TemplateDictionary.key)
         case .string(let text): text.scalars.map { .string(TemplateText([$0])) }
         case .undefined: []
         default: throw .rendering(reason: "a loop needs a list")
@@ -44,23 +48,46 @@ enum TemplateFilters {
             if let attribute = argument(1, "attribute") {
                 for index in parts.indices { parts[index] = try element(attribute, of: parts[index]) }
             }
+            guard parts.count * separator.utf8Count <= TemplateInterpreter.maximumText else {
+                throw .rendering(reason: "a text is too long")
+            }
             return .string(TemplateText.join(parts.map(\.output), separator: separator))
         case "default", "d":
             let fallback = argument(0, "default_value") ?? .text("")
             if case .undefined = value { return fallback }
             return argument(1, "boolean")?.isTrue == true && !value.isTrue ? fallback : value
         case "tojson":
-            if case .int(let width)? = argument(0, "indent") { return .string(value.json(indent: min(max(width, 0), 16))) }
-            return .string(value.json())
-        case "string", "safe": return .string(value.output)
+            let isASCII = named["ensure_ascii"]?.isTrue == true
+            if case .int(let width)? = named["indent"] ?? arguments.first {
+                return .string(value.json(indent: min(max(width, 0), 16), isASCII: isASCII))
+            }
+            return .string(value.json(isASCII: isASCII))
+        case "string": return .string(value.output)
+        case "safe":
+            var text = value.output
+            text.isSafe = true
+            return .string(text)
+        case "from_json":
+            do { return TemplateValue(try JSONParser.parse(value.output.string)) } catch {
+                throw .rendering(reason: "a text is no JSON")
+            }
         case "int": return .int(value.number.flatMap { Int(exactly: $0.rounded(.towardZero)) } ?? Int(value.output.string) ?? 0)
         case "float": return .float(value.number ?? Double(value.output.string) ?? 0)
         case "list": return .list(try items(of: value))
         case "items", "dictsort":
             guard case .dictionary(let dictionary) = value else { throw .rendering(reason: "“\(name)” needs a dictionary") }
-            let pairs = name == "items" ? dictionary.pairs : dictionary.pairs.sorted { $0.key.lowercased() < $1.key.lowercased() }
-            return .list(pairs.map { .list([.text($0.key), $0.value]) })
-        case "map":
+            let pairs =
+                name == "items"
+                ? dictionary.pairs
+                : dictionary.pairs.sorted { a, b in
+                    if a.isInteger, b.isInteger { return (Int(a.key) ?? 0) < (Int(b.key) ?? 0) }
+                    return a.key.lowercased() < b.key.lowercased()
+                }
+            return .list(pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
+        case "map", "select", "reject", "selectattr", "rejectattr":
+            // Of nothing there is nothing to choose.
+            if case .none = value { return .list([]) }
+            if name != "map" { return try select(name, value, arguments) }
             var result: [TemplateValue] = []
             for item in try items(of: value) {
                 if let attribute = named["attribute"] {
@@ -70,20 +97,6 @@ enum TemplateFilters {
                 } else {
                     throw .rendering(reason: "“map” needs an attribute or a filter")
                 }
-            }
-            return .list(result)
-        case "select", "reject", "selectattr", "rejectattr":
-            let byAttribute = name.hasSuffix("attr")
-            let rest = byAttribute ? Array(arguments.dropFirst()) : arguments
-            var result: [TemplateValue] = []
-            for item in try items(of: value) {
-                let subject = byAttribute ? try element(arguments.first ?? .undefined, of: item) : item
-                let test = rest.first?.output.string
-                let passes =
-                    try test.map { (test) throws(TemplateError) in
-                        try TemplateTests.passes(test, subject, Array(rest.dropFirst()))
-                    } ?? subject.isTrue
-                if passes == name.hasPrefix("select") { result.append(item) }
             }
             return .list(result)
         case "sort", "min", "max":
@@ -110,9 +123,18 @@ enum TemplateFilters {
         case "indent":
             var width = 4
             if case .int(let value)? = argument(0, "width") { width = min(max(value, 0), 64) }
-            let lines = value.output.split(separator: "\n")
-            let pad = TemplateText("\n" + String(repeating: " ", count: width))
-            var result = TemplateText.join(lines, separator: pad)
+            let lines = value.output.lines
+            let pad = TemplateText(String(repeating: " ", count: width))
+            // Empty lines stay empty, unless they are asked for.
+            let indentsEmpty = argument(2, "blank")?.isTrue == true
+            var result = TemplateText()
+            for (index, line) in lines.enumerated() {
+                if index > 0 {
+                    result.append("\n", isUser: false)
+                    if indentsEmpty || !line.isEmpty { result.append(pad) }
+                }
+                result.append(line)
+            }
             if argument(1, "first")?.isTrue == true {
                 var padded = TemplateText(String(repeating: " ", count: width))
                 padded.append(result)
@@ -129,6 +151,24 @@ enum TemplateFilters {
             return total
         default: throw .rendering(reason: "the filter “\(name)” is not supported")
         }
+    }
+
+    private static func select(
+        _ name: String, _ value: TemplateValue, _ arguments: [TemplateValue]
+    ) throws(TemplateError) -> TemplateValue {
+        let byAttribute = name.hasSuffix("attr")
+        let rest = byAttribute ? Array(arguments.dropFirst()) : arguments
+        var result: [TemplateValue] = []
+        for item in try items(of: value) {
+            let subject = byAttribute ? try element(arguments.first ?? .undefined, of: item) : item
+            let test = rest.first?.output.string
+            let passes =
+                try test.map { (test) throws(TemplateError) in
+                    try TemplateTests.passes(test, subject, Array(rest.dropFirst()))
+                } ?? subject.isTrue
+            if passes == name.hasPrefix("select") { result.append(item) }
+        }
+        return .list(result)
     }
 
     private static func precedes(_ a: TemplateValue, _ b: TemplateValue) -> Bool {
@@ -169,6 +209,8 @@ enum TemplateFilters {
                 return min(max(position, step > 0 ? 0 : -1), step > 0 ? count : count - 1)
             }
             let start = clamp(from, step > 0 ? 0 : count - 1)
+            // A step beyond the length is as good as any other.
+            let step = min(max(step, -count - 1), count + 1)
             return Array(stride(from: start, to: clamp(to, step > 0 ? count : -1), by: step))
         }
         switch value {
@@ -209,7 +251,11 @@ enum TemplateFilters {
             return .list(string.split(separator: separator, limit: limit).map { .string($0) })
         case (.string(let string), "replace"):
             guard let old = text(0), arguments.count > 1 else { throw .rendering(reason: "“replace” needs two strings") }
-            return .string(TemplateText.join(string.split(separator: old), separator: arguments[1].output))
+            let parts = string.split(separator: old)
+            guard parts.count * arguments[1].output.utf8Count <= TemplateInterpreter.maximumText else {
+                throw .rendering(reason: "a text is too long")
+            }
+            return .string(TemplateText.join(parts, separator: arguments[1].output))
         case (.string(let string), "startswith"), (.string(let string), "endswith"):
             var candidates = [arguments.first ?? .undefined]
             if case .list(let several)? = arguments.first { candidates = several }
@@ -223,14 +269,46 @@ enum TemplateFilters {
             let parts = string.split(separator: text(0) ?? "", limit: 1)
             return .int(parts.count > 1 ? parts[0].count : -1)
         case (.string(let string), "join"):
-            return .string(TemplateText.join(try items(of: arguments.first ?? .undefined).map(\.output), separator: string))
-        case (.dictionary(let dictionary), "items"): return .list(dictionary.pairs.map { .list([.text($0.key), $0.value]) })
-        case (.dictionary(let dictionary), "keys"): return .list(dictionary.pairs.map { .text($0.key) })
+            let parts = try items(of: arguments.first ?? .undefined)
+            guard parts.count * string.utf8Count <= TemplateInterpreter.maximumText else {
+                throw .rendering(reason: "a text is too long")
+            }
+            return .string(TemplateText.join(parts.map(\.output), separator: string))
+        case (.string(let string), "format"): return .string(try format(string, arguments, named))
+        case (.dictionary(let dictionary), "items"):
+            return .list(dictionary.pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
+        case (.dictionary(let dictionary), "keys"): return .list(dictionary.pairs.map(TemplateDictionary.key))
         case (.dictionary(let dictionary), "values"): return .list(dictionary.pairs.map(\.value))
         case (.dictionary(let dictionary), "get"):
             return dictionary[text(0) ?? ""] ?? (arguments.count > 1 ? arguments[1] : .none)
         default: throw .rendering(reason: "the method “\(name)” is not supported")
         }
+    }
+
+    /// `{}`, `{0}` and `{name}` of Python's format strings.
+    private static func format(
+        _ pattern: TemplateText, _ arguments: [TemplateValue], _ named: [String: TemplateValue]
+    ) throws(TemplateError) -> TemplateText {
+        var result = TemplateText()
+        var next = 0
+        for run in pattern.runs {
+            var rest = run.text[...]
+            while let open = rest.firstIndex(of: "{") {
+                result.append(String(rest[..<open]), isUser: run.isUser)
+                guard let close = rest[open...].firstIndex(of: "}") else { throw .rendering(reason: "a format has no end") }
+                let name = String(rest[rest.index(after: open)..<close])
+                let index = name.isEmpty ? next : Int(name) ?? -1
+                if name.isEmpty { next += 1 }
+                guard let value = named[name] ?? (arguments.indices.contains(index) ? arguments[index] : nil) else {
+                    throw .rendering(reason: "a format asks for a value that is not there")
+                }
+                result.append(value.output)
+                guard result.utf8Count <= TemplateInterpreter.maximumText else { throw .rendering(reason: "a text is too long") }
+                rest = rest[rest.index(after: close)...]
+            }
+            result.append(String(rest), isUser: run.isUser)
+        }
+        return result
     }
 
     static func callFunction(
@@ -250,9 +328,15 @@ enum TemplateFilters {
             case 3 where bounds[2] != 0: (start, end, step) = (bounds[0], bounds[1], bounds[2])
             default: throw .rendering(reason: "“range” needs one to three integers and a step other than 0")
             }
-            let values = stride(from: start, to: end, by: step).prefix(100_001)
-            let list = values.map { TemplateValue.int($0) }
-            guard list.count <= 100_000 else { throw .rendering(reason: "a range is too long") }
+            var list: [TemplateValue] = []
+            var value = start
+            while step > 0 ? value < end : value > end {
+                guard list.count < 100_000 else { throw .rendering(reason: "a range is too long") }
+                list.append(.int(value))
+                let (next, overflow) = value.addingReportingOverflow(step)
+                if overflow { break }
+                value = next
+            }
             return .list(list)
         case "namespace", "dict":
             var dictionary = TemplateDictionary()
@@ -260,15 +344,18 @@ enum TemplateFilters {
             for (key, value) in named.sorted(by: { $0.key < $1.key }) { dictionary[key] = value }
             return name == "dict" ? .dictionary(dictionary) : .namespace(TemplateNamespace(dictionary))
         case "raise_exception": throw .raised(arguments.first?.output.string ?? "no reason given")
-        case "strftime_now":
-            var now = time(nil)
-            var parts = tm()
-            localtime_r(&now, &parts)
-            var buffer = [CChar](repeating: 0, count: 256)
-            let length = strftime(&buffer, buffer.count, arguments.first?.output.string ?? "%Y-%m-%d", &parts)
-            return .text(String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self))
         default: throw .rendering(reason: "the function “\(name)” is not supported")
         }
+    }
+
+    /// The time in a format of `strftime`.
+    static func time(_ format: String, _ date: Date?) -> String {
+        var seconds = date.map { time_t($0.timeIntervalSince1970) } ?? Glibc.time(nil)
+        var parts = tm()
+        if date == nil { localtime_r(&seconds, &parts) } else { gmtime_r(&seconds, &parts) }
+        var buffer = [CChar](repeating: 0, count: 256)
+        let length = strftime(&buffer, buffer.count, format, &parts)
+        return String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     // MARK: - Operators
@@ -293,12 +380,28 @@ enum TemplateFilters {
             }
             return .bool(symbol == "<" ? less : symbol == ">" ? greater : symbol == "<=" ? !greater : !less)
         case "+":
-            if case .string(var text) = a, case .string(let other) = b {
+            if case .string(var text) = a, case .string(var other) = b {
+                if text.isSafe != other.isSafe {
+                    if text.isSafe { other = other.escaped } else { text = text.escaped }
+                    text.isSafe = true
+                }
                 text.append(other)
                 return .string(text)
             }
             if case .list(let x) = a, case .list(let y) = b { return .list(x + y) }
             return try arithmetic(symbol, a, b)
+        case "*":
+            let repeated: (TemplateText, Int)? =
+                switch (a, b) {
+                case (.string(let text), .int(let count)), (.int(let count), .string(let text)): (text, count)
+                default: nil
+                }
+            guard let (text, count) = repeated else { return try arithmetic(symbol, a, b) }
+            let (bytes, overflow) = text.utf8Count.multipliedReportingOverflow(by: max(0, count))
+            guard !overflow, bytes <= TemplateInterpreter.maximumText else { throw .rendering(reason: "a text is too long") }
+            var result = TemplateText()
+            if !text.isEmpty { for _ in 0..<max(0, count) { result.append(text) } }
+            return .string(result)
         default: return try arithmetic(symbol, a, b)
         }
     }
@@ -364,7 +467,8 @@ enum TemplateTests {
         case ("defined", _): return true
         case ("undefined", .undefined), ("none", .none), ("string", .string), ("number", .int), ("number", .float),
             ("integer", .int), ("float", .float), ("boolean", .bool), ("mapping", .dictionary), ("sequence", .list),
-            ("sequence", .string), ("iterable", .list), ("iterable", .string), ("iterable", .dictionary), ("callable", .function),
+            ("sequence", .string), ("sequence", .dictionary), ("sequence", .undefined), ("iterable", .undefined),
+            ("iterable", .list), ("iterable", .string), ("iterable", .dictionary), ("callable", .function),
             ("true", .bool(true)), ("false", .bool(false)):
             return true
         case ("odd", .int(let number)): return number % 2 != 0
@@ -373,7 +477,7 @@ enum TemplateTests {
             guard case .int(let divisor)? = operands.first, divisor != 0 else {
                 throw .rendering(reason: "“divisibleby” needs a number")
             }
-            return number % divisor == 0
+            return number.remainderReportingOverflow(dividingBy: divisor).partialValue == 0
         case ("equalto", _), ("eq", _), ("ne", _):
             return TemplateValue.equal(value, operands.first ?? .undefined) == (name != "ne")
         case ("in", _):

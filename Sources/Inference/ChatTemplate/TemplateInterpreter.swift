@@ -10,10 +10,23 @@ struct TemplateInterpreter {
     private enum Flow { case next, breakLoop, continueLoop }
 
     /// Far above what a template needs for the longest conversation, far below what would be felt as a hang.
-    private static let maximumSteps = 2_000_000
+    static let maximumSteps = 2_000_000
+    private var maximumSteps = TemplateInterpreter.maximumSteps
+    /// Bytes of one text.
+    static let maximumText = 16 << 20
+    /// Values inside one value, and how deep they may be nested.
+    private static let maximumNodes = 200_000
+    private static let maximumDepth = 100
 
-    static func render(_ nodes: [TemplateNode], variables: [String: TemplateValue]) throws(TemplateError) -> TemplateText {
+    /// The time that `strftime_now` gives; nil for now.
+    private var date: Date?
+
+    static func render(
+        _ nodes: [TemplateNode], variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = maximumSteps
+    ) throws(TemplateError) -> TemplateText {
         var interpreter = TemplateInterpreter(scopes: [variables])
+        interpreter.maximumSteps = maximumSteps
+        interpreter.date = date
         _ = try interpreter.run(nodes)
         return interpreter.output
     }
@@ -22,7 +35,45 @@ struct TemplateInterpreter {
 
     private mutating func count() throws(TemplateError) {
         steps += 1
-        guard steps < Self.maximumSteps else { throw .rendering(reason: "it does not come to an end") }
+        guard steps < maximumSteps else { throw .rendering(reason: "it does not come to an end") }
+    }
+
+    /// Counts the work and the memory of a value that an operation made. What is shared by several places counts for each: so
+    /// much work it is to walk through it.
+    private mutating func checked(_ value: TemplateValue) throws(TemplateError) -> TemplateValue {
+        switch value {
+        case .string(let text):
+            let bytes = text.utf8Count
+            guard bytes <= Self.maximumText else { throw .rendering(reason: "a text is too long") }
+            steps += bytes / 256
+        case .list, .dictionary:
+            var nodes = 0
+            try Self.measure(value, depth: 0, &nodes)
+            steps += nodes
+        default: break
+        }
+        try count()
+        return value
+    }
+
+    private static func measure(_ value: TemplateValue, depth: Int, _ nodes: inout Int) throws(TemplateError) {
+        nodes += 1
+        guard nodes < maximumNodes, depth < maximumDepth else { throw .rendering(reason: "a value is too large") }
+        switch value {
+        case .string(let text): nodes += text.utf8Count / 256
+        case .list(let values): for value in values { try measure(value, depth: depth + 1, &nodes) }
+        case .dictionary(let dictionary): for pair in dictionary.pairs { try measure(pair.value, depth: depth + 1, &nodes) }
+        default: break
+        }
+    }
+
+    /// Bytes that have been written, into the result or into blocks.
+    private var written = 0
+
+    private mutating func write(_ text: TemplateText) throws(TemplateError) {
+        written += text.utf8Count
+        guard written <= Self.maximumText else { throw .rendering(reason: "it writes too much") }
+        output.append(text)
     }
 
     // MARK: - Statements
@@ -32,7 +83,7 @@ struct TemplateInterpreter {
             try count()
             switch node {
             case .text(let text): output.append(text, isUser: false)
-            case .output(let expression): output.append(try evaluate(expression).output)
+            case .output(let expression): try write(try evaluate(expression).output)
             case .branch(let branches, let otherwise):
                 var chosen = otherwise
                 for branch in branches where try evaluate(branch.condition).isTrue {
@@ -52,6 +103,10 @@ struct TemplateInterpreter {
             case .assignBlock(let name, let body):
                 scopes[scopes.count - 1][name] = .string(try captured(body))
             case .macro(let name, let macro): scopes[scopes.count - 1][name] = .function(.macro(macro))
+            case .filterBlock(let expression, let name, let body):
+                // The filter's input is what the block writes.
+                scopes[scopes.count - 1][name] = .string(try captured(body))
+                try write(try evaluate(expression).output)
             case .group(let body):
                 let flow = try run(body)
                 if flow != .next { return flow }
@@ -136,11 +191,11 @@ struct TemplateInterpreter {
         switch expression {
         case .value(let value): return value
         case .name(let name): return lookUp(name)
-        case .list(let items): return .list(try evaluate(items))
+        case .list(let items): return try checked(.list(try evaluate(items)))
         case .dictionary(let pairs):
             var dictionary = TemplateDictionary()
-            for (key, value) in pairs { dictionary[try evaluate(key).output.string] = try evaluate(value) }
-            return .dictionary(dictionary)
+            for (key, value) in pairs { dictionary.set(try evaluate(key), try evaluate(value)) }
+            return try checked(.dictionary(dictionary))
         case .attribute(let object, let name): return try TemplateFilters.attribute(name, of: try evaluate(object))
         case .element(let object, let key): return try TemplateFilters.element(try evaluate(key), of: try evaluate(object))
         case .slice(let object, let from, let to, let step):
@@ -150,11 +205,15 @@ struct TemplateInterpreter {
                 guard case .int(let value) = try evaluate(bound) else { throw .rendering(reason: "a slice bound is no integer") }
                 bounds.append(value)
             }
-            return try TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1)
-        case .call(let callee, let arguments): return try call(callee, arguments)
+            return try checked(TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1))
+        case .call(let callee, let arguments): return try checked(try call(callee, arguments))
         case .filter(let value, let name, let arguments):
-            return try TemplateFilters.apply(
-                name, to: try evaluate(value), try evaluate(arguments.positional), try named(arguments))
+            let input = try evaluate(value)
+            // Each item is compared with all before it.
+            if name == "unique", case .list(let items) = input { steps += items.count * items.count / 8 }
+            try count()
+            return try checked(
+                TemplateFilters.apply(name, to: input, try evaluate(arguments.positional), try named(arguments)))
         case .test(let value, let name, let operands, let negated):
             return .bool(try TemplateTests.passes(name, try evaluate(value), try evaluate(operands)) != negated)
         case .unary(let symbol, let operand):
@@ -172,7 +231,7 @@ struct TemplateInterpreter {
             let left = try evaluate(a)
             return left.isTrue ? left : try evaluate(b)
         case .binary(let symbol, let a, let b):
-            return try TemplateFilters.binary(symbol, try evaluate(a), try evaluate(b))
+            return try checked(TemplateFilters.binary(symbol, try evaluate(a), try evaluate(b)))
         case .conditional(let condition, let value, let otherwise):
             if try evaluate(condition).isTrue { return try evaluate(value) }
             guard let otherwise else { return .undefined }
@@ -206,6 +265,8 @@ struct TemplateInterpreter {
     ) throws(TemplateError) -> TemplateValue {
         guard case .function(let function) = callee else { throw .rendering(reason: "something that is no function is called") }
         switch function {
+        case .builtin("strftime_now"):
+            return .text(TemplateFilters.time(positional.first?.output.string ?? "%Y-%m-%d", date))
         case .builtin(let name): return try TemplateFilters.callFunction(name, positional, named)
         case .macro(let macro):
             depth += 1

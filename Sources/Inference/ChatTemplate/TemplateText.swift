@@ -9,6 +9,8 @@ struct TemplateText: Equatable, Sendable {
     }
 
     private(set) var runs: [Run] = []
+    /// Marked with `safe`: what is added to it is escaped for HTML, as jinja2 does.
+    var isSafe = false
 
     init() {}
     init(_ text: String, isUser: Bool = false) { append(text, isUser: isUser) }
@@ -17,6 +19,8 @@ struct TemplateText: Equatable, Sendable {
     var isEmpty: Bool { runs.isEmpty }
     /// Number of Unicode scalars, as the template language counts.
     var count: Int { runs.reduce(0) { $0 + $1.text.unicodeScalars.count } }
+
+    var utf8Count: Int { runs.reduce(0) { $0 + $1.text.utf8.count } }
 
     mutating func append(_ text: String, isUser: Bool) {
         guard !text.isEmpty else { return }
@@ -38,6 +42,14 @@ struct TemplateText: Equatable, Sendable {
         var result = TemplateText()
         for run in runs { result.append(change(run.text), isUser: run.isUser) }
         return result
+    }
+
+    /// With `&`, `<`, `>` and quotes as HTML writes them.
+    var escaped: TemplateText {
+        mapRuns { text in
+            text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+                .replacing("'", with: "&#39;").replacing("\"", with: "&#34;")
+        }
     }
 
     // MARK: - By scalar
@@ -100,6 +112,24 @@ struct TemplateText: Equatable, Sendable {
         }
         parts.append(TemplateText(all[start...]))
         return parts
+    }
+
+    /// The lines, as Python's `splitlines` cuts them.
+    var lines: [TemplateText] {
+        var lines: [TemplateText] = []
+        var line: [Scalar] = []
+        var previous: Unicode.Scalar?
+        for scalar in scalars {
+            switch scalar.scalar {
+            case "\n" where previous == "\r": break
+            case "\n", "\r", "\u{B}", "\u{C}", "\u{1C}", "\u{1D}", "\u{1E}", "\u{85}", "\u{2028}", "\u{2029}":
+                lines.append(TemplateText(line))
+                line = []
+            default: line.append(scalar)
+            }
+            previous = scalar.scalar
+        }
+        return lines + [TemplateText(line)]
     }
 
     static func join(_ parts: [TemplateText], separator: TemplateText) -> TemplateText {

@@ -45,11 +45,46 @@ enum TemplateValue: Sendable {
         case .bool(let value): value ? "True" : "False"
         case .int(let value): "\(value)"
         case .float(let value): "\(value)"
-        case .string(let text): "'\(text.string)'"
+        case .string(let text): Self.quoted(text.string)
         case .list(let values): "[" + values.map(\.representation).joined(separator: ", ") + "]"
         case .dictionary(let dictionary):
-            "{" + dictionary.pairs.map { "'\($0.key)': \($0.value.representation)" }.joined(separator: ", ") + "}"
+            "{"
+                + dictionary.pairs.map { "\($0.isInteger ? $0.key : Self.quoted($0.key)): \($0.value.representation)" }
+                .joined(separator: ", ") + "}"
         case .namespace, .function: "<object>"
+        }
+    }
+
+    /// A text as Python writes it: in double quotes where it has single ones only.
+    private static func quoted(_ text: String) -> String {
+        let quote: Unicode.Scalar = text.contains("'") && !text.contains("\"") ? "\"" : "'"
+        var result = String(quote)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case quote: result += "\\" + String(quote)
+            case _
+            where scalar.value < 0x20 || scalar.value == 0x7F || (0x80..<0xA1).contains(scalar.value) || scalar.value == 0xAD:
+                let digits = String(scalar.value, radix: 16)
+                result += "\\x" + (digits.count < 2 ? "0" : "") + digits
+            case _ where isInvisible(scalar):
+                let digits = String(scalar.value, radix: 16)
+                let width = scalar.value > 0xFFFF ? 8 : 4
+                result += (width == 8 ? "\\U" : "\\u") + String(repeating: "0", count: width - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + String(quote)
+    }
+
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true
+        case .spaceSeparator: scalar != " "
+        default: false
         }
     }
 
@@ -74,7 +109,7 @@ enum TemplateValue: Sendable {
     }
 
     /// JSON as Python's `json.dumps(…, ensure_ascii=False)` writes it; strings keep their provenance.
-    func json(indent: Int? = nil, level: Int = 0) -> TemplateText {
+    func json(indent: Int? = nil, level: Int = 0, isASCII: Bool = false) -> TemplateText {
         let line = indent.map { "\n" + String(repeating: " ", count: $0 * (level + 1)) }
         let end = indent.map { "\n" + String(repeating: " ", count: $0 * level) } ?? ""
         func items(_ open: String, _ close: String, _ parts: [TemplateText]) -> TemplateText {
@@ -90,22 +125,22 @@ enum TemplateValue: Sendable {
         case .int, .float: return TemplateText(representation)
         case .string(let text):
             var result = TemplateText("\"")
-            result.append(text.mapRuns(Self.escaped))
+            result.append(text.mapRuns { Self.escaped($0, isASCII: isASCII) })
             result.append("\"", isUser: false)
             return result
-        case .list(let values): return items("[", "]", values.map { $0.json(indent: indent, level: level + 1) })
+        case .list(let values): return items("[", "]", values.map { $0.json(indent: indent, level: level + 1, isASCII: isASCII) })
         case .dictionary(let dictionary):
             return items(
                 "{", "}",
                 dictionary.pairs.map { pair in
-                    var part = TemplateText("\"" + Self.escaped(pair.key) + "\": ")
-                    part.append(pair.value.json(indent: indent, level: level + 1))
+                    var part = TemplateText("\"" + Self.escaped(pair.key, isASCII: isASCII) + "\": ")
+                    part.append(pair.value.json(indent: indent, level: level + 1, isASCII: isASCII))
                     return part
                 })
         }
     }
 
-    private static func escaped(_ text: String) -> String {
+    private static func escaped(_ text: String, isASCII: Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             switch scalar {
@@ -118,6 +153,11 @@ enum TemplateValue: Sendable {
             case "\u{C}": result += "\\f"
             case _ where scalar.value < 0x20:
                 result += "\\u" + String(repeating: "0", count: scalar.value < 0x10 ? 3 : 2) + String(scalar.value, radix: 16)
+            case _ where isASCII && scalar.value > 0x7E:
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
             default: result.unicodeScalars.append(scalar)
             }
         }
@@ -127,7 +167,7 @@ enum TemplateValue: Sendable {
 
 /// An ordered dictionary with string keys.
 struct TemplateDictionary: Sendable {
-    private(set) var pairs: [(key: String, value: TemplateValue)] = []
+    private(set) var pairs: [(key: String, value: TemplateValue, isInteger: Bool)] = []
 
     init(_ pairs: [(String, TemplateValue)] = []) {
         for (key, value) in pairs { self[key] = value }
@@ -139,9 +179,21 @@ struct TemplateDictionary: Sendable {
             if let index = pairs.firstIndex(where: { $0.key == key }) {
                 if let newValue { pairs[index].value = newValue } else { pairs.remove(at: index) }
             } else if let newValue {
-                pairs.append((key, newValue))
+                pairs.append((key, newValue, false))
             }
         }
+    }
+
+    /// Sets the value of a key that may be an integer, which is kept apart from a text of the same digits in what is written only.
+    mutating func set(_ key: TemplateValue, _ value: TemplateValue) {
+        let name = key.output.string
+        self[name] = value
+        if case .int = key, let index = pairs.firstIndex(where: { $0.key == name }) { pairs[index].isInteger = true }
+    }
+
+    /// A key as templates see it.
+    static func key(_ pair: (key: String, value: TemplateValue, isInteger: Bool)) -> TemplateValue {
+        pair.isInteger ? .int(Int(pair.key) ?? 0) : .text(pair.key)
     }
 }
 

@@ -315,7 +315,8 @@ struct ForwardPass {
         let (stride, channels) = (Int32(m.inputWidth), Int32(m.mixedWidth))
         ck_copy_rows(s.query + m.inner, stride, s.mixerGate, channels, rows, channels)
         ck_convolve(
-            handle, s.mixerGate, batch.cache.convolution(layer: index), w.convolution, w.convolutionBias, rows, channels, channels,
+            handle, s.mixerGate, batch.cache.convolution(layer: index), w.convolution, w.convolutionBias, rows, channels,
+            channels,
             Int32(m.convolution), true)
         s.attended.set(rows: batch.rows, columns: m.inner)
         var call = ck_mamba(
@@ -336,7 +337,8 @@ struct ForwardPass {
         multiply(s.normed, product(w.input, into: s.query))
         ck_multiply(s.query, 3 * channels, s.query + 2 * width, 3 * channels, s.query, 3 * channels, rows, channels)
         ck_convolve(
-            handle, s.query, batch.cache.convolution(layer: index), w.kernel, nil, rows, channels, 3 * channels, Int32(taps), false)
+            handle, s.query, batch.cache.convolution(layer: index), w.kernel, nil, rows, channels, 3 * channels, Int32(taps),
+            false)
         s.attended.set(rows: batch.rows, columns: width)
         ck_multiply(s.query, 3 * channels, s.query + width, 3 * channels, s.attended.x, channels, rows, channels)
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }

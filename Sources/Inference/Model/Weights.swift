@@ -164,7 +164,8 @@ struct ModelTensors {
             feedForwardNorm: try norm(layer.feedForward?.norm, &p),
             feedForwardPostNorm: try norm(layer.feedForward?.postNorm, &p))
         switch layer.mixer {
-        case .attention(let attention): result.mixer = .attention(try self.attention(attention, prefix, width, shape.ignoredTensors, &p))
+        case .attention(let attention):
+            result.mixer = .attention(try self.attention(attention, prefix, width, shape.ignoredTensors, &p))
         case .latent(let latent): result.mixer = .latent(try self.latent(latent, prefix, width, &p))
         case .delta(let delta): result.mixer = .delta(try self.delta(delta, prefix, width, &p))
         case .mamba(let mamba): result.mixer = .mamba(try self.mamba(mamba, prefix, width, &p))

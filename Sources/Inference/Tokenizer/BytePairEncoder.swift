@@ -104,7 +104,9 @@ struct BytePairEncoder {
             if let token = vocabulary.token(for: UnsafeBufferPointer(rebasing: word[start..<end])) {
                 body(token)
             } else {
-                for byte in word[start..<end] where vocabulary.byteTokens[Int(byte)] >= 0 { body(vocabulary.byteTokens[Int(byte)]) }
+                for byte in word[start..<end] where vocabulary.byteTokens[Int(byte)] >= 0 {
+                    body(vocabulary.byteTokens[Int(byte)])
+                }
             }
             start = end
         }

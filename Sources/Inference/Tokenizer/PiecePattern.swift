@@ -190,10 +190,11 @@ extension PiecePattern {
         .run(include: include, exclude: 0, minimum: 1, maximum: maximum)
     }
 
-    private static let notSpace = F.all & ~F.space
+    /// Classes that only characters other than white space have.
+    private static let visible = F.letter | F.mark | F.number | F.punctuation | F.symbol | F.other
 
     /// `\s+(?!\S)`, then `\s+`.
-    private static let trailingSpace: [Element] = [some(F.space), .notBefore(notSpace)]
+    private static let trailingSpace: [Element] = [some(F.space), .notBefore(visible)]
 
     static let gpt2 = PiecePattern(
         [.contraction(ignoringCase: false)], [optional(F.blank), some(F.letter)], [optional(F.blank), some(F.number)],
@@ -253,5 +254,5 @@ extension PiecePattern {
     static let spacedLetters = PiecePattern([optional(F.space), some(F.letter)])
     static let spacedPunctuation = PiecePattern([optional(F.space), some(F.punctuation)])
     static let bloom = PiecePattern([optional(F.blank), some(F.all, not: F.space | F.bloomStop)])
-    static let words = PiecePattern([some(notSpace)])
+    static let words = PiecePattern([some(visible)])
 }

@@ -48,7 +48,11 @@ struct ScoreEncoder {
             } else {
                 for byte in bytes {
                     let token = vocabulary.byteTokens[Int(byte)]
-                    if token >= 0 { output.append(token) } else if let unknown = vocabulary.unknownToken { output.append(unknown) }
+                    if token >= 0 {
+                        output.append(token)
+                    } else if let unknown = vocabulary.unknownToken {
+                        output.append(unknown)
+                    }
                 }
             }
             index = symbol.next

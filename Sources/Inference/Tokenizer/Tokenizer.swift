@@ -245,7 +245,8 @@ private struct EncoderState: ~Copyable {
             let text = ClassifiedText(bytes: bytes, classes: UnsafePointer(classes))
             preTokenizer.forEachWord(in: text) { word in
                 encodeWord(
-                    UnsafeBufferPointer(rebasing: bytes[word]), vocabulary, ignoresMerges: preTokenizer.ignoresMerges, into: &tokens)
+                    UnsafeBufferPointer(rebasing: bytes[word]), vocabulary, ignoresMerges: preTokenizer.ignoresMerges,
+                    into: &tokens)
             }
             return
         }

@@ -85,6 +85,7 @@ package final class Vocabulary: Sendable {
         offsets.reserveCapacity(tokens.count + 1)
         var arena: [UInt8] = []
         arena.reserveCapacity(tokens.count * 8)
+        var unreachable: Set<Int> = []
         try file.forEachString(in: tokens) { (index, bytes) throws(ModelError) in
             // Special tokens are plain text; all others spell their bytes in GPT-2's printable alphabet.
             // A byte token of other vocabularies is written “<0xAB>”.
@@ -101,7 +102,11 @@ package final class Vocabulary: Sendable {
                 return
             }
             let plain = kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue
-            if plain || !Self.appendDecoded(bytes, to: &arena) { arena.append(contentsOf: bytes) }
+            if plain || !Self.appendDecoded(bytes, to: &arena) {
+                arena.append(contentsOf: bytes)
+                // A token that is not written in the alphabet is text, but no encoding makes it.
+                if !plain { unreachable.insert(index) }
+            }
             guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
             offsets.append(UInt32(arena.count))
         }
@@ -111,6 +116,7 @@ package final class Vocabulary: Sendable {
             // Unused and unknown tokens are never produced by encoding, special ones only from template text.
             // Byte tokens of other vocabularies are found by their byte, after all else.
             guard kinds[index] == Kind.normal.rawValue || kinds[index] == Kind.byte.rawValue && model == .gpt2 else { continue }
+            if unreachable.contains(index) { continue }
             let range = Int(offsets[index])..<Int(offsets[index + 1])
             var slot = arena.withUnsafeBufferPointer { Self.hash(UnsafeBufferPointer(rebasing: $0[range])) } >> (64 - bits)
             while slots[Int(slot)] >= 0 { slot = (slot + 1) & (1 << bits - 1) }
@@ -167,7 +173,8 @@ package final class Vocabulary: Sendable {
             guard let first = text.first, let last = text.last else { continue }
             byFirst[Int(first)].append(TokenID(index))
             // Marks such as <tool_call> are for templates; line breaks, spaces and the like are found in any text.
-            let isMark = [UInt8(ascii: "<"), UInt8(ascii: "[")].contains(first) && [UInt8(ascii: ">"), UInt8(ascii: "]")].contains(last)
+            let isMark =
+                [UInt8(ascii: "<"), UInt8(ascii: "[")].contains(first) && [UInt8(ascii: ">"), UInt8(ascii: "]")].contains(last)
             if kinds[index] == Kind.userDefined.rawValue, !isMark { openByFirst[Int(first)].append(TokenID(index)) }
         }
         specialsByFirstByte = byFirst

@@ -13,7 +13,8 @@ extension ModelFamily {
         // Qwen and others name the width of their experts, llama and Granite do not.
         let hasOwnWidth = try r.perLayer("expert_feed_forward_length", in: 0...(1 << 20)) != nil
         let experts = try r.experts(
-            activation: .silu, widthKey: hasOwnWidth || r.architecture.hasPrefix("qwen") ? "expert_feed_forward_length" : "feed_forward_length")
+            activation: .silu,
+            widthKey: hasOwnWidth || r.architecture.hasPrefix("qwen") ? "expert_feed_forward_length" : "feed_forward_length")
         let windows = try r.windows()
         for layer in 0..<r.layers {
             var attention = attention[layer]
@@ -55,7 +56,9 @@ extension ModelFamily {
         var shape = try llama(r)
         try graniteScales(&shape, r)
         // Files that were not fine-tuned with rotary positions have none.
-        if r.architecture == "granite", try r.bool("rope.scaling.finetuned") == false { shape.changeAttention { $0.rotary = nil } }
+        if r.architecture == "granite", try r.bool("rope.scaling.finetuned") == false {
+            shape.changeAttention { $0.rotary = nil }
+        }
         if let shared = try r.integer("expert_shared_feed_forward_length", in: 0...(1 << 20)), shared > 0 {
             for layer in shape.layers.indices where shape.layers[layer].feedForward?.experts != nil {
                 shape.layers[layer].feedForward?.dense = ModelShape.Dense(width: shared, activation: .silu, suffix: "_shexp")

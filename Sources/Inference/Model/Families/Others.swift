@@ -131,7 +131,8 @@ extension ModelFamily {
                 throw .invalid(field: "\(r.architecture).attention.head_count", reason: "is 0")
             }
             let attention = ModelShape.LatentAttention(
-                heads: heads[layer], queryRank: queryRank == 0 || r.hasTensor("attn_q.weight", layer: layer) ? nil : queryRank, kvRank: kvRank,
+                heads: heads[layer], queryRank: queryRank == 0 || r.hasTensor("attn_q.weight", layer: layer) ? nil : queryRank,
+                kvRank: kvRank,
                 plainDimension: keyLength - rotaryDimension, rotaryDimension: rotaryDimension, valueDimension: valueLength,
                 scale: scale, rotary: 0)
             var feedForward = ModelShape.FeedForward(dense: dense[layer])

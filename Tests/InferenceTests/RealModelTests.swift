@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+@testable import Inference
+
+/// Real models against numbers of llama.cpp (`Tests/Tools/record_models.py`): next tokens after 25 prompts, and how well 4,000
+/// tokens of text are predicted. A model that is not installed is skipped: the default one is there after `fm model pull`, Gemma 3
+/// 270M is for tests only and is put beside it by hand.
+struct RealModelTests {
+    struct Recorded: Decodable {
+        struct Prompt: Decodable {
+            var tokens: [TokenID]
+            var exactTop: [Int]
+            var exactLogProbabilities: [Double]
+        }
+        struct Window: Decodable {
+            var tokens: [TokenID]
+            var skipped: Int
+            var exactNegativeLogLikelihood: Double
+        }
+        var model: String
+        var beginsWith: [TokenID]
+        var logits: [Prompt]
+        var perplexity: [Window]
+    }
+
+    static let names = ["qwen2.5-coder-1.5b", "gemma-3-270m"]
+
+    @Test(arguments: names)
+    func equalsLlamaCpp(name: String) throws {
+        let recorded = try GoldenFile.load("Models/\(name)", as: Recorded.self)
+        let path = ModelStore.directory.appendingPathComponent(recorded.model).path
+        guard FileManager.default.fileExists(atPath: path) else {
+            print("\(recorded.model) is not installed: its test is skipped")
+            return
+        }
+        let model = try DecoderModel(
+            file: GGUFFile(path: path), pool: WorkerPool(), cache: ModelStore.packedCache)
+        let cache = try KVCache(shape: model.shape, capacity: 4096)
+        var differences: [Double] = []
+        for prompt in recorded.logits {
+            cache.rewind(to: 0)
+            let begins = prompt.tokens.starts(with: recorded.beginsWith)
+            try model.forward(((begins ? [] : recorded.beginsWith) + prompt.tokens)[...], cache: cache)
+            let logits = model.logits.map(Double.init)
+            let largest = logits.max() ?? 0
+            let total = log(logits.reduce(0) { $0 + exp($1 - largest) }) + largest
+            // A single token's huge activations are lost in eight bits, in llama.cpp as here.
+            guard prompt.tokens.count > 1 else { continue }
+            for (token, expected) in zip(prompt.exactTop, prompt.exactLogProbabilities) {
+                differences.append(abs(logits[token] - total - expected))
+            }
+            if prompt.exactLogProbabilities[0] - prompt.exactLogProbabilities[1] > 0.7 {
+                #expect(logits.firstIndex(of: largest) == prompt.exactTop[0])
+            }
+        }
+        let mean = differences.reduce(0, +) / Double(max(1, differences.count))
+        print("\(name): log-probabilities differ by \(mean) on average, \(differences.max() ?? 0) at most")
+        // Activations of eight bits alone make up to 0.25 on average and 0.7 at most.
+        #expect(mean < 0.25)
+        #expect((differences.max() ?? 0) < 1.5)
+
+        var (found, expected, tokens) = (0.0, 0.0, 0)
+        for window in recorded.perplexity {
+            cache.rewind(to: 0)
+            let begins = window.tokens.starts(with: recorded.beginsWith)
+            let all = (begins ? [] : recorded.beginsWith) + window.tokens
+            let skipped = window.skipped + all.count - window.tokens.count
+            try model.forward(all[..<(skipped - 1)], cache: cache, wantsLogits: false)
+            var start = skipped - 1
+            while start < all.count - 1 {
+                let end = min(start + DecoderModel.batchSize, all.count)
+                found -= try model.logProbability(of: all[start..<end], cache: cache)
+                // The last token of a stretch is the first of the next one.
+                start = end - 1
+                if end < all.count { cache.rewind(to: start) }
+            }
+            tokens += all.count - skipped
+            expected += window.exactNegativeLogLikelihood * Double(all.count - skipped)
+        }
+        let (a, b) = (exp(found / Double(tokens)), exp(expected / Double(tokens)))
+        print("\(name): perplexity \(a), of the reference \(b)")
+        #expect(abs(a / b - 1) < 0.015)
+    }
+}
