@@ -28,6 +28,7 @@ struct FM: AsyncParsableCommand {
               FM_MODEL_URL    where to fetch the default model from, if not from its published places
               FM_TRACE        a file to record every request in; “fm trace” shows it
               FM_THREADS      how many threads compute (default: the physical cores)
+              FM_LOOPS        1 leaves answers alone that repeat themselves without end
               HF_TOKEN        an access token of the Hugging Face hub, for models that need one
               HF_ENDPOINT     another address of the hub (default: https://huggingface.co)
               XDG_CACHE_HOME  where packed weights are kept (default: ~/.cache)

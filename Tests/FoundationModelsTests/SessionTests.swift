@@ -163,7 +163,6 @@ struct SessionTests {
                 .content
         }
         while !session.isResponding { await Task.yield() }
-        try await Task.sleep(for: .milliseconds(1500))
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         try await checkStopped(session, seen: "")
