@@ -47,18 +47,20 @@ package enum ModelStore {
         return name
     }
 
-    /// The installed model files, by name.
-    package static var installed: [(name: String, file: URL, bytes: Int)] {
+    /// The installed models, by name; `files` are those of a model in several, the first one first.
+    package static var installed: [(name: String, file: URL, files: [URL], bytes: Int)] {
         // No directory yet: nothing is installed.
         let files =
             (try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: [.fileSizeKey])) ?? []
-        return files.filter { $0.pathExtension == "gguf" && !$0.lastPathComponent.isLaterShard }.sorted { $0.path < $1.path }
+        return files.filter { $0.pathExtension == "gguf" && ShardName($0.path)?.number ?? 1 == 1 }.sorted { $0.path < $1.path }
             .map { file in
                 let name =
                     ModelCatalogue.models.first { $0.fileName == file.lastPathComponent }?.name
                     ?? file.deletingPathExtension().lastPathComponent
+                let files = ShardName(file.path)?.all.map { URL(fileURLWithPath: $0) } ?? [file]
                 var status = stat()
-                return (name, file, stat(file.path, &status) == 0 ? Int(status.st_size) : 0)
+                let bytes = files.reduce(0) { $0 + (stat($1.path, &status) == 0 ? Int(status.st_size) : 0) }
+                return (name, file, files, bytes)
             }
     }
 
@@ -76,12 +78,5 @@ package enum ModelStore {
     package static func choose(_ name: String?) throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data((name ?? "").utf8).write(to: choiceFile, options: .atomic)
-    }
-}
-
-extension String {
-    /// Whether this names a part of a model in several files, but not the first one.
-    fileprivate var isLaterShard: Bool {
-        wholeMatch(of: /.*-(\d{5})-of-\d{5}\.gguf/).map { $0.output.1 != "00001" } ?? false
     }
 }

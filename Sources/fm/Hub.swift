@@ -10,6 +10,8 @@ enum Curl {
         /// HTTP status; 0 without an answer.
         var code: Int
         var body = ""
+        /// Where the next page of a list is.
+        var next: String?
     }
 
     private static func settings(_ token: String?) -> String {
@@ -20,12 +22,14 @@ enum Curl {
     static func get(_ url: String, token: String?) -> Result {
         let result = Shell.run(
             [
-                "curl", "--config", "-", "--silent", "--show-error", "--location", "--retry", "2", "--write-out",
-                "\n%{http_code}", url,
+                "curl", "--config", "-", "--silent", "--show-error", "--location", "--retry", "2", "--connect-timeout", "30",
+                "--write-out", "\n%{http_code}\n%header{link}", url,
             ], input: settings(token), isQuiet: true)
         let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
         return Result(
-            status: result.status, code: lines.last.flatMap { Int($0) } ?? 0, body: lines.dropLast().joined(separator: "\n"))
+            status: result.status, code: lines.dropLast().last.flatMap { Int($0) } ?? 0,
+            body: lines.dropLast(2).joined(separator: "\n"),
+            next: lines.last?.firstMatch(of: /<([^>]+)>;\s*rel="next"/).map { String($0.output.1) })
     }
 
     /// Downloads to a file, going on where an earlier download ended.
@@ -33,11 +37,14 @@ enum Curl {
         let result = Shell.run(
             [
                 "curl", "--config", "-", "--fail", "--location", "--show-error",
-                isatty(STDERR_FILENO) == 1 ? "--progress-bar" : "--silent", "--retry", "3", "--continue-at", "-", "--output",
-                file.path, "--write-out", "%{http_code}", url,
+                isatty(STDERR_FILENO) == 1 ? "--progress-bar" : "--silent", "--retry", "3", "--connect-timeout", "30",
+                "--continue-at", "-", "--output", file.path, "--write-out", "%{http_code}", url,
             ], input: settings(token))
         return Result(status: result.status, code: Int(result.output.suffix(3)) ?? 0)
     }
+
+    /// Whether the connection ended before the file did.
+    static func isCut(_ result: Result) -> Bool { [18, 56, 92].contains(result.status) }
 
     /// What went wrong, in plain words.
     static func words(_ result: Result) -> String {
@@ -52,7 +59,7 @@ enum Curl {
         case (400..., _): "the server refused (HTTP \(result.code))"
         case (_, 6): "its name was not found; is there a network?"
         case (_, 7): "it could not be reached; is there a network?"
-        case (_, 18), (_, 56): "the connection was cut"
+        case (_, 18), (_, 52), (_, 56), (_, 92): "the connection was cut"
         case (_, 23): "it could not be written; is the disk full?"
         case (_, 28): "it took too long"
         case (_, 35), (_, 60): "its certificate was not accepted"
@@ -92,18 +99,52 @@ enum Hub {
 
     private struct Info: Decodable { var sha: String? }
 
+    /// The GGUF files of a repository.
+    private static func entries(in repository: String, revision: String) throws -> [Entry] {
+        var entries: [Entry] = []
+        var page: String? = "\(endpoint)/api/models/\(repository)/tree/\(revision)?recursive=true"
+        while let address = page, entries.count < 100_000 {
+            let (part, next): ([Entry], String?) = try read(address, repository)
+            entries += part
+            // A page elsewhere would be given the token.
+            page = next.flatMap { $0.hasPrefix(endpoint + "/") && !part.isEmpty ? $0 : nil }
+        }
+        return entries.filter { $0.type == "file" && $0.path.lowercased().hasSuffix(".gguf") }
+    }
+
+    private static func remote(_ entries: [Entry], in repository: String, revision: String) -> [RemoteFile] {
+        entries.sorted { $0.path < $1.path }.map { entry in
+            RemoteFile(
+                fileName: entry.path.split(separator: "/").last.map(String.init) ?? entry.path,
+                size: entry.lfs?.size ?? entry.size, sha256: entry.lfs?.oid,
+                sources: [.web(address(of: entry.path, in: repository, revision: revision), token: token)])
+        }
+    }
+
+    /// The file of an address on the hub, as a browser shows or downloads it, or all parts of the model it belongs to; nil for
+    /// other addresses.
+    static func files(at address: String) throws -> [RemoteFile]? {
+        guard address.hasPrefix(endpoint + "/"),
+            let match = address.dropFirst(endpoint.count).split(separator: "?")[0]
+                .wholeMatch(of: /\/([\w.-]+\/[\w.-]+)\/(?:resolve|blob)\/([\w.-]+)\/(.+)/)
+        else { return nil }
+        let (repository, revision) = (String(match.output.1), String(match.output.2))
+        let path = match.output.3.removingPercentEncoding ?? String(match.output.3)
+        let parts = try entries(in: repository, revision: revision).filter { stem($0.path) == stem(path) }
+        guard !parts.isEmpty else { throw InstallProblem.hub("There is no file \(path) in \(repository).") }
+        return remote(parts, in: repository, revision: revision)
+    }
+
     /// The files of a model in a repository: one, or all parts of one.
     ///
     /// - Parameter quantisation: such as `Q4_K_M`; nil for the usual choice.
     static func files(in repository: String, quantisation: String?) throws -> [RemoteFile] {
         // The revision first: files of a moving branch could change in the middle.
-        let info: Info = try read("\(endpoint)/api/models/\(repository)", repository)
+        let info: Info = try read("\(endpoint)/api/models/\(repository)", repository).value
         let revision = info.sha ?? "main"
-        let entries: [Entry] = try read("\(endpoint)/api/models/\(repository)/tree/\(revision)?recursive=true", repository)
-        let candidates = entries.filter { entry in
-            let name = entry.path.lowercased()
-            let file = name.split(separator: "/").last ?? ""
-            return entry.type == "file" && name.hasSuffix(".gguf") && !file.contains("mmproj") && !file.hasPrefix("mtp-")
+        let candidates = try entries(in: repository, revision: revision).filter { entry in
+            let file = entry.path.lowercased().split(separator: "/").last ?? ""
+            return !file.contains("mmproj") && !file.hasPrefix("mtp-")
         }
         guard !candidates.isEmpty else { throw InstallProblem.hub("There is no GGUF file in \(repository).") }
         let groups = Dictionary(grouping: candidates) { stem($0.path) }
@@ -113,12 +154,7 @@ enum Hub {
             throw InstallProblem.hub(
                 "\(repository) has no \(quantisation ?? "GGUF file that is known"). It has: \(known.joined(separator: ", ")).")
         }
-        return (groups[chosen] ?? []).sorted { $0.path < $1.path }.map { entry in
-            RemoteFile(
-                fileName: entry.path.split(separator: "/").last.map(String.init) ?? entry.path,
-                size: entry.lfs?.size ?? entry.size, sha256: entry.lfs?.oid,
-                sources: [.web(address(of: entry.path, in: repository, revision: revision), token: token)])
-        }
+        return remote(groups[chosen] ?? [], in: repository, revision: revision)
     }
 
     /// The name of a file without its part of several and its ending.
@@ -144,13 +180,13 @@ enum Hub {
         return names.count == 1 ? names[0] : nil
     }
 
-    private static func read<Value: Decodable>(_ url: String, _ repository: String) throws -> Value {
+    private static func read<Value: Decodable>(_ url: String, _ repository: String) throws -> (value: Value, next: String?) {
         let result = Curl.get(url, token: token)
         guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
         guard status == 0, result.code == 200 else {
             throw InstallProblem.hub("\(repository): \(result.code == 404 ? "there is no such repository" : Curl.words(result)).")
         }
-        do { return try JSONDecoder().decode(Value.self, from: Data(result.body.utf8)) } catch {
+        do { return (try JSONDecoder().decode(Value.self, from: Data(result.body.utf8)), result.next) } catch {
             throw InstallProblem.hub("\(repository): the answer of \(endpoint) could not be read.")
         }
     }

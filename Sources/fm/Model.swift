@@ -120,10 +120,10 @@ struct Model: AsyncParsableCommand {
                 return ("\(known.title), \(known.license)", [RemoteFile(known)])
             }
             if name.hasPrefix("https://") || name.hasPrefix("http://") {
+                if let files = try Hub.files(at: name) { return (files.first?.fileName ?? name, files) }
                 let path = URL(string: name)?.lastPathComponent ?? ""
                 guard path.hasSuffix(".gguf") else { throw InstallProblem.hub("\(name) is not the address of a GGUF file.") }
-                let token = name.hasPrefix(Hub.endpoint + "/") ? Hub.token : nil
-                return (path, [RemoteFile(fileName: path, size: nil, sha256: nil, sources: [.web(name, token: token)])])
+                return (path, [RemoteFile(fileName: path, size: nil, sha256: nil, sources: [.web(name, token: nil)])])
             }
             let parts = name.split(separator: ":", maxSplits: 1).map(String.init)
             guard parts[0].wholeMatch(of: /[\w.-]+\/[\w.-]+/) != nil else {
@@ -212,8 +212,10 @@ struct Model: AsyncParsableCommand {
             guard let model = ModelStore.installed.first(where: { $0.name == name || $0.file.lastPathComponent == name }) else {
                 throw ValidationError("There is no installed model “\(name)”.")
             }
-            try FileManager.default.removeItem(at: model.file)
-            print("Removed \(model.file.path)")
+            for file in model.files where FileManager.default.fileExists(atPath: file.path) {
+                try FileManager.default.removeItem(at: file)
+                print("Removed \(file.path)")
+            }
         }
     }
 

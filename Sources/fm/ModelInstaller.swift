@@ -117,6 +117,11 @@ struct ModelInstaller {
                     continue
                 }
             }
+            guard isGGUF(partial(file)) else {
+                remove(partial(file))
+                attempts.append("\(source.name): what it sent is not a GGUF file")
+                continue
+            }
             guard rename(partial(file).path, destination(of: file).path) == 0 else {
                 throw InstallProblem.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
             }
@@ -207,16 +212,23 @@ struct ModelInstaller {
             if there == size { return nil }
             if there > size { remove(partial(file)) }
         }
-        let result = Curl.download(url, token: token, to: partial(file))
-        guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
-        if status == 0 { return nil }
-        // A server that cannot go on where the last download ended gets a fresh start.
-        if status == 33 || result.code == 416 {
-            remove(partial(file))
-            let again = Curl.download(url, token: token, to: partial(file))
-            return again.status == 0 ? nil : Curl.words(again)
+        var isFresh = fileSize(partial(file)) == nil
+        while true {
+            let before = fileSize(partial(file)) ?? 0
+            let result = Curl.download(url, token: token, to: partial(file))
+            guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
+            if status == 0 { return nil }
+            if status == 33 || result.code == 416, !isFresh {
+                // A server that cannot go on where the last download ended gets a fresh start.
+                remove(partial(file))
+                isFresh = true
+            } else if Curl.isCut(result), fileSize(partial(file)) ?? 0 > before {
+                // A connection that was cut is made again as long as something arrives.
+                isFresh = false
+            } else {
+                return Curl.words(result)
+            }
         }
-        return Curl.words(result)
     }
 
     // MARK: - Files
@@ -227,6 +239,12 @@ struct ModelInstaller {
     }
 
     private func remove(_ file: URL) { unlink(file.path) }
+
+    private func isGGUF(_ file: URL) -> Bool {
+        // Not there or not readable: not a model either.
+        guard let handle = try? FileHandle(forReadingFrom: file) else { return false }
+        return (try? handle.read(upToCount: 4)) == Data("GGUF".utf8)
+    }
 
     static func freeSpace(_ directory: URL) -> Int? {
         var status = statvfs()

@@ -37,6 +37,43 @@ struct GGUFTests {
 
     @Test func anIntactFileWorks() throws { try use(small().bytes) }
 
+    /// A model in several files needs all of them, in order, and each tensor once.
+    @Test func modelsInSeveralFiles() throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }  // the system cleans it otherwise
+        func path(_ number: Int) -> String { directory.appendingPathComponent("a-0000\(number)-of-00003.gguf").path }
+        let whole = TinyModel().builder()
+        func write(_ shards: [GGUFBuilder]) throws {
+            for (index, shard) in shards.enumerated() { try Data(shard.bytes()).write(to: URL(fileURLWithPath: path(index + 1))) }
+        }
+        try write(whole.shards(3))
+        let file = try GGUFFile(path: path(1))
+        #expect(file.tensorNames == whole.tensors.map(\.name))
+        for tensor in whole.tensors {
+            let found = try #require(file.tensors[tensor.name])
+            #expect(Array(file.bytes(of: found)) == tensor.data)
+        }
+        #expect(file.size == whole.shards(3).reduce(0) { $0 + $1.bytes().count })
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(2)) }  // not the first one
+
+        var shards = whole.shards(3)
+        try write([shards[0], shards[2], shards[1]])
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }
+        shards[2].tensors.append(whole.tensors[0])
+        try write(shards)
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }  // a tensor twice
+        shards = whole.shards(3)
+        shards[1].tensors.removeLast()
+        try write(shards)
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }  // one is missing
+        try write(whole.shards(3))
+        try FileManager.default.removeItem(atPath: path(3))
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }
+        let renamed = try TemporaryFile(whole.shards(3)[0].bytes())
+        #expect(throws: ModelError.self) { try GGUFFile(path: renamed.path) }
+    }
+
     @Test func truncationAtEveryBoundary() throws {
         let (bytes, header) = small()
         // Every byte of the first kilobyte and of the tensor table, and steps elsewhere.

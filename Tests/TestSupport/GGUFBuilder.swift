@@ -14,6 +14,20 @@ package struct GGUFBuilder {
 
     package init() {}
 
+    /// The same model in several files; the first one has all metadata.
+    package func shards(_ count: Int) -> [GGUFBuilder] {
+        (0..<count).map { number in
+            var shard = self
+            if number > 0 { shard.metadata = [] }
+            shard.metadata += [
+                ("split.no", .uint32(UInt32(number))), ("split.count", .uint32(UInt32(count))),
+                ("split.tensors.count", .uint32(UInt32(tensors.count))),
+            ]
+            shard.tensors = tensors.enumerated().filter { $0.offset * count / tensors.count == number }.map(\.element)
+            return shard
+        }
+    }
+
     package func bytes() -> [UInt8] {
         var out: [UInt8] = Array("GGUF".utf8)
         func put<Value: FixedWidthInteger>(_ value: Value) { withUnsafeBytes(of: value.littleEndian) { out += $0 } }

@@ -13,8 +13,12 @@ struct CommandTests {
         ?? Bundle.main.bundleURL.appendingPathComponent("fm")
 
     func fm(_ arguments: [String], input: String? = nil, environment: [String: String] = [:]) throws -> Run {
+        try run(Self.binary.path, arguments, input: input, environment: environment)
+    }
+
+    func run(_ command: String, _ arguments: [String], input: String? = nil, environment: [String: String]) throws -> Run {
         let process = Process()
-        process.executableURL = Self.binary
+        process.executableURL = URL(fileURLWithPath: command)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let (output, error) = (Pipe(), Pipe())

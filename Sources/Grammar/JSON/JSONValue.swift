@@ -50,6 +50,16 @@ extension JSONValue {
         return bytes
     }
 
+    /// JSON text with a space after each comma and colon, as Python writes it.
+    package var spacedText: String {
+        switch self {
+        case .array(let values): "[" + values.map(\.spacedText).joined(separator: ", ") + "]"
+        case .object(let members):
+            "{" + members.map { JSONValue.string($0.name).text + ": " + $0.value.spacedText }.joined(separator: ", ") + "}"
+        default: text
+        }
+    }
+
     /// JSON text with line breaks and two spaces a level.
     package var prettyText: String { pretty("\n") }
 

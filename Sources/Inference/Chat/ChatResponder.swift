@@ -157,19 +157,16 @@ package struct ChatResponder: Sendable {
         let emit = emit
         // Between a thought and the answer there are line breaks, which are neither.
         let leading = thoughtTokens > 0 && request.grammar == nil ? Trimmer() : Trimmer(isDone: true)
-        let said = Trimmer(isDone: true)
-        let result = try await model.generate(part, in: sequence) { text in
+        let (said, result) = try await collect(part) { text in
             let text = leading.trim(text)
-            said.append(text)
             return text.isEmpty || emit(.text(text))
         }
-        usage.add(result.usage)
         keptBytes = result.keptBytes
         if result.stopString == nil {
             tokens += result.tokens
         } else {
             // What began a call is not part of the text: the call is written as it was trained.
-            tokens += model.tokenizer.encode([.user(said.text)])
+            tokens += model.tokenizer.encode([.user(said)])
         }
         if let format, result.stopReason == .stopString { append(format.trigger) }
         return result
@@ -179,9 +176,11 @@ package struct ChatResponder: Sendable {
     ///
     /// - Parameter first: the tool of the first call, if the model has named it already.
     private mutating func call(_ format: ToolFormat, first: ChatTool?) async throws -> StopReason {
-        var count = 0
+        var calls: [ChatToolCall] = []
         var start = format.beforeName
         var first = first
+        /// Where calls begin, if the model has begun the first one in a way of its own.
+        let block = first == nil ? nil : Array(tokens.dropLast(model.tokenizer.encode([.template(format.trigger)]).count))
         while true {
             append(start)
             let identifier = Self.identifier()
@@ -199,10 +198,17 @@ package struct ChatResponder: Sendable {
             let arguments = try await self.arguments(of: tool, format.arguments)
             append(marked(format.afterArguments))
             let call = ChatToolCall(id: identifier, name: tool.name, arguments: arguments)
+            // A model that says the same again has nothing more to ask for.
+            if calls.contains(where: { $0.name == call.name && $0.arguments == call.arguments }) { break }
             guard emit(.call(call)) else { return .unwanted }
-            count += 1
-            guard format.allowsSeveral, count < Self.maximumCalls else { break }
-            guard try await wantsAnother(format) else { break }
+            calls.append(call)
+            guard format.allowsSeveral, calls.count < Self.maximumCalls else { break }
+            if let block, format.betweenCalls == nil {
+                guard try await wantsAnother(after: calls, in: block) else { break }
+                append("\n" + format.trigger)
+            } else {
+                guard try await wantsAnother(format) else { break }
+            }
             start = format.betweenCalls ?? format.beforeName
         }
         return .endOfTurn
@@ -228,12 +234,24 @@ package struct ChatResponder: Sendable {
         return true
     }
 
+    /// The same of a model that writes calls as a block of JSON: how likely another object is in it, against the block's end.
+    ///
+    /// Such models seldom write the second call by themselves, but the odds of it are far higher where there is one to make.
+    private func wantsAnother(after calls: [ChatToolCall], in block: [TokenID]) async throws -> Bool {
+        guard let minimum = model.manners.anotherCallOdds else { return false }
+        let objects = calls.map { call in
+            JSONValue.object([.init("name", .string(call.name)), .init("arguments", call.arguments)]).prettyText + "\n"
+        }
+        return try await odds(of: "{", against: "```", behind: "```json\n" + objects.joined(), after: block) > minimum
+    }
+
     // MARK: - Arguments
 
     private mutating func arguments(of tool: ChatTool, _ style: ToolFormat.Arguments) async throws -> JSONValue {
         if case .json = style {
+            let before = tokens
             let text = try await write(.framed(before: " ", schema: tool.parameters, after: ""))
-            return try parsed(text)
+            return try await mentioned(parsed(text), of: tool, after: before)
         }
         var members: [JSONValue.Member] = []
         var open = tool.properties
@@ -255,6 +273,42 @@ package struct ChatResponder: Sendable {
             open.removeFirst(index + 1)
         }
         return .object(members)
+    }
+
+    /// The arguments without optional ones that the model made up.
+    ///
+    /// Small models fill in whatever a tool could take. How sure they are of it still tells: the odds of an argument that the user
+    /// mentioned, against the end of the list, are far higher.
+    private mutating func mentioned(_ arguments: JSONValue, of tool: ChatTool, after prompt: [TokenID]) async throws -> JSONValue
+    {
+        guard let minimum = model.manners.optionalArgumentOdds, case .object(let members) = arguments else { return arguments }
+        let optional = Set(tool.properties.filter { !$0.isRequired }.map(\.name))
+        var kept: [JSONValue.Member] = []
+        for member in members {
+            if optional.contains(member.name) {
+                let text = " " + JSONValue.object(kept).spacedText.dropLast()
+                let more = (kept.isEmpty ? "" : ", ") + JSONValue.string(member.name).text + ": "
+                if try await odds(of: more, against: "}", behind: text, after: prompt) < minimum { continue }
+            }
+            kept.append(member)
+        }
+        if kept.count < members.count {
+            tokens = prompt + model.tokenizer.encode([.user(" " + JSONValue.object(kept).spacedText)])
+        }
+        return .object(kept)
+    }
+
+    /// How much more likely the model goes on with one text than with another: the logarithm of the ratio, by the first token in
+    /// which they differ.
+    private func odds(
+        of one: String, against other: String, behind text: String, after prompt: [TokenID]
+    ) async throws -> Double {
+        let (a, b) = (model.tokenizer.encode([.user(text + one)]), model.tokenizer.encode([.user(text + other)]))
+        let common = zip(a, b).prefix { $0 == $1 }.count
+        guard common < a.count, common < b.count, prompt.count + common < sequence.contextSize else { return 0 }
+        let prompt = prompt + a[..<common]
+        return try await model.logProbability(of: [a[common]], after: prompt, in: sequence)
+            - model.logProbability(of: [b[common]], after: prompt, in: sequence)
     }
 
     /// The choice to write no more arguments is not written itself: it belongs to what follows.
@@ -283,13 +337,7 @@ package struct ChatResponder: Sendable {
         part.maximumTokens = Self.maximumCallTokens
         part.stopStrings = [close]
         if let token = model.tokenizer.vocabulary.specialToken(named: close) { part.stopTokens = [token] }
-        let collected = Trimmer(isDone: true)
-        let result = try await model.generate(part, in: sequence) { text in
-            collected.append(text)
-            return true
-        }
-        usage.add(result.usage)
-        let text = collected.text
+        let text = try await collect(part).text
         tokens += model.tokenizer.encode([.user(text)])
         return .string(text)
     }
@@ -312,6 +360,19 @@ package struct ChatResponder: Sendable {
         tokens += result.tokens
     }
 
+    /// Generates, and returns the text as a whole.
+    private mutating func collect(
+        _ part: GenerationRequest, _ emit: @Sendable (String) -> Bool = { _ in true }
+    ) async throws -> (text: String, result: GenerationResult) {
+        let collected = Mutex("")
+        let result = try await model.generate(part, in: sequence) { text in
+            collected.withLock { $0 += text }
+            return emit(text)
+        }
+        usage.add(result.usage)
+        return (collected.withLock { $0 }, result)
+    }
+
     /// Has the model write something that a grammar describes.
     private mutating func write(_ source: GrammarSource) async throws -> String {
         var part = request
@@ -322,13 +383,7 @@ package struct ChatResponder: Sendable {
         part.stopStrings = []
         // The limit is meant for the answer; calls have one of their own, against arguments without end.
         part.maximumTokens = Self.maximumCallTokens
-        let collected = Trimmer(isDone: true)
-        let result = try await model.generate(part, in: sequence) { text in
-            collected.append(text)
-            return true
-        }
-        usage.add(result.usage)
-        let text = collected.text
+        let (text, result) = try await collect(part)
         let written = result.tokens.filter { !model.tokenizer.stopTokens.contains($0) }
         tokens += written
         return text
@@ -425,21 +480,17 @@ extension ToolFormat.Arguments {
     }
 }
 
-/// Collects pieces of text, or drops white space before the first of them.
+/// Drops white space before the first piece of text, unless it is done from the start.
 private final class Trimmer: Sendable {
-    private let state: Mutex<(text: String, isDone: Bool)>
+    private let isDone: Mutex<Bool>
 
-    init(isDone: Bool = false) { state = Mutex(("", isDone)) }
-
-    var text: String { state.withLock { $0.text } }
-
-    func append(_ piece: String) { state.withLock { $0.text += piece } }
+    init(isDone: Bool = false) { self.isDone = Mutex(isDone) }
 
     func trim(_ piece: String) -> String {
-        state.withLock { state in
-            if state.isDone { return piece }
+        isDone.withLock { isDone in
+            if isDone { return piece }
             let rest = piece.drop(while: \.isWhitespace)
-            state.isDone = !rest.isEmpty
+            isDone = !rest.isEmpty
             return String(rest)
         }
     }

@@ -43,8 +43,13 @@ struct MemoryLayouter {
     /// Reserves room for `count` values and returns where it is; without memory, a place that must not be used.
     mutating func pointer<Value>(_ count: Int, of type: Value.Type, in memory: Memory?) -> UnsafeMutablePointer<Value> {
         let offset = reserve(count, of: type)
-        return memory?.pointer(at: offset, as: type) ?? UnsafeMutablePointer(bitPattern: 64).unsafelyUnwrapped
+        return memory?.pointer(at: offset, as: type) ?? .measuring
     }
+}
+
+extension UnsafeMutablePointer {
+    /// What stands for an array while only sizes are counted: not null, so that presence can be asked for, and never read.
+    static var measuring: Self { Self(bitPattern: 64).unsafelyUnwrapped }
 }
 
 /// A file of a fixed size that is being written through a mapping.

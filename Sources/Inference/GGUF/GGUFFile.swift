@@ -3,6 +3,9 @@ internal import Foundation
 /// A GGUF file, mapped read-only. Nothing in it is trusted: every count, length and offset is checked against the
 /// file's size before it is used, and a value that does not fit is a ``ModelError`` that names the field.
 ///
+/// A model in several files (`NAME-00001-of-00003.gguf`) is opened by its first one, which has the metadata; the others must be
+/// beside it.
+///
 /// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3, little-endian).
 package final class GGUFFile: Sendable {
     package let path: String
@@ -13,11 +16,19 @@ package final class GGUFFile: Sendable {
     /// Tensor names in the file's order.
     package let tensorNames: [String]
     let mapping: MappedFile
+    /// The second and all later files of a model in several.
+    private let laterShards: [GGUFFile]
 
-    /// Size of the file in bytes.
-    package var size: Int { mapping.bytes.count }
+    /// Size in bytes of all files.
+    package var size: Int { laterShards.reduce(mapping.bytes.count) { $0 + $1.size } }
 
-    package init(path: String) throws(ModelError) {
+    /// The files, the first one first.
+    var paths: [String] { [path] + laterShards.map(\.path) }
+
+    package convenience init(path: String) throws(ModelError) { try self.init(path: path, shard: 0) }
+
+    /// - Parameter shard: Which file of several this must be; 0 is the first or only one.
+    private init(path: String, shard: Int) throws(ModelError) {
         self.path = path
         mapping = try MappedFile(path: path)
         var reader = GGUFReader(bytes: mapping.bytes)
@@ -47,18 +58,51 @@ package final class GGUFFile: Sendable {
                 throw .invalid(field: "tensor \(entries[index].name)", reason: "appears twice")
             }
         }
+        var names = entries.map(\.name)
+        let number = try metadata.integer("split.no", in: 0...Int(UInt16.max)) ?? 0
+        guard number == shard else {
+            let reason = shard == 0 ? ": open the first file of the model" : ", not \(shard)"
+            throw .invalid(field: "split.no", reason: "is \(number)\(reason)")
+        }
+        var shards: [GGUFFile] = []
+        if shard == 0, let count = try metadata.integer("split.count", in: 0...Self.maximumShards), count > 1 {
+            guard let name = ShardName(path), name.number == 1, name.count == count else {
+                throw .invalid(field: "split.count", reason: "is \(count), but the file is not named as the first of as many")
+            }
+            for (number, path) in name.all.enumerated().dropFirst() {
+                let next = try GGUFFile(path: path, shard: number)
+                for name in next.tensorNames {
+                    guard var tensor = next.tensors[name] else { continue }
+                    tensor.shard = number
+                    guard table.updateValue(tensor, forKey: name) == nil else {
+                        throw .invalid(field: "tensor \(name)", reason: "appears twice")
+                    }
+                }
+                names += next.tensorNames
+                shards.append(next)
+            }
+            let expected = try metadata.integer("split.tensors.count", in: 0...Int(Int32.max)) ?? names.count
+            guard expected == names.count else {
+                throw .invalid(field: "split.tensors.count", reason: "is \(expected), but the files have \(names.count)")
+            }
+        }
+        laterShards = shards
         tensors = table
-        tensorNames = entries.map(\.name)
+        tensorNames = names
     }
+
+    private static let maximumShards = 1_000
 
     /// The bytes of a tensor of this file.
     func bytes(of tensor: GGUFTensor) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: mapping.bytes[tensor.range])
+        UnsafeRawBufferPointer(rebasing: mapping(of: tensor).bytes[tensor.range])
     }
 
     /// Lets the system drop a tensor's pages from memory; they would be read again if touched.
-    func release(_ tensor: GGUFTensor) {
-        mapping.release(tensor.range)
+    func release(_ tensor: GGUFTensor) { mapping(of: tensor).release(tensor.range) }
+
+    private func mapping(of tensor: GGUFTensor) -> MappedFile {
+        tensor.shard == 0 ? mapping : laterShards[tensor.shard - 1].mapping
     }
 }
 

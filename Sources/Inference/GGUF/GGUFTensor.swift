@@ -7,7 +7,9 @@ package struct GGUFTensor: Sendable {
     /// Sizes, fastest-varying first: a weight matrix is `[columns, rows]`.
     package let shape: [Int]
     private let relativeOffset: UInt64
-    /// Bytes of the data in the file.
+    /// Which file of a model in several has the data.
+    var shard = 0
+    /// Bytes of the data in that file.
     package private(set) var range: Range<Int>
 
     package var elementCount: Int { shape.reduce(1, *) }

@@ -27,8 +27,8 @@ final class PackedMemory {
 /// Keeps the packed form of models in files, so that the second loading copies nothing: the file is mapped, and processes share
 /// its pages.
 ///
-/// A file is written under another name and renamed when it is complete. It belongs to one model file (path, size, time of its
-/// last change), one version of the layout and one size; anything else is written anew. The files that were used least
+/// A file is written under another name and renamed when it is complete. It belongs to one model (path, and of each file the size
+/// and the time of its last change), one version of the layout and one size; anything else is written anew. The files that were used least
 /// recently are removed when all of them together exceed a limit.
 package struct PackedCache: Sendable {
     package let directory: URL
@@ -38,7 +38,7 @@ package struct PackedCache: Sendable {
     package init(directory: URL) { self.directory = directory }
 
     /// Raised whenever the layout of packed panels changes.
-    private static let version: UInt64 = 2
+    private static let version: UInt64 = 3
     private static let headerBytes = 4096
     private static let minimumBytes = 64 << 20
     private static let magic: UInt64 = 0x5041_434B_4D4F_444C
@@ -62,20 +62,27 @@ package struct PackedCache: Sendable {
 
     /// What a packed file must say about where it came from.
     private func key(of file: GGUFFile, bytes: Int) -> [UInt64]? {
-        var status = stat()
-        guard stat(file.path, &status) == 0 else { return nil }
-        return [
-            Self.magic, Self.version, UInt64(bytes), UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
-            UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
-        ]
+        var state: [UInt64] = []
+        for path in file.paths {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            state += [
+                UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
+                UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
+            ]
+        }
+        return [Self.magic, Self.version, UInt64(bytes), UInt64(file.size), state.withUnsafeBytes(Self.hash)]
+    }
+
+    /// FNV-1a.
+    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
     private func location(of file: GGUFFile) -> URL {
         let path = URL(fileURLWithPath: file.path).standardizedFileURL.path
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
-        return directory.appendingPathComponent("\(name)-\(String(hash, radix: 16)).packed")
+        return directory.appendingPathComponent("\(name)-\(String(Self.hash(path.utf8), radix: 16)).packed")
     }
 
     /// The packed form of a model, or room for it; nil where none can be had: the model then lives in the process's own memory.

@@ -129,8 +129,9 @@ struct TensorPacker {
             throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([count])")
         }
         used.insert(name)
-        // A place that is never read stands for the vector while measuring.
-        guard let target = claim(count * 4)?.assumingMemoryBound(to: Float.self) else { return Self.placeholder }
+        guard let target = claim(count * 4)?.assumingMemoryBound(to: Float.self) else {
+            return UnsafePointer(UnsafeMutablePointer<Float>.measuring)
+        }
         if !isPacked { ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, count, target) }
         return UnsafePointer(target)
     }
@@ -146,10 +147,11 @@ struct TensorPacker {
     func checkAllUsed(layers: Int, architecture: String) throws(ModelError) {
         for name in file.tensorNames where !used.contains(name) {
             // Parts of a file that text generation has no use for: vision, audio, prediction of several tokens.
-            if ["v.", "mm.", "a.", "mtp", "rope_f"].contains(where: name.hasPrefix) || name.contains("nextn.") { continue }
+            if ["v.", "mm.", "a.", "mtp"].contains(where: name.hasPrefix) || name.contains("nextn.") { continue }
             let parts = name.split(separator: ".")
             if parts.first == "blk", parts.count > 1, let layer = Int(parts[1]), layer >= layers { continue }
-            if parts.last?.hasPrefix("rope_f") == true || name.contains(".rope_f") || name.hasSuffix("input_scale") { continue }
+            // Factors of positions that this shape does not use, and scales of activations, which are quantised here anew.
+            if parts.contains(where: { $0.hasPrefix("rope_f") }) || name.hasSuffix("input_scale") { continue }
             throw .unsupported(field: "tensor", value: name, supported: "the tensors of the \(architecture) architecture")
         }
     }
@@ -158,8 +160,6 @@ struct TensorPacker {
     mutating func skip(_ name: String) { used.insert(name) }
 
     // MARK: - Private
-
-    nonisolated(unsafe) private static let placeholder = UnsafePointer(UnsafeMutablePointer<Float>.allocate(capacity: 1))
 
     /// Reserves room in the memory, on a cache line.
     private mutating func claim(_ size: Int) -> UnsafeMutableRawPointer? {

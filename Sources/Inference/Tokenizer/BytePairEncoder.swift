@@ -1,13 +1,18 @@
-/// Byte-pair encoding of one word, from its bytes or, for vocabularies without a byte alphabet, from its characters: the pair of neighbours with the lowest rank is merged until none is left
-/// (Sennrich et al., arXiv:1508.07909). Of equal ranks the leftmost goes first.
+/// Byte-pair encoding of one word, from its bytes or, for vocabularies without a byte alphabet, from its characters: the pair of
+/// neighbours with the lowest rank is merged until none is left (Sennrich et al., arXiv:1508.07909). Of equal ranks the leftmost
+/// goes first.
 ///
 /// Short words are scanned, long ones use a heap, so that no input takes quadratic time. Buffers are kept between words.
 struct BytePairEncoder {
     private struct Symbol { var token: TokenID, previous: Int32, next: Int32 }
-    private struct Candidate { var rank: UInt32, position: Int32, left: TokenID, right: TokenID, result: TokenID }
+    private struct Candidate: HeapElement {
+        var rank: UInt32, position: Int32, left: TokenID, right: TokenID, result: TokenID
+
+        func precedes(_ other: Candidate) -> Bool { (rank, position) < (other.rank, other.position) }
+    }
 
     private var symbols: [Symbol] = []
-    private var heap: [Candidate] = []
+    private var heap = Heap<Candidate>()
 
     private static let scanLimit = 24
 
@@ -57,7 +62,7 @@ struct BytePairEncoder {
         _ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]
     ) {
         symbols.removeAll(keepingCapacity: true)
-        heap.removeAll(keepingCapacity: true)
+        heap.removeAll()
         Self.forEachSymbol(of: word, in: vocabulary) { token in
             let index = Int32(symbols.count)
             symbols.append(Symbol(token: token, previous: index - 1, next: index + 1))
@@ -65,7 +70,7 @@ struct BytePairEncoder {
         guard !symbols.isEmpty else { return }
         symbols[symbols.count - 1].next = -1
         for i in 0..<symbols.count - 1 { push(Int32(i), Int32(i + 1), vocabulary) }
-        while let candidate = pop() {
+        while let candidate = heap.pop() {
             let left = candidate.position
             let right = symbols[Int(left)].next
             // Stale entries name tokens that have been merged since.
@@ -115,32 +120,6 @@ struct BytePairEncoder {
     private mutating func push(_ left: Int32, _ right: Int32, _ vocabulary: Vocabulary) {
         let (a, b) = (symbols[Int(left)].token, symbols[Int(right)].token)
         guard let merge = vocabulary.merge(a, b) else { return }
-        heap.append(Candidate(rank: merge.rank, position: left, left: a, right: b, result: merge.result))
-        var child = heap.count - 1
-        while child > 0, Self.precedes(heap[child], heap[(child - 1) / 2]) {
-            heap.swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
-    }
-
-    private mutating func pop() -> Candidate? {
-        guard let first = heap.first else { return nil }
-        let last = heap.removeLast()
-        guard !heap.isEmpty else { return first }
-        heap[0] = last
-        var parent = 0
-        while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && Self.precedes(heap[child], heap[least]) {
-                least = child
-            }
-            if least == parent { return first }
-            heap.swapAt(parent, least)
-            parent = least
-        }
-    }
-
-    private static func precedes(_ a: Candidate, _ b: Candidate) -> Bool {
-        (a.rank, a.position) < (b.rank, b.position)
+        heap.push(Candidate(rank: merge.rank, position: left, left: a, right: b, result: merge.result))
     }
 }

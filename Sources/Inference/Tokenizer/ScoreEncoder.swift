@@ -4,15 +4,22 @@
 /// A heap holds the pairs, so that no input takes quadratic time. Buffers are kept between words.
 struct ScoreEncoder {
     private struct Symbol { var start: Int32, count: Int32, previous: Int32, next: Int32 }
-    private struct Candidate { var score: Float, position: Int32, count: Int32 }
+    private struct Candidate: HeapElement {
+        var score: Float, position: Int32, count: Int32
+
+        /// Positions are compared as places in the word: symbols keep the place of their first character.
+        func precedes(_ other: Candidate) -> Bool {
+            score != other.score ? score > other.score : position < other.position
+        }
+    }
 
     private var symbols: [Symbol] = []
-    private var heap: [Candidate] = []
+    private var heap = Heap<Candidate>()
 
     /// Appends the tokens of `word`. Characters that are no tokens become their bytes.
     mutating func encode(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
         symbols.removeAll(keepingCapacity: true)
-        heap.removeAll(keepingCapacity: true)
+        heap.removeAll()
         var start = 0
         while start < word.count {
             let end = UTF8Length.end(of: start, in: word)
@@ -23,7 +30,7 @@ struct ScoreEncoder {
         guard !symbols.isEmpty else { return }
         symbols[symbols.count - 1].next = -1
         for index in 0..<symbols.count - 1 { push(Int32(index), word, vocabulary) }
-        while let candidate = pop() {
+        while let candidate = heap.pop() {
             let left = Int(candidate.position)
             // Stale entries name symbols that have been merged since.
             guard symbols[left].count > 0, symbols[left].next >= 0,
@@ -67,34 +74,7 @@ struct ScoreEncoder {
         guard count <= vocabulary.longestToken else { return }
         let bytes = UnsafeBufferPointer(rebasing: word[Int(a.start)..<Int(a.start + count)])
         guard let token = vocabulary.token(for: bytes) else { return }
-        heap.append(Candidate(score: vocabulary.scores[Int(token)], position: left, count: count))
-        var child = heap.count - 1
-        while child > 0, precedes(heap[child], heap[(child - 1) / 2]) {
-            heap.swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
-    }
-
-    private mutating func pop() -> Candidate? {
-        guard let first = heap.first else { return nil }
-        let last = heap.removeLast()
-        guard !heap.isEmpty else { return first }
-        heap[0] = last
-        var parent = 0
-        while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && precedes(heap[child], heap[least]) {
-                least = child
-            }
-            if least == parent { return first }
-            heap.swapAt(parent, least)
-            parent = least
-        }
-    }
-
-    /// Positions are compared as places in the word: symbols keep the place of their first character.
-    private func precedes(_ a: Candidate, _ b: Candidate) -> Bool {
-        a.score != b.score ? a.score > b.score : a.position < b.position
+        heap.push(Candidate(score: vocabulary.scores[Int(token)], position: left, count: count))
     }
 }
 

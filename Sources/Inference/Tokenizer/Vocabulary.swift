@@ -207,24 +207,16 @@ package final class Vocabulary: Sendable {
                 throw .invalid(field: "tokenizer.ggml.merges", reason: "has no space in element \(rank)")
             }
             pair.removeAll(keepingCapacity: true)
-            if model == .gemma4 {
-                Self.appendWithSpaces(UnsafeRawBufferPointer(rebasing: bytes[..<space]), to: &pair)
-                let middle = pair.count
-                Self.appendWithSpaces(UnsafeRawBufferPointer(rebasing: bytes[(space + 1)...]), to: &pair)
-                let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in
-                    guard let left = find(UnsafeBufferPointer(rebasing: all[..<middle])),
-                        let right = find(UnsafeBufferPointer(rebasing: all[middle...])), let whole = find(all)
-                    else { return nil }
-                    return (left, right, whole)
+            var middle = 0
+            for part in [bytes[..<space], bytes[(space + 1)...]] {
+                middle = pair.count
+                let part = UnsafeRawBufferPointer(rebasing: part)
+                if model == .gemma4 {
+                    Self.appendWithSpaces(part, to: &pair)
+                } else if !Self.appendDecoded(part, to: &pair) {
+                    throw .invalid(
+                        field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
                 }
-                if let (left, right, whole) = ids { insert(left, right, whole, rank: rank) }
-                return
-            }
-            let leftIsEncoded = Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[..<space]), to: &pair)
-            let middle = pair.count
-            guard leftIsEncoded, Self.appendDecoded(UnsafeRawBufferPointer(rebasing: bytes[(space + 1)...]), to: &pair) else {
-                throw .invalid(
-                    field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
             }
             // A merge whose parts or result are no tokens can never be applied.
             let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Speaks the interface of the Hugging Face hub for the files of a folder, OWNER/REPO/PATH, and misbehaves as the owner's name says.
+
+    hub_server.py FOLDER
+
+Prints the port of the hub and the port of the host that files are redirected to, then serves until its input ends. Each request
+is a line of FOLDER/requests.txt. Owners:
+
+    good      answers as it should, in pages of two files
+    cut       closes the connection after each 100,000 bytes of a file
+    stuck     closes the connection before the first byte of a file
+    whole     ignores ranges
+    wrong     sends other bytes than its listing promises
+    huge      promises more bytes than any disk has
+    private   401 without the token “secret”
+    gated     lists its files, but 403 for all of them
+    limited   429
+    broken    lists its files in a language of its own
+"""
+import hashlib, http.server, json, os, pathlib, re, sys, threading, urllib.parse
+
+ROOT = pathlib.Path(sys.argv[1])
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+lock = threading.Lock()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, body=b"", headers={}):
+        self.send_response(code)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def note(self, host):
+        with lock, open(ROOT / "requests.txt", "a") as log:
+            log.write(f"{host} {self.path} range={self.headers['Range']} authorization={self.headers['Authorization']}\n")
+
+
+class Hub(Handler):
+    def do_GET(self):
+        self.note("hub")
+        url = urllib.parse.urlsplit(self.path)
+        path = urllib.parse.unquote(url.path)
+        match = re.fullmatch(r"/api/models/([\w.-]+)/([\w.-]+)(/tree/\w+)?", path)
+        file = re.fullmatch(r"/([\w.-]+)/([\w.-]+)/resolve/\w+/(.*)", path)
+        if not (match or file):
+            return self.answer(404)
+        owner, repository = (match or file).group(1, 2)
+        folder = ROOT / owner / repository
+        if owner == "limited":
+            return self.answer(429)
+        if owner == "private" and self.headers["Authorization"] != "Bearer secret":
+            return self.answer(401)
+        if not folder.is_dir():
+            return self.answer(404)
+        if file:
+            if owner == "gated":
+                return self.answer(403)
+            target = f"http://127.0.0.1:{cdn.server_port}/{owner}/{repository}/{urllib.parse.quote(file[3])}"
+            return self.answer(302, headers={"Location": target})
+        if not match[3]:
+            return self.answer(200, json.dumps({"id": f"{owner}/{repository}", "sha": REVISION}).encode())
+        if owner == "broken":
+            return self.answer(200, b"<html>Please sign in</html>")
+        entries = [self.entry(owner, folder, path) for path in sorted(folder.rglob("*"))]
+        start = int(urllib.parse.parse_qs(url.query).get("cursor", ["0"])[0])
+        headers = {}
+        if len(entries) > start + 2:
+            headers["Link"] = f'<http://127.0.0.1:{self.server.server_port}{url.path}?recursive=true&cursor={start + 2}>; rel="next"'
+        self.answer(200, json.dumps(entries[start : start + 2]).encode(), headers)
+
+    def entry(self, owner, folder, path):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir():
+            return {"type": "directory", "path": name, "size": 0, "oid": "0" * 40}
+        size = 10**16 if owner == "huge" else path.stat().st_size
+        entry = {"type": "file", "path": name, "size": size, "oid": "0" * 40}
+        if name.endswith(".gguf"):
+            entry["lfs"] = {"oid": hashlib.sha256(path.read_bytes()).hexdigest(), "size": size, "pointerSize": 135}
+        return entry
+
+
+class Files(Handler):
+    def do_GET(self):
+        self.note("cdn")
+        path = urllib.parse.unquote(self.path)
+        owner = path.split("/")[1]
+        data = (ROOT / path.lstrip("/")).read_bytes()
+        if owner == "wrong":
+            data = data[::-1]
+        start = 0
+        if owner != "whole" and (range := re.fullmatch(r"bytes=(\d+)-", self.headers["Range"] or "")):
+            start = int(range[1])
+            if start >= len(data):
+                return self.answer(416, headers={"Content-Range": f"bytes */{len(data)}"})
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        if owner in ("cut", "stuck"):
+            data = data[: start + (100_000 if owner == "cut" else 0)]
+            self.close_connection = True
+        self.wfile.write(data[start:])
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):
+        pass  # clients that hang up are what some tests are about
+
+
+hub = Server(("127.0.0.1", 0), Hub)
+cdn = Server(("127.0.0.1", 0), Files)
+for server in (hub, cdn):
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+print(hub.server_port, cdn.server_port, flush=True)
+sys.stdin.read()
+os._exit(0)

@@ -1,0 +1,213 @@
+import Foundation
+import Inference
+import TestSupport
+import Testing
+
+/// `fm model pull` against a server on this machine that speaks the hub's interface (Tests/Tools/hub_server.py).
+final class HubTests {
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hub-\(UUID().uuidString)")
+    private let home = FileManager.default.temporaryDirectory.appendingPathComponent("home-\(UUID().uuidString)")
+    private let server = Process()
+    private let lifeline = Pipe()
+    private let endpoint: String
+    /// The host that the hub redirects to.
+    private let files: String
+    private let fm = CommandTests()
+    /// A model of some 400 KB, larger than what the server sends before it cuts a connection.
+    private let model = TinyModel().builder()
+
+    init() throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let output = Pipe()
+        server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        server.arguments = ["python3", "Tests/Tools/hub_server.py", folder.path]
+        server.standardInput = lifeline
+        server.standardOutput = output
+        try server.run()
+        // It prints its ports once it listens.
+        var text = ""
+        while !text.hasSuffix("\n"), case let data = output.fileHandleForReading.availableData, !data.isEmpty {
+            text += String(decoding: data, as: UTF8.self)
+        }
+        let ports = text.split(whereSeparator: \.isWhitespace)
+        try #require(ports.count == 2)
+        (endpoint, files) = ("http://127.0.0.1:\(ports[0])", "http://127.0.0.1:\(ports[1])")
+    }
+
+    deinit {
+        try? lifeline.fileHandleForWriting.close()  // the server ends with its input
+        server.waitUntilExit()
+        for directory in [folder, home] { try? FileManager.default.removeItem(at: directory) }  // not made by every test
+    }
+
+    // MARK: - Help
+
+    private func publish(_ path: String, _ bytes: [UInt8]? = nil) throws {
+        let file = folder.appendingPathComponent(path)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(bytes ?? model.bytes()).write(to: file)
+    }
+
+    private func environment(_ extra: [String: String] = [:]) -> [String: String] {
+        ["XDG_DATA_HOME": home.path, "HF_ENDPOINT": endpoint, "HF_TOKEN": "", "FM_MODEL": ""].merging(extra) { $1 }
+    }
+
+    private func pull(_ name: String, _ extra: [String: String] = [:]) throws -> CommandTests.Run {
+        try fm.fm(["model", "pull", name], environment: environment(extra))
+    }
+
+    /// The files that are in the place of models.
+    private var installed: [String] {
+        get throws {
+            let directory = home.appendingPathComponent("foundation-models/models")
+            guard FileManager.default.fileExists(atPath: directory.path) else { return [] }
+            return try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        }
+    }
+
+    private var requests: [String] {
+        get throws {
+            try String(contentsOf: folder.appendingPathComponent("requests.txt"), encoding: .utf8).split(separator: "\n").map(
+                String.init)
+        }
+    }
+
+    /// Nothing that could be taken for a model is there.
+    private func nothingIsInstalled() throws -> Bool { try installed.allSatisfy { $0.hasSuffix(".part") } }
+
+    // MARK: - What works
+
+    @Test func theQuantisationIsChosen() throws {
+        for name in ["tiny-Q8_0.gguf", "tiny-q4_k_m.gguf", "tiny-UD-Q2_K.gguf", "mmproj-F16.gguf", "README.md"] {
+            try publish("good/model/\(name)")
+        }
+        let usual = try pull("good/model")
+        #expect(usual.status == 0, "\(usual.error)")
+        #expect(try installed == ["tiny-q4_k_m.gguf"])
+        #expect(try pull("good/model:Q8_0").status == 0)
+        #expect(try installed == ["tiny-Q8_0.gguf", "tiny-q4_k_m.gguf"])
+        #expect(try pull("good/model:ud-q2_k").status == 0)
+        let unknown = try pull("good/model:Q5_K_M")
+        #expect(unknown.status == 3)
+        #expect(unknown.error.contains("It has: Q4_K_M, Q8_0, UD-Q2_K."), "\(unknown.error)")
+        #expect(try pull("good/model").output.contains("intact"))
+        // Files of a moving branch are fetched by the revision that was listed.
+        #expect(try requests.contains { $0.contains("/resolve/0123456789abcdef0123456789abcdef01234567/tiny-q4_k_m.gguf") })
+        let answer = try fm.fm(["--model", "tiny-q4_k_m", "-g", "--max-tokens", "4", "Hello"], environment: environment())
+        #expect(answer.status == 0, "\(answer.error)")
+    }
+
+    @Test func modelsInSeveralFiles() throws {
+        for (index, shard) in model.shards(3).enumerated() {
+            try publish("good/model/Q8_0/tiny-Q8_0-0000\(index + 1)-of-00003.gguf", shard.bytes())
+        }
+        try publish("good/model/Q4_0/tiny-Q4_0.gguf")
+        let run = try pull("good/model:Q8_0")
+        #expect(run.status == 0, "\(run.error)")
+        #expect(try installed == (1...3).map { "tiny-Q8_0-0000\($0)-of-00003.gguf" })
+        let list = try fm.fm(["model", "list"], environment: environment()).output
+        #expect(list.contains("tiny-Q8_0-00001-of-00003") && !list.contains("tiny-Q8_0-00002"))
+        #expect(try pull("good/model:Q4_0").status == 0)
+        let texts = try ["tiny-Q8_0-00001-of-00003", "tiny-Q4_0"].map {
+            try fm.fm(["--model", $0, "-g", "--max-tokens", "8", "Hello"], environment: environment()).output
+        }
+        #expect(texts[0] == texts[1] && texts[0].count > 1)
+        #expect(try fm.fm(["model", "rm", "tiny-Q8_0-00001-of-00003"], environment: environment()).status == 0)
+        #expect(try installed == ["tiny-Q4_0.gguf"])
+    }
+
+    @Test func addresses() throws {
+        try publish("good/model/tiny-Q8_0.gguf")
+        try publish("good/model/page.gguf", Array("<html>Not what you asked for</html>".utf8))
+        let shown = try pull("\(endpoint)/good/model/blob/main/tiny-Q8_0.gguf?download=true")
+        #expect(shown.status == 0, "\(shown.error)")
+        #expect(try installed == ["tiny-Q8_0.gguf"])
+        #expect(try pull("\(endpoint)/good/model/resolve/main/none.gguf").error.contains("no file none.gguf"))
+        // An address elsewhere: nobody says what the file must be, but it must be a model.
+        #expect(try pull("\(files)/good/model/page.gguf").error.contains("not a GGUF file"))
+        #expect(try pull("\(files)/good/model/tiny-Q8_0.txt").status == 3)
+        #expect(try installed == ["tiny-Q8_0.gguf"])
+    }
+
+    @Test func tokensAreForTheHubOnly() throws {
+        try publish("private/model/tiny-Q8_0.gguf")
+        let refused = try pull("private/model")
+        #expect(refused.status == 3)
+        #expect(refused.error.contains("private/model") && refused.error.contains("set HF_TOKEN"), "\(refused.error)")
+        let wrong = try pull("private/model", ["HF_TOKEN": "guess"])
+        #expect(wrong.error.contains("HF_TOKEN is not valid"), "\(wrong.error)")
+        #expect(try pull("private/model", ["HF_TOKEN": "secret"]).status == 0)
+        #expect(try installed == ["tiny-Q8_0.gguf"])
+        #expect(try requests.contains { $0.hasPrefix("hub") && $0.hasSuffix("authorization=Bearer secret") })
+        #expect(try requests.filter { $0.hasPrefix("cdn") }.allSatisfy { $0.hasSuffix("authorization=None") })
+    }
+
+    // MARK: - What goes wrong
+
+    @Test func aConnectionThatIsCutIsMadeAgain() throws {
+        try publish("cut/model/tiny-Q8_0.gguf")
+        let run = try pull("cut/model")
+        #expect(run.status == 0, "\(run.error)")
+        #expect(try installed == ["tiny-Q8_0.gguf"])
+        #expect(try requests.contains { $0.contains("range=bytes=100000-") })
+    }
+
+    @Test func aServerThatSendsNothingIsGivenUp() throws {
+        try publish("stuck/model/tiny-Q8_0.gguf")
+        let run = try pull("stuck/model")
+        #expect(run.status == 3 && run.error.contains("the connection was cut"), "\(run.error)")
+        #expect(try nothingIsInstalled())
+    }
+
+    @Test(arguments: ["good", "whole"]) func anInterruptedDownloadGoesOn(owner: String) throws {
+        let bytes = model.bytes()
+        try publish("\(owner)/model/tiny-Q8_0.gguf", bytes)
+        let models = home.appendingPathComponent("foundation-models/models")
+        try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
+        try Data(bytes.prefix(150_000)).write(to: models.appendingPathComponent("tiny-Q8_0.gguf.part"))
+        let run = try pull("\(owner)/model")
+        #expect(run.status == 0, "\(run.error)")
+        #expect(try Data(contentsOf: models.appendingPathComponent("tiny-Q8_0.gguf")) == Data(bytes))
+        #expect(try installed == ["tiny-Q8_0.gguf"])
+        #expect(try requests.contains { $0.contains("range=bytes=150000-") })
+    }
+
+    @Test func otherBytesThanPromised() throws {
+        try publish("wrong/model/tiny-Q8_0.gguf")
+        let run = try pull("wrong/model")
+        #expect(run.status == 3 && run.error.contains("SHA-256"), "\(run.error)")
+        #expect(try installed.isEmpty)
+    }
+
+    @Test func fullDisks() throws {
+        try publish("huge/model/tiny-Q8_0.gguf")
+        let known = try pull("huge/model")
+        #expect(known.status == 3 && known.error.contains("MB are free"), "\(known.error)")
+        #expect(try installed.isEmpty)
+        // One that fills up in the middle: no file may have more than 100 KB.
+        try publish("good/model/tiny-Q8_0.gguf")
+        let limited = try fm.run(
+            "/bin/sh", ["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" model pull good/model", CommandTests.binary.path],
+            environment: environment())
+        #expect(limited.status == 3 && limited.error.contains("is the disk full?"), "\(limited.error)")
+        #expect(try nothingIsInstalled())
+    }
+
+    @Test(arguments: [
+        ("none/model", "there is no such repository"), ("limited/model", "too many requests"),
+        ("gated/model", "accept its terms"), ("broken/model", "could not be read"), ("empty/model", "no GGUF file"),
+        ("not a name", "OWNER/REPO"),
+    ]) func plainWords(name: String, words: String) throws {
+        for owner in ["gated", "broken"] { try publish("\(owner)/model/tiny-Q8_0.gguf") }
+        try publish("empty/model/README.md", Array("# A model".utf8))
+        let run = try pull(name)
+        #expect(run.status == 3 && run.output.isEmpty)
+        #expect(run.error.contains(words), "\(run.error)")
+        #expect(try installed.isEmpty)
+    }
+
+    @Test func noServer() throws {
+        let run = try pull("good/model", ["HF_ENDPOINT": "http://127.0.0.1:1"])
+        #expect(run.status == 3 && run.error.contains("could not be reached"), "\(run.error)")
+    }
+}
