@@ -29,9 +29,8 @@ enum ReferenceFiles {
 @Suite(.enabled(if: ReferenceFiles.areThere))
 struct ReferenceVocabularyTests {
     static let names = ReferenceFiles.names(ReferenceFiles.folder, suffix: ".gguf.inp").map { String($0.dropLast(9)) }
-        .filter { $0 != "ggml-vocab-bert-bge" }
 
-    @Test func thereAreVectors() { #expect(Self.names.count >= 13) }
+    @Test func thereAreVectors() { #expect(Self.names.count >= 14) }
 
     /// Every line of the published vectors.
     @Test(arguments: names)
@@ -47,6 +46,31 @@ struct ReferenceVocabularyTests {
             let expected = line.split(separator: " ").compactMap { TokenID($0) }
             #expect(tokenizer.encode(text) == expected, "\(name): \(text.debugDescription)")
         }
+    }
+
+    /// Unigram, for which there are no published vectors: recorded from llama.cpp (Tests/Tools/record_unigram.py).
+    @Test func unigramEqualsTheRecording() throws {
+        struct Case: Decodable { var text: String, tokens: [TokenID] }
+        struct Recorded: Decodable { var cases: [Case], marked: Case }
+        let file = ReferenceFiles.folder.appendingPathComponent("ggml-vocab-nomic-bert-moe.gguf")
+        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
+        let url = try #require(Bundle.module.url(forResource: "Golden/unigram", withExtension: "json"))
+        let recorded = try JSONDecoder().decode(Recorded.self, from: Data(contentsOf: url))
+        #expect(recorded.cases.count > 50)
+        for entry in recorded.cases {
+            #expect(tokenizer.encode(entry.text) == entry.tokens, "\(entry.text.debugDescription)")
+        }
+        #expect(tokenizer.encode([.user(recorded.marked.text)], addsMarks: true) == recorded.marked.tokens)
+    }
+
+    /// Encoders' texts stand between marks; no mark is there twice.
+    @Test func wordPieceAddsItsMarks() throws {
+        let file = ReferenceFiles.folder.appendingPathComponent("ggml-vocab-bert-bge.gguf")
+        let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
+        let tokens = tokenizer.encode([.user("Crème brûlée!")], addsMarks: true)
+        #expect(tokens.first == 101 && tokens.last == 102)
+        #expect(String(decoding: tokenizer.decode(tokens), as: UTF8.self) == " creme brulee !")
+        #expect(tokenizer.encode([.template("[CLS]"), .user("a"), .template("[SEP]")], addsMarks: true).count == 3)
     }
 }
 

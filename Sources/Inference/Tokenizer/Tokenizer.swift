@@ -19,8 +19,18 @@ package final class Tokenizer: Sendable {
     /// The token that stands before everything, and whether the file asks for it.
     package let beginningToken: TokenID?
     package let addsBeginning: Bool
-    /// A space is put before each stretch of text between control tokens.
-    let addsLeadingSpace: Bool
+    /// The token that stands behind everything; nil for models that generate.
+    package let endMark: TokenID?
+
+    /// What is done to a stretch of text between control tokens before it is cut into words.
+    private enum Normalization: Sendable {
+        case none
+        /// SentencePiece's mark is a space, whoever writes it; another space may come before the text.
+        case spaces(leading: Bool)
+        case wordPiece(WordPieceText)
+        case unigram(UnigramText)
+    }
+    private let normalization: Normalization
 
     private let state: Mutex<EncoderState>
 
@@ -29,16 +39,24 @@ package final class Tokenizer: Sendable {
         self.vocabulary = vocabulary
         switch vocabulary.model {
         case .gpt2: preTokenizer = try PreTokenizer(name: try file.metadata.string("tokenizer.ggml.pre") ?? "default")
-        case .llama, .gemma4: preTokenizer = nil
-        case .bert, .t5:
-            throw .unsupported(
-                field: "tokenizer.ggml.model", value: vocabulary.model.rawValue, supported: "gpt2, llama, gemma4 (generation)")
+        case .llama, .gemma4, .bert, .t5: preTokenizer = nil
         }
         let addsSpace = try file.metadata.bool("tokenizer.ggml.add_space_prefix") ?? true
-        addsLeadingSpace = vocabulary.model == .llama && addsSpace
+        switch vocabulary.model {
+        case .gpt2: normalization = .none
+        case .llama: normalization = .spaces(leading: addsSpace)
+        case .gemma4: normalization = .spaces(leading: false)
+        case .bert:
+            normalization = .wordPiece(
+                WordPieceText(
+                    isLowercased: try file.metadata.bool("tokenizer.ggml.normalizer.lowercase") ?? true,
+                    stripsAccents: try file.metadata.bool("tokenizer.ggml.normalizer.strip_accents") ?? true))
+        case .t5: normalization = .unigram(try UnigramText(file: file, addsLeadingSpace: addsSpace))
+        }
+        let usual = vocabulary.model.usualMarks
         let ids = 0...max(0, vocabulary.count - 1)
         let writtenEnd = try file.metadata.integer("tokenizer.ggml.eos_token_id", in: ids)
-        guard let end = writtenEnd ?? (vocabulary.model == .llama ? min(2, vocabulary.count - 1) : nil) else {
+        guard let end = writtenEnd ?? usual.end.map({ min($0, vocabulary.count - 1) }) else {
             throw .missing("tokenizer.ggml.eos_token_id")
         }
         var stops: Set<TokenID> = [TokenID(end)]
@@ -62,12 +80,17 @@ package final class Tokenizer: Sendable {
             token.map { String(decoding: vocabulary.bytes(of: TokenID($0)), as: UTF8.self) } ?? ""
         }
         let writtenBeginning = try file.metadata.integer("tokenizer.ggml.bos_token_id", in: ids)
-        let beginning = writtenBeginning ?? (vocabulary.model == .llama ? min(1, vocabulary.count - 1) : nil)
+        let beginning = writtenBeginning ?? usual.beginning.map { min($0, vocabulary.count - 1) }
         beginningToken = beginning.map { TokenID($0) }
-        let isUsual = vocabulary.model == .llama || preTokenizer?.addsBeginning == true
+        let isUsual = usual.beginning != nil || preTokenizer?.addsBeginning == true
         // Some files of Gemma 4 deny a mark that the model needs.
         let asksForBeginning = try file.metadata.bool("tokenizer.ggml.add_bos_token") ?? isUsual
         addsBeginning = asksForBeginning || vocabulary.model == .gemma4
+        // Encoders read a mark at the end of a text. One that generates would take it for the end of what it has to say.
+        let isEncoder = vocabulary.model == .bert || vocabulary.model == .t5
+        let addsEnd = try file.metadata.bool("tokenizer.ggml.add_\(vocabulary.model == .bert ? "sep" : "eos")_token") ?? isEncoder
+        let separator = try file.metadata.integer("tokenizer.ggml.seperator_token_id", in: ids)  // as the format spells it
+        endMark = isEncoder && addsEnd ? TokenID(vocabulary.model == .bert ? separator ?? end : end) : nil
         beginningText = text(beginning)
         endText = text(end)
         state = Mutex(EncoderState())
@@ -82,14 +105,14 @@ package final class Tokenizer: Sendable {
 
     // MARK: - Encoding
 
-    /// Tokens of a whole prompt: of its pieces, behind the beginning mark if the file asks for one. A template that writes the
-    /// mark itself does not get another.
+    /// Tokens of a whole prompt: of its pieces, between the marks that the file asks for. A template that writes a mark itself does
+    /// not get another.
     package func encode(_ pieces: [PromptPiece], addsMarks: Bool) -> [TokenID] {
-        let tokens = encode(pieces)
-        guard addsMarks, addsBeginning, let beginningToken, tokens.first != beginningToken, !tokens.isEmpty else {
-            return tokens
-        }
-        return [beginningToken] + tokens
+        var tokens = encode(pieces)
+        guard addsMarks, !tokens.isEmpty else { return tokens }
+        if addsBeginning, let beginningToken, tokens.first != beginningToken { tokens.insert(beginningToken, at: 0) }
+        if let endMark, tokens.last != endMark { tokens.append(endMark) }
+        return tokens
     }
 
     /// Tokens of pieces of a prompt. Neighbouring pieces are one text: a word may reach across their border.
@@ -147,12 +170,18 @@ package final class Tokenizer: Sendable {
     /// Tokens of a stretch of text without control tokens.
     private func encode(_ bytes: [UInt8], _ state: inout EncoderState, into tokens: inout [TokenID]) {
         guard !bytes.isEmpty else { return }
-        if vocabulary.model == .gpt2 {
-            bytes.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
-            return
-        }
-        // The mark of SentencePiece is a space, whoever writes it.
-        var text: [UInt8] = addsLeadingSpace ? [0x20] : []
+        let text =
+            switch normalization {
+            case .none: bytes
+            case .spaces(let leading): Self.withSpaces(bytes, leading: leading)
+            case .wordPiece(let normalize): normalize(bytes)
+            case .unigram(let normalize): normalize(bytes)
+            }
+        text.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+    }
+
+    private static func withSpaces(_ bytes: [UInt8], leading: Bool) -> [UInt8] {
+        var text: [UInt8] = leading ? [0x20] : []
         text.reserveCapacity(bytes.count + 1)
         var index = 0
         while index < bytes.count {
@@ -164,7 +193,7 @@ package final class Tokenizer: Sendable {
                 index += 1
             }
         }
-        text.withUnsafeBufferPointer { state.encode($0, vocabulary, preTokenizer, into: &tokens) }
+        return text
     }
 
     private var hasOpenSpecials: Bool { vocabulary.hasOpenSpecials }
@@ -216,6 +245,7 @@ private struct EncoderState: ~Copyable {
     private let classes = UnsafeMutablePointer<UnicodeClasses>.allocate(capacity: 1)
     private var encoder = BytePairEncoder()
     private var scoreEncoder = ScoreEncoder()
+    private var unigramEncoder = UnigramEncoder()
     private let cache = UnsafeMutableBufferPointer<CachedWord>.allocate(capacity: EncoderState.cacheSize)
 
     private static let cacheSize = 4096
@@ -310,6 +340,10 @@ private struct EncoderState: ~Copyable {
     ) {
         if vocabulary.model == .llama {
             scoreEncoder.encode(word, with: vocabulary, into: &tokens)
+        } else if vocabulary.model == .bert {
+            WordPieceEncoder().encode(word, with: vocabulary, into: &tokens)
+        } else if vocabulary.model == .t5 {
+            unigramEncoder.encode(word, with: vocabulary, into: &tokens)
         } else if ignoresMerges || vocabulary.model == .gemma4 && word.first == 0x0A, let whole = vocabulary.token(for: word) {
             tokens.append(whole)
         } else {

@@ -36,6 +36,9 @@ package final class Vocabulary: Sendable {
     let hasInnerMarks: Bool
     /// Bytes of the longest token.
     let longestToken: Int
+    /// Unigram: the score of a character that is in no token, and the tokens in the order of their bytes.
+    let unknownScore: Double
+    let pieces: SortedPieces
 
     /// Algorithms, by their name in `tokenizer.ggml.model`.
     package enum Model: String, CaseIterable, Sendable {
@@ -49,6 +52,26 @@ package final class Vocabulary: Sendable {
         case bert
         /// Unigram.
         case t5
+
+        /// What stands for what is unknown in files that do not say.
+        var usualUnknown: TokenID? {
+            switch self {
+            case .gpt2, .gemma4: nil
+            case .llama: 0
+            case .bert: 100
+            case .t5: 2
+            }
+        }
+
+        /// What stands at the beginning and the end of a text in files that do not say.
+        var usualMarks: (beginning: Int?, end: Int?) {
+            switch self {
+            case .gpt2, .gemma4: (nil, nil)
+            case .llama: (1, 2)
+            case .bert: (101, 102)
+            case .t5: (nil, 1)
+            }
+        }
     }
 
     /// U+2581, which stands for a space in SentencePiece vocabularies.
@@ -92,10 +115,8 @@ package final class Vocabulary: Sendable {
             if model != .gpt2 {
                 if kinds[index] == Kind.byte.rawValue, let byte = Self.byteValue(bytes) {
                     arena.append(byte)
-                } else if model == .llama || model == .gemma4 || model == .t5 {
-                    Self.appendWithSpaces(bytes, to: &arena)
                 } else {
-                    arena.append(contentsOf: bytes)
+                    Self.appendWithSpaces(bytes, to: &arena)
                 }
                 guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
                 offsets.append(UInt32(arena.count))
@@ -150,7 +171,7 @@ package final class Vocabulary: Sendable {
         self.scores = scores
         unknownToken =
             try file.metadata.integer("tokenizer.ggml.unknown_token_id", in: 0...tokens.count - 1).map { TokenID($0) }
-            ?? (model == .llama ? 0 : nil)
+            ?? model.usualUnknown.flatMap { Int($0) < tokens.count ? $0 : nil }
         var (longest, inner) = (0, false)
         for index in 0..<tokens.count where kinds[index] == Kind.normal.rawValue {
             let range = Int(offsets[index])..<Int(offsets[index + 1])
@@ -160,6 +181,11 @@ package final class Vocabulary: Sendable {
             }
         }
         (longestToken, hasInnerMarks) = (longest, inner)
+        unknownScore = Double(scores.min() ?? 0) - 10
+        let known =
+            model == .t5
+            ? (0..<tokens.count).filter { kinds[$0] == Kind.normal.rawValue && offsets[$0] < offsets[$0 + 1] } : []
+        pieces = SortedPieces(known.map { TokenID($0) }) { arena[Int(offsets[Int($0)])..<Int(offsets[Int($0) + 1])] }
         var special: [Int] = []
         for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
             if kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue { special.append(index) }
