@@ -130,6 +130,69 @@ struct ArchitectureTests {
         }
     }
 
+    /// Metadata of each architecture that says what cannot be: a typed error, or a model that computes something.
+    @Test(arguments: Recipe.names)
+    func damagedMetadata(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let whole = recipe.builder()
+        var random = SeededGenerator(recipe.seed)
+        var rejected = 0
+        func use(_ builder: GGUFBuilder, _ what: @autoclosure () -> String) throws {
+            let file = try TemporaryFile(builder.bytes())
+            do {
+                let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+                let cache = try KVCache(shape: model.shape, capacity: 16)
+                try model.forward(recipe.tokens[..<3], cache: cache)
+            } catch is ModelError {
+                rejected += 1
+            } catch {
+                Issue.record("\(what()): \(error)")
+            }
+        }
+        for (index, entry) in whole.metadata.enumerated() {
+            for value in Self.damaged(entry.1) {
+                var builder = whole
+                builder.metadata[index].1 = value
+                try use(builder, "\(entry.0) = \(value)")
+            }
+            var builder = whole
+            builder.metadata.remove(at: index)
+            try use(builder, "without \(entry.0)")
+        }
+        for index in whole.tensors.indices.shuffled(using: &random).prefix(10) {
+            var builder = whole
+            builder.tensors.remove(at: index)
+            try use(builder, "without \(whole.tensors[index].name)")
+            builder = whole
+            builder.tensors[index].shape.reverse()
+            try use(builder, "\(whole.tensors[index].name) turned")
+        }
+        #expect(rejected > 10)
+    }
+
+    private static func damaged(_ value: GGUFBuilder.Value) -> [GGUFBuilder.Value] {
+        let integers: [UInt32] = [0, 1, 2, 3, 7, 64, 1 << 16, 1 << 31, .max]
+        let floats: [Float] = [0, -1, 1e-30, 1e30, .infinity, .nan]
+        switch value {
+        case .uint32: return integers.map { .uint32($0) } + [.string("two"), .float32(1.5), .int32s([-1])]
+        case .float32: return floats.map { .float32($0) } + [.uint32(0), .bool(true)]
+        case .bool(let value): return [.bool(!value), .uint32(1)]
+        case .string: return [.string(""), .string("none"), .uint32(1)]
+        case .strings(let values): return [.strings([]), .strings(Array(values.prefix(1))), .uint32(1)]
+        case .int32s(let values):
+            return [
+                .int32s([]), .int32s([Int32.min]), .int32s(values.map { _ in 0 }), .int32s(values.map { _ in Int32.max }),
+                .uint32(1),
+            ]
+        case .uint32s(let values):
+            return [.uint32s([]), .uint32s([0])] + integers.map { integer in .uint32s(values.map { _ in integer }) }
+        case .float32s(let values):
+            return [.float32s([])] + floats.map { float in .float32s(values.map { _ in float }) }
+        case .bytes: return [.bytes([])]
+        case .bools(let values): return [.bools([]), .bools(values.map { !$0 }), .bools(values.map { _ in true })]
+        }
+    }
+
     /// Cutting a cache back and going on gives what a fresh one gives, also with recurrent states.
     @Test(arguments: Recipe.names)
     func rewindingChangesNothing(name: String) throws {

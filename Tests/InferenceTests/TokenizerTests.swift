@@ -119,4 +119,40 @@ struct TokenizerTests {
         #expect(broken.finish() == "\u{FFFD}")
         #expect(broken.append([0xFF, 0xED, 0xA0]) == "\u{FFFD}\u{FFFD}\u{FFFD}")
     }
+
+    /// The tokenizers of encoders, whatever their files say: an error or tokens, never a trap.
+    @Test(arguments: ["bert", "t5"]) func damagedEncoderVocabularies(model: String) throws {
+        var random = SeededGenerator(9)
+        let texts = [
+            "", "hello wörld", "\u{2581}\u{2581}", String(repeating: "ab", count: 500), "你好 \u{FFFD}\u{0}\u{1F}", "  a  ",
+        ]
+        var accepted = 0
+        for round in 0..<400 {
+            var builder = GGUFBuilder()
+            let tokens = ["[PAD]", "\u{2581}hel", "lo", "\u{2581}w", "o", "", "r", "\u{2581}", "a", "b", "\u{2581}你"]
+            var charsmap = (0..<Int.random(in: 0...80, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            if charsmap.count > 4 { charsmap.replaceSubrange(0..<4, with: [UInt8(charsmap.count / 8 * 4), 0, 0, 0]) }
+            builder.metadata = [
+                ("tokenizer.ggml.model", .string(model)), ("tokenizer.ggml.tokens", .strings(tokens)),
+                (
+                    "tokenizer.ggml.scores",
+                    .float32s(tokens.map { _ in [-1, 0, .nan, -.infinity, .infinity].randomElement(using: &random) ?? 0 })
+                ),
+                ("tokenizer.ggml.token_type", .int32s(tokens.map { _ in .random(in: 1...6, using: &random) })),
+                ("tokenizer.ggml.remove_extra_whitespaces", .bool(round % 2 == 0)),
+                ("tokenizer.ggml.precompiled_charsmap", .bytes(charsmap)),
+            ]
+            if round % 3 == 0 { builder.metadata.append(("tokenizer.ggml.unknown_token_id", .uint32(UInt32(round % 12)))) }
+            let file = try TemporaryFile(builder.bytes())
+            // A file that is refused is refused with a typed error: nothing else can be thrown.
+            guard let tokenizer = try? Tokenizer(file: GGUFFile(path: file.path)) else { continue }
+            accepted += 1
+            for text in texts {
+                let encoded = tokenizer.encode([.user(text)], addsMarks: true)
+                #expect(encoded.count <= text.utf8.count * 4 + 2 && encoded.allSatisfy { $0 >= 0 && $0 < tokens.count })
+            }
+            _ = tokenizer.encode(bytes: (0..<100).map { _ in UInt8.random(in: 0...255, using: &random) })
+        }
+        #expect(accepted > 100)
+    }
 }

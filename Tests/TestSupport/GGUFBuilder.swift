@@ -5,7 +5,7 @@ package import Inference
 package struct GGUFBuilder {
     package enum Value {
         case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), uint32s([UInt32])
-        case float32s([Float]), bools([Bool])
+        case float32s([Float]), bools([Bool]), bytes([UInt8])
     }
 
     package var metadata: [(String, Value)] = []
@@ -57,6 +57,9 @@ package struct GGUFBuilder {
             case .float32s(let values):
                 put(UInt32(9)); put(UInt32(6)); put(UInt64(values.count))
                 for value in values { put(value.bitPattern) }
+            case .bytes(let values):
+                put(UInt32(9)); put(UInt32(0)); put(UInt64(values.count))
+                out += values
             case .bools(let values):
                 put(UInt32(9)); put(UInt32(7)); put(UInt64(values.count))
                 for value in values { put(UInt8(value ? 1 : 0)) }
