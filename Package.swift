@@ -32,7 +32,9 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
     ],
     targets: [
-        .target(name: "CKernels"),
+        // The engine must be fast in debug builds too, also in those of programs that depend on this package: SwiftPM compiles C
+        // without optimisation there. Packages of tools version 6.2 and later may say so.
+        .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "Grammar", swiftSettings: settings),
         .target(name: "Inference", dependencies: ["CKernels", "Grammar"], swiftSettings: settings),
         .target(

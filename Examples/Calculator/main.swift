@@ -1,6 +1,6 @@
 /// Calculator: a tool that computes with exact decimals (Formula.swift), and a session that uses it.
 ///
-///     swift run -Xcc -O2 Calculator "What is 12.5 times 3.2?"
+///     swift run Calculator "What is 12.5 times 3.2?"
 ///     swift run Calculator "= (0.1 + 0.2) * 3"          the tool alone, without a model
 ///
 /// The arithmetic is exact, but it is the model that writes the formula and repeats the result, and a small one gets

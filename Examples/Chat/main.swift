@@ -1,6 +1,6 @@
 /// Chat: a conversation in the terminal. Answers appear as they are written, and Ctrl-C stops one.
 ///
-///     swift run -Xcc -O2 Chat
+///     swift run Chat
 ///
 /// Ctrl-D leaves. From a pipe, each line is a message. The default model is small: it is fluent, but often wrong.
 

@@ -1,7 +1,7 @@
 /// CustomExecutor: a language model of one's own. It looks questions up in a glossary and passes all others on.
 ///
-///     swift run -Xcc -O2 CustomExecutor
-///     swift run -Xcc -O2 CustomExecutor other.gguf      another model behind the glossary
+///     swift run CustomExecutor
+///     swift run CustomExecutor other.gguf      another model behind the glossary
 ///
 /// Sessions cannot tell it from any other model: what both sources say is one conversation. Each answer is printed with
 /// its source. The glossary is right; a small model behind it often is not.

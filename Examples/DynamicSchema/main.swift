@@ -1,7 +1,7 @@
 /// DynamicSchema: a form that is described at run time, here by JSON, and filled in from a text.
 ///
-///     swift run -Xcc -O2 DynamicSchema
-///     swift run -Xcc -O2 DynamicSchema form.json "The text to read."
+///     swift run DynamicSchema
+///     swift run DynamicSchema form.json "The text to read."
 ///
 /// Each field becomes a property of a schema, which the answer is held to. The fields always have the right type;
 /// whether they say what the text says depends on the model.

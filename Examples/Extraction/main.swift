@@ -1,7 +1,7 @@
 /// Extraction: typed facts out of a text. Guides limit each fact, so that the result always has the right form.
 ///
-///     swift run -Xcc -O2 Extraction
-///     swift run -Xcc -O2 Extraction "Your own text."
+///     swift run Extraction
+///     swift run Extraction "Your own text."
 ///
 /// The form is certain, the facts are not: a model of 135 million weights misreads and invents. So each fact is looked
 /// for in the text, and those that are not there are marked.

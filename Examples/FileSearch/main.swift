@@ -1,6 +1,6 @@
 /// FileSearch: a tool that searches the text files of a folder by words, and a session that uses it.
 ///
-///     swift run -Xcc -O2 FileSearch Sources "Where is the context size set?"
+///     swift run FileSearch Sources "Where is the context size set?"
 ///
 /// The tool stays in the folder: hidden files and symbolic links are left out, and every amount has a bound. What it
 /// found is printed, because a small model may pick the wrong words and misread the lines.

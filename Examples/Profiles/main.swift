@@ -1,6 +1,6 @@
 /// Profiles: a session whose instructions and options change with a session property, within one conversation.
 ///
-///     swift run -Xcc -O2 Profiles
+///     swift run Profiles
 ///
 /// The profile is asked anew before each request. The instructions change what a small model is told; how far it
 /// follows them is its own affair.

@@ -1,7 +1,7 @@
 /// Streaming: a structure that grows on the screen. Each snapshot is the whole value so far; what is missing is nil.
 ///
-///     swift run -Xcc -O2 Streaming
-///     swift run -Xcc -O2 Streaming "pancakes"
+///     swift run Streaming
+///     swift run Streaming "pancakes"
 ///
 /// The recipe is well formed and complete. Whether it can be eaten is another matter: the default model is small.
 

@@ -48,11 +48,3 @@ const ck_kernels *ck_kernels_best(void) {
     pthread_once(&once, choose);
     return best;
 }
-
-bool ck_is_optimized(void) {
-#ifdef __OPTIMIZE__
-    return true;
-#else
-    return false;
-#endif
-}

@@ -29,24 +29,11 @@ package actor LoadedModel {
     ///
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
     package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
-        _ = warnOnce
         let executor = EngineExecutor()
         return try await executor.run {
             try LoadedModel(path: path, adapter: adapter, threads: threads, executor: executor)
         }
     }
-
-    /// Says once that the engine was compiled without optimisation, and what to do about it.
-    private static let warnOnce: Void = {
-        guard !ck_is_optimized() else { return }
-        FileHandle.standardError.write(
-            Data(
-                """
-                FoundationModels: the engine was compiled without optimisation and is some fifty times slower than it could be. Use \
-                “swift run -Xcc -O2” (the rest of the program stays debuggable) or “swift run -c release”.
-
-                """.utf8))
-    }()
 
     private init(path: String, adapter: String?, threads: Int?, executor: EngineExecutor) throws {
         let clock = ContinuousClock()

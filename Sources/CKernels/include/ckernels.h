@@ -211,9 +211,6 @@ const ck_kernels *ck_kernels_best(void);
 /// The kernels of one instruction set, or null if this processor or build has none.
 const ck_kernels *ck_kernels_for(ck_isa isa);
 
-/// Whether this library was compiled with optimisation: without, it is some fifty times slower.
-bool ck_is_optimized(void);
-
 // MARK: - Parallel operations
 
 /// One product of a set.
