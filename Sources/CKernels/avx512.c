@@ -17,23 +17,28 @@
 
 #include "generic.h"
 
-enum { AHEAD = 4096 };  // bytes
+enum { NEAR = 512, FAR = 8192 };  // bytes ahead of what is being multiplied
 
 /// The product of one panel with `tokens` activation rows; `layout` and `tokens` are constants at every call.
 TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
                                int32_t token, float *y, int32_t ldy, __mmask16 rows, bool add) {
     size_t columns = (size_t)m->columns, row_groups = columns / 32;
     int groups = layout_columns(layout) / 32, parts = layout_parts(layout), steps = 8 / parts;
-    size_t group_bytes = layout_group_bytes(layout);
+    size_t group_bytes = layout_group_bytes(layout), share = (layout_block_bytes(layout) + (size_t)groups - 1) / (size_t)groups;
     v16f total[16];
     for (int t = 0; t < tokens; t++) total[t] = splat_avx512(0);
     for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
         for (int group = 0; group < groups; group++) {
             const uint8_t *at = w + group_bytes * (size_t)group;
-            // A matrix–vector product waits for memory: ask for the panel's bytes well before the hardware would.
-            if (tokens == 1)
-                for (size_t line = 0; line < group_bytes + layout_scale_bytes(layout) / (size_t)groups; line += 64)
-                    _mm_prefetch((const char *)at + AHEAD + line, _MM_HINT_T0);
+            // A matrix–vector product waits for memory: ask for the panel's bytes well before the hardware would, first into the
+            // second cache, which can wait for more lines at a time than the first.
+            if (tokens == 1) {
+                const char *next = (const char *)w + share * (size_t)group;
+                for (size_t line = 0; line < share; line += 64) {
+                    _mm_prefetch(next + FAR + line, _MM_HINT_T1);
+                    _mm_prefetch(next + NEAR + line, _MM_HINT_T0);
+                }
+            }
             v64b codes[8];
             unpack_avx512(layout, at, codes);
             for (int part = 0; part < parts; part++) {

@@ -11,14 +11,26 @@ typedef struct {
     const ck_kernels *kernels;
     const ck_activations *activations;
     const ck_product *products;
-    int32_t count, panels_per_chunk;
+    int32_t count, panels, threads;
 } matmul_job;
 
 static int32_t panels_of(const ck_matrix *m) { return (m->rows + CK_PANEL - 1) / CK_PANEL; }
 
+enum { ROUNDS = 6 };
+
+/// Where a chunk begins. Each round of as many chunks as threads takes half of what is left, the last one all of it: long stretches
+/// of memory first, and at the end chunks so small that no thread waits long for another (factoring; Hummel, Schonberg and Flynn,
+/// doi:10.1145/135226.135232).
+static int32_t chunk_start(const matmul_job *job, int chunk) {
+    int round = chunk / job->threads;
+    if (round >= ROUNDS) return job->panels;
+    int32_t left = job->panels >> round, share = round + 1 < ROUNDS ? left - (job->panels >> (round + 1)) : left;
+    return job->panels - left + share * (chunk % job->threads) / job->threads;
+}
+
 static void matmul_chunk(void *context, int chunk) {
     const matmul_job *job = context;
-    int32_t panel = chunk * job->panels_per_chunk, end = panel + job->panels_per_chunk, base = 0;
+    int32_t panel = chunk_start(job, chunk), end = chunk_start(job, chunk + 1), base = 0;
     for (int32_t i = 0; i < job->count; i++) {
         const ck_product *product = &job->products[i];
         int32_t panels = panels_of(&product->matrix);
@@ -30,14 +42,9 @@ static void matmul_chunk(void *context, int chunk) {
 }
 
 void ck_matmul(ck_pool *pool, const ck_kernels *k, const ck_activations *a, const ck_product *products, int32_t count) {
-    matmul_job job = {k, a, products, count, 1};
-    int32_t panels = 0;
-    for (int32_t i = 0; i < count; i++) panels += panels_of(&products[i].matrix);
-    // Six chunks a thread: enough to even out a disturbed core, few enough that claims cost nothing.
-    int32_t chunks = ck_pool_threads(pool) * 6;
-    job.panels_per_chunk = (panels + chunks - 1) / chunks;
-    if (job.panels_per_chunk < 1) job.panels_per_chunk = 1;
-    ck_pool_run(pool, (panels + job.panels_per_chunk - 1) / job.panels_per_chunk, matmul_chunk, &job);
+    matmul_job job = {k, a, products, count, 0, ck_pool_threads(pool)};
+    for (int32_t i = 0; i < count; i++) job.panels += panels_of(&products[i].matrix);
+    ck_pool_run(pool, job.threads * ROUNDS, matmul_chunk, &job);
 }
 
 void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_product *product, const int32_t *rows,

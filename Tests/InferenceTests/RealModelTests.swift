@@ -1,4 +1,6 @@
 import Foundation
+import Grammar
+import Synchronization
 import Testing
 
 @testable import Inference
@@ -81,5 +83,54 @@ struct RealModelTests {
         let (a, b) = (exp(found / Double(tokens)), exp(expected / Double(tokens)))
         print("\(name): perplexity \(a), of the reference \(b)")
         #expect(abs(a / b - 1) < 0.005)
+    }
+
+    /// Two calls where two are asked for, and no argument that nobody mentioned: what the default model does not do by itself.
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: ModelStore.path(of: ModelCatalogue.standard.name))))
+    func callsOfTheDefaultModel() async throws {
+        let model = try await LoadedModel.load(path: ModelStore.path(of: ModelCatalogue.standard.name))
+        let weather = ChatTool(
+            name: "get_weather", description: "Get the weather at a place.",
+            parameters: try JSONParser.parse(
+                """
+                {"type": "object", "required": ["location"], "additionalProperties": false, "properties": {
+                "location": {"type": "string", "description": "City"},
+                "day": {"type": "string", "description": "Day, for example tomorrow"},
+                "units": {"type": "string", "enum": ["celsius", "fahrenheit"]}}}
+                """))
+        let instructions = ChatMessage(role: .system, content: try #require(model.manners.toolInstructions))
+        func calls(_ message: String) async throws -> [String] {
+            let prompt = ChatPrompt([instructions, ChatMessage(role: .user, content: message)], tools: [weather])
+            let calls = Mutex<[String]>([])
+            var responder = ChatResponder(
+                model, try model.makeSequence(contextSize: 2048),
+                request: GenerationRequest(
+                    tokens: try model.tokens(for: prompt), sampling: SamplingSettings(temperature: 0), maximumTokens: 60),
+                tools: [weather], promptHasTools: true
+            ) { event in
+                if case .call(let call) = event { calls.withLock { $0.append(call.arguments.text) } }
+                return true
+            }
+            _ = try await responder.respond()
+            return calls.withLock { $0 }
+        }
+        #expect(
+            try await calls("What's the weather in Rome and in Vienna?") == [#"{"location":"Rome"}"#, #"{"location":"Vienna"}"#])
+        #expect(try await calls("What's the weather in Rome?") == [#"{"location":"Rome"}"#])
+    }
+
+    /// What other members may depend on is never left out.
+    @Test func droppableArguments() throws {
+        func tool(_ more: String) throws -> ChatTool {
+            ChatTool(
+                name: "a", description: "",
+                parameters: try JSONParser.parse(
+                    #"{"type": "object", "required": ["x"], "properties": {"x": {}, "y": {}, "z": {}}\#(more)}"#))
+        }
+        #expect(try tool("").droppableArguments == ["y", "z"])
+        for more in [#", "minProperties": 2"#, #", "dependentRequired": {"y": ["z"]}"#, #", "anyOf": [{"required": ["y"]}, {}]"#]
+        {
+            #expect(try tool(more).droppableArguments.isEmpty)
+        }
     }
 }

@@ -203,8 +203,8 @@ package struct ChatResponder: Sendable {
             guard emit(.call(call)) else { return .unwanted }
             calls.append(call)
             guard format.allowsSeveral, calls.count < Self.maximumCalls else { break }
-            if let block, format.betweenCalls == nil {
-                guard try await wantsAnother(after: calls, in: block) else { break }
+            if let block, let minimum = model.manners.anotherCallOdds, format.betweenCalls == nil {
+                guard try await oddsOfAnother(after: calls, in: block) > minimum else { break }
                 append("\n" + format.trigger)
             } else {
                 guard try await wantsAnother(format) else { break }
@@ -234,15 +234,14 @@ package struct ChatResponder: Sendable {
         return true
     }
 
-    /// The same of a model that writes calls as a block of JSON: how likely another object is in it, against the block's end.
+    /// The odds of another call by a model that writes calls as a block of JSON: of one more object, against the block's end.
     ///
     /// Such models seldom write the second call by themselves, but the odds of it are far higher where there is one to make.
-    private func wantsAnother(after calls: [ChatToolCall], in block: [TokenID]) async throws -> Bool {
-        guard let minimum = model.manners.anotherCallOdds else { return false }
+    private func oddsOfAnother(after calls: [ChatToolCall], in block: [TokenID]) async throws -> Double {
         let objects = calls.map { call in
             JSONValue.object([.init("name", .string(call.name)), .init("arguments", call.arguments)]).prettyText + "\n"
         }
-        return try await odds(of: "{", against: "```", behind: "```json\n" + objects.joined(), after: block) > minimum
+        return try await odds(of: "{", against: "```", behind: "```json\n" + objects.joined(), after: block)
     }
 
     // MARK: - Arguments
@@ -282,7 +281,7 @@ package struct ChatResponder: Sendable {
     private mutating func mentioned(_ arguments: JSONValue, of tool: ChatTool, after prompt: [TokenID]) async throws -> JSONValue
     {
         guard let minimum = model.manners.optionalArgumentOdds, case .object(let members) = arguments else { return arguments }
-        let optional = Set(tool.properties.filter { !$0.isRequired }.map(\.name))
+        let optional = tool.droppableArguments
         var kept: [JSONValue.Member] = []
         for member in members {
             if optional.contains(member.name) {
@@ -419,6 +418,13 @@ extension ChatTool {
             let texts = values.compactMap { value -> String? in if case .string(let text) = value { text } else { nil } }
             return texts.count == values.count && !texts.isEmpty ? texts : nil
         }
+    }
+
+    /// Arguments that can be left out whatever the others are: optional ones, if nothing in the schema depends on them.
+    var droppableArguments: Set<String> {
+        let plain: Set = ["type", "properties", "required", "additionalProperties", "title", "description", "$defs", "x-order"]
+        guard case .object(let members) = parameters, members.allSatisfy({ plain.contains($0.name) }) else { return [] }
+        return Set(properties.filter { !$0.isRequired }.map(\.name))
     }
 
     var properties: [Property] {
