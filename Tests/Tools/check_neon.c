@@ -11,50 +11,69 @@ static uint64_t state = 1;
 static uint32_t noise(void) { return (uint32_t)((state = state * 6364136223846793005u + 1442695040888963407u) >> 33); }
 static float uniform(float low, float high) { return low + (high - low) * (float)(noise() & 0xFFFFFF) / 16777216; }
 
+/// A type with kernels of its own, and where its blocks have binary16 factors (-1 for none).
+static const struct { ck_type type; int first, second; } types[] = {
+    {CK_TYPE_Q4_0, 0, -1}, {CK_TYPE_Q4_1, 0, 2}, {CK_TYPE_Q5_0, 0, -1}, {CK_TYPE_Q5_1, 0, 2}, {CK_TYPE_Q8_0, 0, -1},
+    {CK_TYPE_Q2_K, 80, 82}, {CK_TYPE_Q3_K, 108, -1}, {CK_TYPE_Q4_K, 0, 2}, {CK_TYPE_Q5_K, 0, 2}, {CK_TYPE_Q6_K, 208, -1},
+    {CK_TYPE_IQ4_NL, 0, -1}, {CK_TYPE_IQ4_XS, 0, -1}, {CK_TYPE_MXFP4, -1, -1}, {CK_TYPE_F16, -1, -1}, {CK_TYPE_BF16, -1, -1},
+    {CK_TYPE_F32, -1, -1},
+};
+
+/// A random block of a type, as in a file.
+static void fill(uint8_t *block, int index) {
+    int32_t bytes = ck_type_bytes(types[index].type);
+    for (int32_t i = 0; i < bytes; i++) block[i] = (uint8_t)noise();
+    float value = uniform(-1, 1);
+    uint16_t half = ck_float_to_half(value);
+    switch (types[index].type) {
+        case CK_TYPE_F32: memcpy(block, &value, 4); break;
+        case CK_TYPE_F16: memcpy(block, &half, 2); break;
+        case CK_TYPE_BF16: memcpy(block, (char *)&value + 2, 2); break;
+        case CK_TYPE_MXFP4: block[0] = (uint8_t)(118 + noise() % 8); break;
+        default: break;
+    }
+    for (int i = 0; i < 2; i++) {
+        int at = i ? types[index].second : types[index].first;
+        half = ck_float_to_half(uniform(-0.1f, 0.1f));
+        if (at >= 0) memcpy(block + at, &half, 2);
+    }
+}
+
 int main(void) {
     const ck_kernels *scalar = ck_kernels_for(CK_SCALAR), *neon = ck_kernels_for(CK_NEON);
     if (!neon) return puts("this processor has no dot-product extension"), 1;
     int failures = 0;
-    for (int layout = CK_U4_D; layout <= CK_F32; layout++) {
-        enum { ROWS = 37, COLUMNS = 256, TOKENS = 9 };
-        size_t panel = ck_panel_bytes((ck_layout)layout, COLUMNS), bytes = panel * 3;
-        uint8_t *data = malloc(bytes);
-        for (size_t i = 0; i < bytes; i++) data[i] = (uint8_t)noise();
-        // Every 16-bit word is made a small binary16 (bfloat16, binary32) number where the layout holds floats.
-        size_t codes = layout <= CK_U4_DM || layout == CK_U8_D16 ? 256 : 512, tail = layout == CK_U4_DM || layout == CK_U8_DM ? 64 : 32;
-        if (layout < CK_F16) {
-            for (size_t block = 0; block < bytes; block += codes + tail)
-                for (size_t i = 0; i < tail; i += 2) {
-                    uint16_t half = ck_float_to_half(uniform(-0.1f, 0.1f));
-                    memcpy(data + block + codes + i, &half, 2);
-                    if (layout == CK_U8_D16) for (size_t c = 0; c < codes; c++) data[block + c] &= 63;
-                    if (layout == CK_U8_DM) for (size_t c = 0; c < codes; c++) data[block + c] &= 31;
-                }
-        } else {
-            for (size_t i = 0; i < bytes; i += layout == CK_F32 ? 4 : 2) {
-                float value = uniform(-1, 1);
-                uint16_t half = ck_float_to_half(value);
-                if (layout == CK_F16) memcpy(data + i, &half, 2);
-                else if (layout == CK_BF16) memcpy(data + i, (char *)&value + 2, 2);
-                else memcpy(data + i, &value, 4);
-            }
+    for (int index = 0; index < (int)(sizeof types / sizeof *types); index++) {
+        enum { ROWS = 37, COLUMNS = 512, TOKENS = 9, PANELS = 3 };
+        ck_type type = types[index].type;
+        size_t panel = ck_panel_bytes(type, COLUMNS);
+        size_t row_bytes = (size_t)(COLUMNS / ck_type_block(type)) * (size_t)ck_type_bytes(type);
+        uint8_t *file = malloc(ROWS * row_bytes), *data = aligned_alloc(64, (panel * PANELS + 63) / 64 * 64);
+        for (size_t at = 0; at < ROWS * row_bytes; at += (size_t)ck_type_bytes(type)) fill(file + at, index);
+        ck_matrix m = {.rows = ROWS, .columns = COLUMNS, .layout = ck_type_layout(type), .type = type, .scale = 1,
+                       .panel_bytes = panel, .data = data};
+        for (int p = 0; p < PANELS; p++) {
+            const uint8_t *rows[CK_PANEL];
+            int count = ROWS - p * CK_PANEL < CK_PANEL ? ROWS - p * CK_PANEL : CK_PANEL;
+            for (int r = 0; r < count; r++) rows[r] = file + (size_t)(p * CK_PANEL + r) * row_bytes;
+            ck_pack(&m, rows, count, data + (size_t)p * panel);
         }
         static float x[TOKENS * COLUMNS], d[TOKENS * COLUMNS / 32], s[TOKENS * COLUMNS / 32], y[2][TOKENS * ROWS];
         static int8_t q[TOKENS * COLUMNS];
         static int32_t sums[TOKENS * COLUMNS / 16];
         for (int i = 0; i < TOKENS * COLUMNS; i++) x[i] = uniform(-3, 3);
         ck_activations a = {TOKENS, COLUMNS, x, q, d, s, sums};
-        ck_matrix m = {ROWS, COLUMNS, (ck_layout)layout, 1, panel, data};
         float worst = 0, size = 0;
         for (int set = 0; set < 2; set++) {
             const ck_kernels *k = set ? neon : scalar;
             for (int t = 0; t < TOKENS; t++) k->quantize(&a, t);
-            for (int p = 0; p < 3; p++) k->panel(&m, p, &a, y[set], ROWS, false);
+            for (int p = 0; p < PANELS; p++) k->panel(&m, p, &a, y[set], ROWS, false);
         }
         for (int i = 0; i < TOKENS * ROWS; i++) worst = fmaxf(worst, fabsf(y[0][i] - y[1][i])), size = fmaxf(size, fabsf(y[0][i]));
-        int ok = worst <= 1e-5f * size;
+        int ok = worst <= 1e-5f * size && size > 0;
         failures += !ok;
-        printf("layout %d: greatest difference %g of %g: %s\n", layout, worst, size, ok ? "equal" : "DIFFERENT");
+        printf("type %d: greatest difference %g of %g: %s\n", (int)type, worst, size, ok ? "equal" : "DIFFERENT");
+        free(file);
         free(data);
     }
     // Attention over a random cache, one token and several.
@@ -68,7 +87,10 @@ int main(void) {
         float q[7 * HEADS * DIM], out[2][7 * HEADS * DIM], worst = 0;
         for (int i = 0; i < rows * HEADS * DIM; i++) q[i] = uniform(-1, 1);
         for (int set = 0; set < 2; set++) {
-            ck_attention a = {q, out[set], keys, values, partial, 0.25f, rows, HEADS, KV, DIM, STRIDE, CAPACITY, 301, 0};
+            ck_attention a = {
+                .q = q, .out = out[set], .keys = keys, .values = values, .partial = partial, .scale = 0.25f, .rows = rows,
+                .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .value_dim = DIM, .value_stride = STRIDE, .capacity = CAPACITY,
+                .length = 301};
             ck_attend(pool, set ? neon : scalar, &a);
         }
         for (int i = 0; i < rows * HEADS * DIM; i++) worst = fmaxf(worst, fabsf(out[0][i] - out[1][i]));

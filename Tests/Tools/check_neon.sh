@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs the NEON kernels under emulation and compares them with the scalar reference, layout by layout.
+# Runs the NEON kernels under emulation and compares them with the scalar reference, type by type.
 # Needs clang, qemu-user and gcc-aarch64-linux-gnu (for its C library and linker).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$here/../../Sources/CKernels
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-for file in scalar neon pack parallel pool dispatch; do
+for file in scalar neon pack quants experts recurrent parallel pool dispatch; do
     clang --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include -std=gnu11 -O2 -I"$kernels/include" \
         -c "$kernels/$file.c" -o "$build/$file.o"
 done
