@@ -22,6 +22,8 @@ struct ModelDescription {
             lines += Self.kinds(shape.layers.map(\.mixerText)).map { ("", $0) }
             lines += Self.kinds(shape.layers.map(\.feedForwardText)).map { ("", $0) }
             lines.append(("context", "\(shape.contextLength) tokens"))
+            lines.append(("memory", "about \(Model.memory(forBytes: file.size) / 1_000_000) MB while it runs"))
+            if let speed = try Self.speed(file, shape) { lines.append(("speed", speed)) }
         } catch ModelError.unsupported(let field, let value, let supported) {
             lines.append(("", "Cannot be run: \(field) is \(value). Supported: \(supported)."))
         }
@@ -44,6 +46,15 @@ struct ModelDescription {
             text += "  none: this model cannot hold a conversation here\n"
         }
         self.text = text
+    }
+
+    /// How fast it should generate here, from how fast memory is read.
+    private static func speed(_ file: GGUFFile, _ shape: ModelShape) throws(ModelError) -> String? {
+        let pool = try WorkerPool()
+        let bytes = min(1_000_000_000, (Model.availableMemory ?? .max) / 4)
+        guard bytes > 0, let rate = MemoryRate.measure(bytes: bytes, pool: pool) else { return nil }
+        let tokens = rate * MemoryRate.reachedShare / Double(max(1, file.bytesPerToken(shape)))
+        return String(format: "about %.0f tokens/s on %d threads (they read %.1f GB/s)", tokens, pool.threads, rate / 1e9)
     }
 
     /// What several layers have in common, with their number.
