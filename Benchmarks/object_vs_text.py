@@ -23,6 +23,7 @@ FIELDS = {
 }
 SCHEMA = {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False}
 PROMPT = "Invent a customer and write a long text about the life of this person, with all details."
+STORY = "Tell a long story about a person."
 
 
 def run(fm: str, *arguments: str) -> dict:
@@ -38,10 +39,10 @@ def main() -> None:
         file.flush()
         times: dict[str, list[float]] = {"object": [], "text": []}
         for _ in range(rounds):
-            # The schema is not described to the model, so that both have the same prompt.
+            # The schema is not described to the model, so that both have a short prompt.
             made = run(fm, "--no-describe", "--schema", file.name, PROMPT)
             tokens = made["usage"]["completion_tokens"]
-            text = run(fm, "--max-tokens", str(tokens), PROMPT)
+            text = run(fm, "--max-tokens", str(tokens), STORY)
             assert len(made["content"]) == len(FIELDS)
             assert text["usage"]["completion_tokens"] == tokens, "the text ended early"
             times["object"].append(made["seconds"]["generation"])
