@@ -1,5 +1,4 @@
 internal import CKernels
-internal import Foundation
 package import Grammar
 
 /// A model in memory and the one place where it computes.
@@ -113,6 +112,26 @@ package actor LoadedModel {
         defer { sequence.lock.release() }
         _ = try await process(Array(prompt.dropLast()), in: sequence.cache, wantsLogits: false)
         return try model.logProbability(of: next[...], cache: sequence.cache, isCancelled: { Task.isCancelled })
+    }
+
+    /// How much more likely the model goes on with one token than with another after `prompt`: the natural logarithm of the ratio.
+    ///
+    /// - Throws: ``GenerationFailure`` if the prompt does not fit the sequence, or `CancellationError`.
+    package func logOdds(
+        of one: TokenID, against other: TokenID, after prompt: [TokenID], in sequence: SequenceState
+    ) async throws -> Double {
+        guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
+        guard prompt.count <= sequence.contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: sequence.contextSize)
+        }
+        try await sequence.lock.acquire()
+        defer { sequence.lock.release() }
+        _ = try await process(Array(prompt.dropLast()), in: sequence.cache, wantsLogits: false)
+        // What all probabilities are divided by is the same for both: their own two logits will do.
+        try model.forward(
+            prompt.suffix(1), cache: sequence.cache, candidates: [min(one, other), max(one, other)],
+            isCancelled: { Task.isCancelled })
+        return Double(model.logits[Int(one)]) - Double(model.logits[Int(other)])
     }
 
     /// Generates a response after the request's prompt and gives its text to `emit`, whole characters at a time, until that

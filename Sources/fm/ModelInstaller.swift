@@ -241,9 +241,8 @@ struct ModelInstaller {
     private func remove(_ file: URL) { unlink(file.path) }
 
     private func isGGUF(_ file: URL) -> Bool {
-        // Not there or not readable: not a model either.
-        guard let handle = try? FileHandle(forReadingFrom: file) else { return false }
-        return (try? handle.read(upToCount: 4)) == Data("GGUF".utf8)
+        guard let handle = try? FileHandle(forReadingFrom: file) else { return false }  // not there: no model
+        return (try? handle.read(upToCount: 4)) == Data("GGUF".utf8)  // not readable: not usable either
     }
 
     static func freeSpace(_ directory: URL) -> Int? {

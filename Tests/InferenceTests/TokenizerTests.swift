@@ -144,8 +144,8 @@ struct TokenizerTests {
             ]
             if round % 3 == 0 { builder.metadata.append(("tokenizer.ggml.unknown_token_id", .uint32(UInt32(round % 12)))) }
             let file = try TemporaryFile(builder.bytes())
-            // A file that is refused is refused with a typed error: nothing else can be thrown.
-            guard let tokenizer = try? Tokenizer(file: GGUFFile(path: file.path)) else { continue }
+            // Typed throws: a file can only be refused with a ModelError.
+            guard let tokenizer = try? Tokenizer(file: GGUFFile(path: file.path)) else { continue }  // refused, which is fine
             accepted += 1
             for text in texts {
                 let encoded = tokenizer.encode([.user(text)], addsMarks: true)

@@ -118,7 +118,9 @@ struct CommandTests {
         #expect(run.status == 0)
         let info = try fm(["model", "info", tiny.path])
         #expect(info.status == 0)
-        for fact in ["llama", "2, width 64", "4 heads, 2 KV heads", "512 tokens", "smollm", "F32", "im_start", "while it runs", "tokens/s"] {
+        for fact in [
+            "llama", "2, width 64", "4 heads, 2 KV heads", "512 tokens", "smollm", "F32", "im_start", "while it runs", "tokens/s",
+        ] {
             #expect(info.output.contains(fact), "\(fact)")
         }
     }

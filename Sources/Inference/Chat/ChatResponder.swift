@@ -305,9 +305,7 @@ package struct ChatResponder: Sendable {
         let (a, b) = (model.tokenizer.encode([.user(text + one)]), model.tokenizer.encode([.user(text + other)]))
         let common = zip(a, b).prefix { $0 == $1 }.count
         guard common < a.count, common < b.count, prompt.count + common < sequence.contextSize else { return 0 }
-        let prompt = prompt + a[..<common]
-        return try await model.logProbability(of: [a[common]], after: prompt, in: sequence)
-            - model.logProbability(of: [b[common]], after: prompt, in: sequence)
+        return try await model.logOdds(of: a[common], against: b[common], after: prompt + a[..<common], in: sequence)
     }
 
     /// The choice to write no more arguments is not written itself: it belongs to what follows.

@@ -43,17 +43,3 @@ private struct ReadJob {
         _ = kernels.pointee.argmax(part.baseAddress?.assumingMemoryBound(to: Float.self), Int32(part.count / 4))
     }
 }
-
-extension GGUFFile {
-    /// Bytes of weights that a generated token reads: all but those of experts that are not chosen, and of a table of embeddings
-    /// that is not the output's too.
-    package func bytesPerToken(_ shape: ModelShape) -> Int {
-        let experts = shape.layers.lazy.compactMap { $0.feedForward?.experts }.first
-        return tensors.values.reduce(0) { sum, tensor in
-            let bytes = tensor.elementCount / tensor.type.blockElements * tensor.type.blockBytes
-            if tensor.name == "token_embd.weight", tensors["output.weight"] != nil { return sum }
-            if let experts, tensor.name.contains("_exps") { return sum + bytes * experts.used / experts.count }
-            return sum + bytes
-        }
-    }
-}

@@ -32,6 +32,10 @@ package final class DecoderModel {
 
     /// Bytes that one generated token reads, without the KV cache.
     package var bytesPerToken: Int { weights.bytesPerToken }
+    /// The same of a model that is not loaded.
+    package static func bytesPerToken(file: GGUFFile, shape: ModelShape, pool: WorkerPool) throws(ModelError) -> Int {
+        try Weights.bytesPerToken(file: file, shape: shape, pool: pool)
+    }
     package var packedBytes: Int { weights.bytes }
     /// Whether the packed weights were there from an earlier run.
     package var wasCached: Bool { weights.wasCached }

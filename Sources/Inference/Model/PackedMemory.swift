@@ -28,8 +28,8 @@ final class PackedMemory {
 /// its pages.
 ///
 /// A file is written under another name and renamed when it is complete. It belongs to one model (path, and of each file the size
-/// and the time of its last change), one version of the layout and one size; anything else is written anew. The files that were used least
-/// recently are removed when all of them together exceed a limit.
+/// and the time of its last change), one version of the layout and one size; anything else is written anew. The files that were
+/// used least recently are removed when all of them together exceed a limit.
 package struct PackedCache: Sendable {
     package let directory: URL
     /// Bytes that all files may take.

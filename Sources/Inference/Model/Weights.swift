@@ -473,6 +473,12 @@ final class Weights {
         }
     }
 
+    /// The same of a model that is not loaded.
+    static func bytesPerToken(file: GGUFFile, shape: ModelShape, pool: WorkerPool) throws(ModelError) -> Int {
+        var measuring = TensorPacker(file: file, adapter: nil, pool: pool)
+        return bytesPerToken(shape, try ModelTensors(shape, &measuring))
+    }
+
     private static func bytesPerToken(_ shape: ModelShape, _ tensors: ModelTensors) -> Int {
         func size(_ matrix: ck_matrix?) -> Int { matrix.map { (Int($0.rows) + 15) / 16 * $0.panel_bytes } ?? 0 }
         func size(_ matrices: [ck_matrix]) -> Int { matrices.reduce(0) { $0 + size($1) } }
