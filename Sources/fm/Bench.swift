@@ -26,6 +26,9 @@ struct Bench: AsyncParsableCommand {
             "Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
     var instructionSet: InstructionSet?
 
+    @Flag(help: "Only the tokenizer, for which a file with a vocabulary and no weights will do.")
+    var tokenizer = false
+
     @Flag(help: "One JSON object per thread count.")
     var json = false
 
@@ -40,7 +43,7 @@ struct Bench: AsyncParsableCommand {
         let path = model.map(ModelStore.path) ?? ModelStore.systemModelPath
         do {
             for count in threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
-                let figures = try measure(path: path, threads: count)
+                let figures = tokenizer ? try measureTokenizer(path: path) : try measure(path: path, threads: count)
                 if json {
                     let encoder = JSONEncoder()
                     encoder.outputFormatting = [.sortedKeys]
@@ -66,17 +69,34 @@ struct Bench: AsyncParsableCommand {
         return index % 7 == 6 ? 32 : UInt8(97 + (mixed >> 33) % 26)
     }
 
+    private func seconds(_ body: () throws -> Void) rethrows -> Double {
+        let start = ContinuousClock.now
+        try body()
+        return (ContinuousClock.now - start).seconds
+    }
+
+    private func median(_ body: () throws -> Double) rethrows -> Double {
+        try (0..<`repeat`).map { _ in try body() }.sorted()[`repeat` / 2]
+    }
+
+    /// Megabytes per second, of words that come again and of words that are all new.
+    private func tokenizerRates(_ tokenizer: Tokenizer) -> [String: Double] {
+        let text = String(repeating: "The quick brown fox jumps over the lazy dog; 12 cats didn't care. ", count: 4000)
+        let varied = String(decoding: (0..<200_000).map(Self.letter), as: UTF8.self)
+        var rates: [String: Double] = [:]
+        for (name, sample) in [("tokenizer_prose_mb_s", text), ("tokenizer_random_mb_s", varied)] {
+            rates[name] = median { Double(sample.utf8.count) / 1e6 / (seconds { _ = tokenizer.encode(sample) }) }
+        }
+        return rates
+    }
+
+    private func measureTokenizer(path: String) throws -> [String: Double] {
+        tokenizerRates(try Tokenizer(file: GGUFFile(path: path)))
+    }
+
     /// Rates in tokens per second, times in milliseconds, sizes in MB.
     private func measure(path: String, threads: Int) throws -> [String: Double] {
         var figures: [String: Double] = ["threads": Double(threads)]
-        func seconds(_ body: () throws -> Void) rethrows -> Double {
-            let start = ContinuousClock.now
-            try body()
-            return (ContinuousClock.now - start).seconds
-        }
-        func median(_ body: () throws -> Double) rethrows -> Double {
-            try (0..<`repeat`).map { _ in try body() }.sorted()[`repeat` / 2]
-        }
         let loadStart = ContinuousClock.now
         let file = try GGUFFile(path: path)
         let model = try DecoderModel(
@@ -110,11 +130,7 @@ struct Bench: AsyncParsableCommand {
             if turn == 2 || turn == 10 { figures["turn_\(turn)_start_ms"] = start * 1000 }
             for token in prompt(60) { try model.forward([token], cache: cache) }
         }
-        let text = String(repeating: "The quick brown fox jumps over the lazy dog; 12 cats didn't care. ", count: 4000)
-        let varied = String(decoding: (0..<200_000).map(Self.letter), as: UTF8.self)
-        for (name, sample) in [("tokenizer_prose_mb_s", text), ("tokenizer_random_mb_s", varied)] {
-            figures[name] = median { Double(sample.utf8.count) / 1e6 / (seconds { _ = tokenizer.encode(sample) }) }
-        }
+        figures.merge(tokenizerRates(tokenizer)) { first, _ in first }
         figures["gigabytes_per_second"] = Double(model.bytesPerToken) * (figures["generate_at_0"] ?? 0) / 1e9
         figures["peak_mb"] = RunReport.peakMegabytes
         return figures

@@ -288,8 +288,8 @@ private struct EncoderState: ~Copyable {
         }
     }
 
-    /// Where no token has a space inside, words can be encoded one by one: spaces and what follows them. Line breaks stand
-    /// alone in Gemma 4's vocabulary.
+    /// Words are encoded one by one: spaces and what follows them, up to a space that no token has behind the byte before it. Line
+    /// breaks stand alone in Gemma 4's vocabulary.
     private static func wordEnd(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ vocabulary: Vocabulary) -> Int {
         var end = start
         let breaksLines = vocabulary.model == .gemma4
@@ -297,12 +297,11 @@ private struct EncoderState: ~Copyable {
             while end < bytes.count, bytes[end] == 0x0A { end += 1 }
             return end
         }
-        if vocabulary.hasInnerMarks {
-            while end < bytes.count, !(breaksLines && bytes[end] == 0x0A) { end += 1 }
-            return end
-        }
         while end < bytes.count, bytes[end] == 0x20 { end += 1 }
-        while end < bytes.count, bytes[end] != 0x20, !(breaksLines && bytes[end] == 0x0A) { end += 1 }
+        while end < bytes.count, !(breaksLines && bytes[end] == 0x0A) {
+            if bytes[end] == 0x20, bytes[end - 1] != 0x20, !vocabulary.precedesSpace[Int(bytes[end - 1])] { break }
+            end += 1
+        }
         return end
     }
 
@@ -338,16 +337,16 @@ private struct EncoderState: ~Copyable {
     private mutating func encodeAnew(
         _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, ignoresMerges: Bool, into tokens: inout [TokenID]
     ) {
-        if vocabulary.model == .llama {
-            scoreEncoder.encode(word, with: vocabulary, into: &tokens)
-        } else if vocabulary.model == .bert {
-            WordPieceEncoder().encode(word, with: vocabulary, into: &tokens)
-        } else if vocabulary.model == .t5 {
-            unigramEncoder.encode(word, with: vocabulary, into: &tokens)
-        } else if ignoresMerges || vocabulary.model == .gemma4 && word.first == 0x0A, let whole = vocabulary.token(for: word) {
-            tokens.append(whole)
-        } else {
-            encoder.encode(word, with: vocabulary, into: &tokens)
+        switch vocabulary.model {
+        case .llama: scoreEncoder.encode(word, with: vocabulary, into: &tokens)
+        case .bert: WordPieceEncoder().encode(word, with: vocabulary, into: &tokens)
+        case .t5: unigramEncoder.encode(word, with: vocabulary, into: &tokens)
+        default:
+            if ignoresMerges || vocabulary.model == .gemma4 && word.first == 0x0A, let whole = vocabulary.token(for: word) {
+                tokens.append(whole)
+            } else {
+                encoder.encode(word, with: vocabulary, into: &tokens)
+            }
         }
     }
 }

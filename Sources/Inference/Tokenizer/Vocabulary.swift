@@ -32,13 +32,13 @@ package final class Vocabulary: Sendable {
     let scores: [Float]
     /// What stands for characters that are not in the vocabulary and have no byte tokens.
     let unknownToken: TokenID?
-    /// Whether a token has a word's beginning mark behind something else: words can then not be cut one by one.
-    let hasInnerMarks: Bool
+    /// By byte: whether some token has it before a space. Elsewhere text can be cut before a space without changing its tokens.
+    let precedesSpace: [Bool]
     /// Bytes of the longest token.
     let longestToken: Int
     /// Unigram: the score of a character that is in no token, and the tokens in the order of their bytes.
     let unknownScore: Double
-    let pieces: SortedPieces
+    let pieces: PieceTrie
 
     /// Algorithms, by their name in `tokenizer.ggml.model`.
     package enum Model: String, CaseIterable, Sendable {
@@ -172,20 +172,21 @@ package final class Vocabulary: Sendable {
         unknownToken =
             try file.metadata.integer("tokenizer.ggml.unknown_token_id", in: 0...tokens.count - 1).map { TokenID($0) }
             ?? model.usualUnknown.flatMap { Int($0) < tokens.count ? $0 : nil }
-        var (longest, inner) = (0, false)
+        var longest = 0
+        var beforeSpace = [Bool](repeating: false, count: 256)
         for index in 0..<tokens.count where kinds[index] == Kind.normal.rawValue {
             let range = Int(offsets[index])..<Int(offsets[index + 1])
             longest = max(longest, range.count)
-            if !inner, let first = range.first(where: { arena[$0] != 0x20 }), arena[first..<range.upperBound].contains(0x20) {
-                inner = true
+            for place in range.dropFirst() where arena[place] == 0x20 && arena[place - 1] != 0x20 {
+                beforeSpace[Int(arena[place - 1])] = true
             }
         }
-        (longestToken, hasInnerMarks) = (longest, inner)
+        (longestToken, precedesSpace) = (longest, beforeSpace)
         unknownScore = Double(scores.min() ?? 0) - 10
         let known =
-            model == .t5
+            model == .t5 || model == .bert
             ? (0..<tokens.count).filter { kinds[$0] == Kind.normal.rawValue && offsets[$0] < offsets[$0 + 1] } : []
-        pieces = SortedPieces(known.map { TokenID($0) }) { arena[Int(offsets[Int($0)])..<Int(offsets[Int($0) + 1])] }
+        pieces = PieceTrie(known.map { TokenID($0) }) { arena[Int(offsets[Int($0)])..<Int(offsets[Int($0) + 1])] }
         var special: [Int] = []
         for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
             if kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue { special.append(index) }

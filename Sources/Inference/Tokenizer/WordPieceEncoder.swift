@@ -7,12 +7,47 @@ struct WordPieceText: Sendable {
     let stripsAccents: Bool
 
     func callAsFunction(_ bytes: [UInt8]) -> [UInt8] {
-        var text = String(decoding: bytes, as: UTF8.self)
-        if stripsAccents { text = text.decomposedStringWithCanonicalMapping }
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count + bytes.count / 4)
         var isInWord = false
+        var start = 0
+        while start < bytes.count {
+            if bytes[start] < 0x80 {
+                append(bytes[start], to: &output, &isInWord)
+                start += 1
+            } else {
+                // ASCII characters do not combine with what is before them: what is between them can be decomposed alone.
+                let end = bytes[start...].firstIndex { $0 < 0x80 } ?? bytes.count
+                append(bytes[start..<end], to: &output, &isInWord)
+                start = end
+            }
+        }
+        return output
+    }
+
+    /// Appends an ASCII character.
+    private func append(_ byte: UInt8, to output: inout [UInt8], _ isInWord: inout Bool) {
+        switch byte {
+        case 0x09...0x0D, 0x20: isInWord = false
+        case 0x00...0x1F, 0x7F: break
+        default:
+            let isLetter = UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+            let isAlone = !isLetter && !(UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte)
+            if isAlone || !isInWord { output.append(0x20) }
+            isInWord = !isAlone
+            output.append(isLowercased && isLetter ? byte | 0x20 : byte)
+        }
+    }
+
+    /// Appends characters that are not ASCII.
+    private func append(_ bytes: ArraySlice<UInt8>, to output: inout [UInt8], _ isInWord: inout Bool) {
+        var text = String(decoding: bytes, as: UTF8.self)
+        if stripsAccents { text = text.decomposedStringWithCanonicalMapping }
         for scalar in text.unicodeScalars {
+            if scalar.isASCII {  // what a letter with an accent becomes
+                append(UInt8(scalar.value), to: &output, &isInWord)
+                continue
+            }
             let category = scalar.properties.generalCategory
             if scalar.properties.isWhitespace {
                 isInWord = false
@@ -24,20 +59,18 @@ struct WordPieceText: Sendable {
             {
                 continue
             }
-            let isAlone = Self.isSign(scalar, category) || Self.isIdeograph(scalar.value)
+            let isAlone = Self.isPunctuation(category) || Self.isIdeograph(scalar.value)
             if isAlone || !isInWord { output.append(0x20) }
             isInWord = !isAlone
             output.append(contentsOf: (isLowercased ? scalar.properties.lowercaseMapping : String(scalar)).utf8)
         }
-        return output
     }
 
-    private static func isSign(_ scalar: Unicode.Scalar, _ category: Unicode.GeneralCategory) -> Bool {
+    private static func isPunctuation(_ category: Unicode.GeneralCategory) -> Bool {
         switch category {
         case .connectorPunctuation, .dashPunctuation, .openPunctuation, .closePunctuation, .initialPunctuation,
             .finalPunctuation, .otherPunctuation:
             true
-        case .mathSymbol, .currencySymbol, .modifierSymbol, .otherSymbol: scalar.isASCII
         default: false
         }
     }
@@ -60,20 +93,15 @@ struct WordPieceEncoder {
         let first = output.count
         var start = 0
         while start < word.count {
-            var end = min(word.count, start + vocabulary.longestToken)
-            while end > start {
-                if let token = vocabulary.token(for: UnsafeBufferPointer(rebasing: word[start..<end])) {
-                    output.append(token)
-                    break
-                }
-                end -= 1
-            }
-            guard end > start else {
+            var longest: (token: TokenID, end: Int)?
+            vocabulary.pieces.forEachToken(from: start, in: word) { longest = ($0, $1) }
+            guard let longest else {
                 output.removeLast(output.count - first)
                 if let unknown = vocabulary.unknownToken { output.append(unknown) }
                 return
             }
-            start = end
+            output.append(longest.token)
+            start = longest.end
         }
     }
 }
