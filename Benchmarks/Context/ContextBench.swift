@@ -4,5 +4,5 @@ import ArgumentParser
 @main struct ContextBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "context-bench", abstract: "Measures conversations that outgrow the window.",
-        subcommands: [LongConversation.self, Counting.self, Book.self])
+        subcommands: [LongConversation.self, RecallBench.self, Counting.self, Book.self])
 }

@@ -58,6 +58,8 @@ public actor Conversation {
     private var isHeadOutdated = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private let onCompaction: @Sendable (Compaction) -> Void
+    /// The present day, for tests and benchmarks that replay what was said on other days.
+    @TaskLocal package static var today: Date?
 
     /// Begins a conversation, or goes on with one of the archive.
     ///

@@ -1,0 +1,333 @@
+import ArgumentParser
+import ContextKit
+import Foundation
+import FoundationModels
+import FoundationModelsGGUF
+import Synchronization
+
+/// Long conversations of two friends, replayed through a `Conversation` whose model says what the script says; then questions about
+/// them. What is measured is whether the sentences that answer a question are in front of the model.
+struct RecallBench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recall",
+        abstract: "Asks about what left the window: is the evidence in the context, and when does recall open?")
+
+    @Option(help: "A GGUF file, for its tokenizer and chat template.") var model: String
+    @Option(help: "Tokens of the window.") var window = 4096
+    @Option(help: "Conversations.") var conversations = 10
+    @Option(help: "Exchanges of each.") var exchanges = 300
+    @Option(help: "Another set of conversations for another number.") var seed: UInt64 = 1
+    @Flag(help: "The half with other names and topics, which nothing was tuned with.") var measuring = false
+    @Flag(help: "Show the questions whose evidence is missing, and the ordinary turns that recalled something.") var shows = false
+    @Option(
+        help:
+            "Conversations from this JSON file instead: [{\"turns\": [[date, prompt, response]], \"questions\": [[kind, question, [evidence]]]}]."
+    )
+    var file: String?
+
+    func run() async throws {
+        let tokens = GGUFLanguageModel(url: URL(filePath: model), contextSize: window, checksText: false)
+        let talks: [Talk]
+        if let file {
+            talks = try JSONDecoder().decode([Talk].self, from: Data(contentsOf: URL(filePath: file)))
+        } else {
+            let stories = measuring ? RecallStories.measuring : .tuning
+            talks = (0..<conversations).map { Talk.generated(stories, number: $0, seed: seed, exchanges: exchanges) }
+        }
+        var total = Result()
+        for talk in talks { total.add(try await replay(talk, tokens)) }
+        print("window \(window), \(talks.count) conversations, \(total.turns) exchanges")
+        for (kind, counts) in total.found.sorted(by: { $0.key < $1.key }) {
+            print(
+                String(
+                    format: "  %-14@ evidence in the context for %4d of %4d questions: %5.1f %%", kind as NSString, counts.found,
+                    counts.asked, 100 * Double(counts.found) / Double(max(1, counts.asked))))
+        }
+        let found = total.found.values.reduce(0) { $0 + $1.found }
+        let asked = total.found.values.reduce(0) { $0 + $1.asked }
+        print(
+            String(
+                format: "  all            evidence in the context for %4d of %4d questions: %5.1f %%", found, asked,
+                100 * Double(found) / Double(max(1, asked))))
+        print(
+            String(
+                format: "  recall opened for %d of %d ordinary turns: %.1f %%; %d tokens recalled for each question",
+                total.opened, total.turns,
+                100 * Double(total.opened) / Double(max(1, total.turns)), total.recalledTokens / max(1, asked)))
+        print(
+            String(
+                format:
+                    "  compactions %d in ordinary turns, %d in questions, %d of all while the user waits; re-computed %.2f per token said",
+                total.compactions, total.compactionsInQuestions, total.compactionsBefore,
+                Double(total.computed - total.said) / Double(max(1, total.said))))
+    }
+
+    private struct Result {
+        var turns = 0, opened = 0, compactions = 0, compactionsInQuestions = 0, compactionsBefore = 0
+        var computed = 0, said = 0, recalledTokens = 0
+        var found: [String: (found: Int, asked: Int)] = [:]
+
+        mutating func add(_ other: Result) {
+            (turns, opened, compactions) = (turns + other.turns, opened + other.opened, compactions + other.compactions)
+            compactionsInQuestions += other.compactionsInQuestions
+            compactionsBefore += other.compactionsBefore
+            (computed, said, recalledTokens) = (
+                computed + other.computed, said + other.said, recalledTokens + other.recalledTokens
+            )
+            for (kind, counts) in other.found {
+                let before = found[kind] ?? (0, 0)
+                found[kind] = (before.found + counts.found, before.asked + counts.asked)
+            }
+        }
+    }
+
+    private func replay(_ talk: Talk, _ tokens: GGUFLanguageModel) async throws -> Result {
+        var result = Result()
+        let model = ReplayModel(tokens)
+        let compactions = Mutex<[Compaction]>([])
+        let conversation = try await Conversation(
+            model: model, instructions: "You are talking with a friend.",
+            onCompaction: { record in compactions.withLock { $0.append(record) } })
+        for turn in talk.turns {
+            model.script.reply.withLock { $0 = turn.response }
+            try await Conversation.$today.withValue(turn.date) { _ = try await conversation.respond(to: turn.prompt) }
+            result.turns += 1
+            if let asked = model.script.lastPrompt, asked != turn.prompt {
+                result.opened += 1
+                if shows { print("  opened: \(turn.prompt)") }
+            }
+        }
+        let (computed, said) = model.script.work.withLock { $0 }
+        let ordinary = compactions.withLock { $0 }
+        (result.computed, result.said) = (computed + ordinary.reduce(0) { $0 + $1.tokensAfter }, said)
+        result.compactions = ordinary.count
+        for question in talk.questions {
+            model.script.reply.withLock { $0 = "Let me think about that." }
+            let date = talk.turns.last?.date ?? Date()
+            try await Conversation.$today.withValue(date) { _ = try await conversation.respond(to: question.text) }
+            let context = model.script.lastContext
+            let isFound = question.evidence.allSatisfy { context.contains($0) }
+            var counts = result.found[question.kind] ?? (0, 0)
+            counts.asked += 1
+            if isFound { counts.found += 1 }
+            result.found[question.kind] = counts
+            if let asked = model.script.lastPrompt, asked != question.text {
+                result.recalledTokens +=
+                    try await tokens.tokenCount(for: [Self.entry(asked)]) - tokens.tokenCount(for: [Self.entry(question.text)])
+            }
+            if shows, !isFound {
+                print("  missing (\(question.kind)): \(question.text)\n    \(question.evidence.filter { !context.contains($0) })")
+            }
+        }
+        let all = compactions.withLock { $0 }
+        result.compactionsInQuestions = all.count - ordinary.count
+        result.compactionsBefore = all.count { $0.reason == .beforeRequest }
+        return result
+    }
+
+    private static func entry(_ text: String) -> Transcript.Entry { .prompt(.init(segments: [.text(.init(content: text))])) }
+}
+
+/// A model that says what it is told to say, and counts what a cache of keys and values would have saved.
+private struct ReplayModel: WindowedLanguageModel {
+    final class Script: Sendable, Hashable {
+        let reply = Mutex("")
+        /// The transcript of the last request, with its answer.
+        let seen = Mutex<[Transcript.Entry]>([])
+        /// Tokens that were not in the cache, and those of them that are messages.
+        let work = Mutex<(computed: Int, said: Int)>((0, 0))
+
+        var lastPrompt: String? {
+            seen.withLock { entries in
+                for case .prompt(let prompt) in entries.reversed() { return prompt.text }
+                return nil
+            }
+        }
+        var lastContext: String {
+            // Without the last question's own answer.
+            seen.withLock { $0.dropLast().map(\.description).joined(separator: "\n") }
+        }
+
+        static func == (a: Script, b: Script) -> Bool { a === b }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
+    let script = Script()
+    let tokens: GGUFLanguageModel
+
+    init(_ tokens: GGUFLanguageModel) { self.tokens = tokens }
+
+    var contextSize: Int { tokens.contextSize }
+    var capabilities: LanguageModelCapabilities { tokens.capabilities }
+    var executorConfiguration: Executor.Configuration { .init(script: script, tokens: tokens) }
+
+    nonisolated(nonsending) func tokenCount(of text: String) async throws -> Int {
+        try await tokens.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))])
+    }
+
+    nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int {
+        try await tokens.tokenCount(for: transcriptEntries)
+    }
+
+    struct Executor: LanguageModelExecutor {
+        typealias Model = ReplayModel
+        struct Configuration: Hashable, Sendable {
+            let script: Script
+            let tokens: GGUFLanguageModel
+            static func == (a: Self, b: Self) -> Bool { a.script == b.script }
+            func hash(into hasher: inout Hasher) { hasher.combine(script) }
+        }
+        private let configuration: Configuration
+
+        init(configuration: Configuration) { self.configuration = configuration }
+
+        nonisolated(nonsending) func respond(
+            to request: LanguageModelExecutorGenerationRequest, model: ReplayModel,
+            streamingInto channel: LanguageModelExecutorGenerationChannel
+        ) async throws {
+            let (script, tokens) = (configuration.script, configuration.tokens)
+            let entries = Array(request.transcript)
+            let reply = script.reply.withLock { $0 }
+            let before = script.seen.withLock { $0 }
+            var common = 0
+            while common < min(before.count, entries.count), before[common].description == entries[common].description {
+                common += 1
+            }
+            let input = try await tokens.tokenCount(for: entries)
+            let cached = common == 0 ? 0 : try await tokens.tokenCount(for: Array(entries[..<common]))
+            let output = try await model.tokenCount(of: reply)
+            var said = output
+            if case .prompt(let prompt) = entries.last {
+                // What recall puts in front of a prompt was said before.
+                let text = prompt.text.split(separator: "\n").last.map(String.init) ?? ""
+                said += try await model.tokenCount(of: text)
+            }
+            // After a compaction the whole context is new; the compaction's record counts it.
+            let isCompacted = common < before.count
+            script.work.withLock { $0 = ($0.computed + (isCompacted ? said : input - cached + output), $0.said + said) }
+            script.seen.withLock { $0 = entries + [.response(.init(segments: [.text(.init(content: reply))]))] }
+            await channel.send(.response(action: .appendText(reply, tokenCount: output)))
+        }
+    }
+}
+
+extension Transcript.Prompt {
+    fileprivate var text: String {
+        segments.map { if case .text(let text) = $0 { text.content } else { "" } }.joined()
+    }
+}
+
+/// A conversation and questions about it.
+struct Talk: Decodable {
+    struct Turn { let date: Date, prompt: String, response: String }
+    struct Question { let kind: String, text: String, evidence: [String] }
+
+    let turns: [Turn]
+    let questions: [Question]
+
+    private enum Keys: CodingKey { case turns, questions }
+
+    init(turns: [Turn], questions: [Question]) { (self.turns, self.questions) = (turns, questions) }
+
+    init(from decoder: any Decoder) throws {
+        struct Asked: Decodable { let kind: String, text: String, evidence: [String] }
+        struct Said: Decodable { let date: Double, prompt: String, response: String }
+        let values = try decoder.container(keyedBy: Keys.self)
+        turns = try values.decode([Said].self, forKey: .turns).map {
+            Turn(date: Date(timeIntervalSince1970: $0.date), prompt: $0.prompt, response: $0.response)
+        }
+        questions = try values.decode([Asked].self, forKey: .questions).map {
+            Question(kind: $0.kind, text: $0.text, evidence: $0.evidence)
+        }
+    }
+
+    /// The same conversation for the same numbers: sessions of some fifteen exchanges, weeks apart, in which both tell and ask.
+    static func generated(_ stories: RecallStories, number: Int, seed: UInt64, exchanges: Int) -> Talk {
+        var random = Numbers(seed: seed &* 1_000 &+ UInt64(number))
+        let (first, second) = stories.names[number % stories.names.count]
+        // What is said where: the exchange, whether the second friend says it, the text.
+        var planted: [Int: [(isSecond: Bool, text: String)]] = [:]
+        var questions: [Question] = []
+        func plant(_ text: String, _ isSecond: Bool, after: Int = 0) -> Int {
+            var place = after + random.next(max(1, exchanges - after))
+            while planted[place] != nil { place = (place + 1) % exchanges }
+            planted[place] = [(isSecond, text)]
+            return place
+        }
+        func asked(_ question: String, _ isSecond: Bool, _ isFirstPerson: Bool) -> String {
+            let name = isSecond ? second : first
+            return question.replacing("{who}", with: isFirstPerson ? "I" : name)
+                .replacing("{whose}", with: isFirstPerson ? "my" : name + (name.hasSuffix("s") ? "'" : "'s"))
+        }
+        for (index, event) in random.shuffled(stories.events).enumerated() {
+            // Ten are asked about by name, ten by the speaker; the others are only told.
+            let isFirstPerson = (10..<20).contains(index)
+            let isSecond = isFirstPerson ? false : random.next(2) == 0
+            let text = event.statement.replacing("{v}", with: event.values[random.next(event.values.count)])
+            _ = plant(text, isSecond)
+            if index < 20 {
+                questions.append(
+                    Question(
+                        kind: isFirstPerson ? "first person" : "third person",
+                        text: asked(event.question, isSecond, isFirstPerson),
+                        evidence: [text]))
+            }
+        }
+        for (index, pair) in stories.pairs.enumerated() {
+            let isFirstPerson = index % 2 == 0
+            let isSecond = isFirstPerson ? false : random.next(2) == 0
+            let texts = [
+                pair.first.replacing("{v}", with: pair.firstValues[random.next(pair.firstValues.count)]),
+                pair.second.replacing("{v}", with: pair.secondValues[random.next(pair.secondValues.count)]),
+            ]
+            let place = plant(texts[0], isSecond)
+            _ = plant(texts[1], isSecond, after: min(place + 1, exchanges - 1))
+            questions.append(Question(kind: "two turns", text: asked(pair.question, isSecond, isFirstPerson), evidence: texts))
+        }
+        var date = Date(timeIntervalSince1970: 1_700_000_000)
+        var topic = stories.topics[0]
+        var turns: [Turn] = []
+        for exchange in 0..<exchanges {
+            if exchange % 15 == 0 { date += Double(3 + random.next(20)) * 86_400 }
+            if exchange % 5 == 0 { topic = stories.topics[random.next(stories.topics.count)] }
+            date += Double(30 + random.next(200))
+            func talk(_ lines: [String], to name: String, _ count: Int) -> [String] {
+                (0..<count).map { _ in
+                    lines[random.next(lines.count)].replacing("{n}", with: name).replacing("{t}", with: topic)
+                }
+            }
+            var prompt = talk(stories.chatter, to: second, 1 + random.next(3))
+            var response = talk(stories.replies, to: first, 1 + random.next(2)) + talk(stories.chatter, to: first, random.next(2))
+            for item in planted[exchange] ?? [] {
+                if item.isSecond {
+                    response.insert(item.text, at: min(1, response.count))
+                } else {
+                    prompt.insert(item.text, at: random.next(2))
+                }
+            }
+            turns.append(Turn(date: date, prompt: prompt.joined(separator: " "), response: response.joined(separator: " ")))
+        }
+        return Talk(turns: turns, questions: random.shuffled(questions))
+    }
+}
+
+/// Numbers that are the same for the same seed (SplitMix64).
+struct Numbers {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next(_ count: Int) -> Int {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return Int((mixed ^ mixed >> 31) % UInt64(count))
+    }
+
+    mutating func shuffled<Element>(_ list: [Element]) -> [Element] {
+        var list = list
+        for index in list.indices.dropFirst() { list.swapAt(index, next(index + 1)) }
+        return list
+    }
+}
