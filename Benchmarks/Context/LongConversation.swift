@@ -155,7 +155,7 @@ struct LongConversation: AsyncParsableCommand {
         // Asking has put the facts back into the context: paraphrases are asked of a fresh look at the same archive.
         for fact in chatter.facts {
             let found = try await conversation.recall(for: fact.paraphrase)
-            if found.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
+            if found.brought.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
         }
         let count = chatter.facts.count
         print("facts in the context when asked in the same words: \(same) of \(count); right answers: \(answered)")

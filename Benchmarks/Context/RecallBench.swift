@@ -51,29 +51,29 @@ struct RecallBench: AsyncParsableCommand {
                 100 * Double(found) / Double(max(1, asked))))
         print(
             String(
-                format: "  recall opened for %d of %d ordinary turns: %.1f %%; %d tokens recalled for each question",
-                total.opened, total.turns,
-                100 * Double(total.opened) / Double(max(1, total.turns)), total.recalledTokens / max(1, asked)))
+                format:
+                    "  recall opened for %d of %d ordinary turns: %.1f %%, %d tokens each; %d tokens recalled for each question",
+                total.opened, total.turns, 100 * Double(total.opened) / Double(max(1, total.turns)),
+                total.needlessTokens / max(1, total.opened), total.recalledTokens / max(1, asked)))
         print(
             String(
                 format:
                     "  compactions %d in ordinary turns, %d in questions, %d of all while the user waits; re-computed %.2f per token said",
                 total.compactions, total.compactionsInQuestions, total.compactionsBefore,
-                Double(total.computed - total.said) / Double(max(1, total.said))))
+                Double(total.again) / Double(max(1, total.said))))
     }
 
     private struct Result {
         var turns = 0, opened = 0, compactions = 0, compactionsInQuestions = 0, compactionsBefore = 0
-        var computed = 0, said = 0, recalledTokens = 0
+        var again = 0, said = 0, recalledTokens = 0, needlessTokens = 0
         var found: [String: (found: Int, asked: Int)] = [:]
 
         mutating func add(_ other: Result) {
             (turns, opened, compactions) = (turns + other.turns, opened + other.opened, compactions + other.compactions)
             compactionsInQuestions += other.compactionsInQuestions
             compactionsBefore += other.compactionsBefore
-            (computed, said, recalledTokens) = (
-                computed + other.computed, said + other.said, recalledTokens + other.recalledTokens
-            )
+            needlessTokens += other.needlessTokens
+            (again, said, recalledTokens) = (again + other.again, said + other.said, recalledTokens + other.recalledTokens)
             for (kind, counts) in other.found {
                 let before = found[kind] ?? (0, 0)
                 found[kind] = (before.found + counts.found, before.asked + counts.asked)
@@ -90,16 +90,17 @@ struct RecallBench: AsyncParsableCommand {
             onCompaction: { record in compactions.withLock { $0.append(record) } })
         for turn in talk.turns {
             model.script.reply.withLock { $0 = turn.response }
+            model.script.prompt.withLock { $0 = turn.prompt }
             try await Conversation.$today.withValue(turn.date) { _ = try await conversation.respond(to: turn.prompt) }
             result.turns += 1
             if let asked = model.script.lastPrompt, asked != turn.prompt {
                 result.opened += 1
+                result.needlessTokens += await conversation.lastRecall?.tokens ?? 0
                 if shows { print("  opened: \(turn.prompt)") }
             }
         }
-        let (computed, said) = model.script.work.withLock { $0 }
+        (result.again, result.said) = model.script.work.withLock { $0 }
         let ordinary = compactions.withLock { $0 }
-        (result.computed, result.said) = (computed + ordinary.reduce(0) { $0 + $1.tokensAfter }, said)
         result.compactions = ordinary.count
         for question in talk.questions {
             model.script.reply.withLock { $0 = "Let me think about that." }
@@ -134,8 +135,10 @@ private struct ReplayModel: WindowedLanguageModel {
         let reply = Mutex("")
         /// The transcript of the last request, with its answer.
         let seen = Mutex<[Transcript.Entry]>([])
-        /// Tokens that were not in the cache, and those of them that are messages.
-        let work = Mutex<(computed: Int, said: Int)>((0, 0))
+        /// What the user says now.
+        let prompt = Mutex("")
+        /// Tokens that were computed again, and those of messages.
+        let work = Mutex<(again: Int, said: Int)>((0, 0))
 
         var lastPrompt: String? {
             seen.withLock { entries in
@@ -161,8 +164,12 @@ private struct ReplayModel: WindowedLanguageModel {
     var capabilities: LanguageModelCapabilities { tokens.capabilities }
     var executorConfiguration: Executor.Configuration { .init(script: script, tokens: tokens) }
 
+    /// Tokens of a text alone, without what the template puts around a message.
     nonisolated(nonsending) func tokenCount(of text: String) async throws -> Int {
-        try await tokens.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))])
+        func count(_ text: String) async throws -> Int {
+            try await tokens.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))])
+        }
+        return try await count(text) - count("")
     }
 
     nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int {
@@ -196,15 +203,13 @@ private struct ReplayModel: WindowedLanguageModel {
             let input = try await tokens.tokenCount(for: entries)
             let cached = common == 0 ? 0 : try await tokens.tokenCount(for: Array(entries[..<common]))
             let output = try await model.tokenCount(of: reply)
-            var said = output
-            if case .prompt(let prompt) = entries.last {
-                // What recall puts in front of a prompt was said before.
-                let text = prompt.text.split(separator: "\n").last.map(String.init) ?? ""
-                said += try await model.tokenCount(of: text)
-            }
-            // After a compaction the whole context is new; the compaction's record counts it.
-            let isCompacted = common < before.count
-            script.work.withLock { $0 = ($0.computed + (isCompacted ? said : input - cached + output), $0.said + said) }
+            // The prompt as it was said; what recall puts in front of it was computed before.
+            let prompt = script.prompt.withLock { $0 }
+            let earlier = Array(entries.dropLast())
+            let plain = Transcript.Entry.prompt(.init(segments: [.text(.init(content: prompt))]))
+            let new =
+                try await tokens.tokenCount(for: earlier + [plain]) - (earlier.isEmpty ? 0 : tokens.tokenCount(for: earlier))
+            script.work.withLock { $0 = ($0.again + max(0, input - cached - new), $0.said + new + output) }
             script.seen.withLock { $0 = entries + [.response(.init(segments: [.text(.init(content: reply))]))] }
             await channel.send(.response(action: .appendText(reply, tokenCount: output)))
         }

@@ -48,7 +48,7 @@ struct ArchiveTests {
         let conversation = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
         try await conversation.respond(to: "One.")
         // As a program leaves it that ends while the model answers.
-        try conversation.archive.ask("Two.", number: 1, in: "a")
+        #expect(try conversation.archive.ask("Two.", number: 1, date: nil, in: "a"))
         let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
         #expect(await again.unanswered == "Two.")
         try await again.respond(to: "Three.")
@@ -64,19 +64,26 @@ struct ArchiveTests {
         let file = folder.appending(path: "talk.sqlite")
         let long = (0..<3_000).map { "w\($0)" }.joined(separator: " ")
         let model = StubModel(contextSize: 20_000) { _ in long }
-        let archive = try ConversationArchive(url: file, greatestPageCount: 40)
+        let archive = try ConversationArchive(url: file, maximumPageCount: 40)
         let conversation = try await Conversation(model: model, archive: archive, id: "a")
         var answered = 0
+        var unsaved = 0
         var refused = 0
         for turn in 0..<12 {
             do {
                 try await conversation.respond(to: "Message \(turn)")
                 answered += 1
+                // What was returned is in the file, as another program finds it.
+                let stored = try ConversationArchive(url: file).turns(of: "a")
+                #expect(stored.filter { !$0.response.isEmpty }.count == answered)
+            } catch ConversationError.unsaved {
+                answered += 1
+                unsaved += 1
             } catch ConversationError.archive {
                 refused += 1
             }
         }
-        #expect(answered > 0 && refused > 0)
+        #expect(answered > 0 && unsaved == 1 && refused > 0)
         #expect(await conversation.archiveProblem != nil)
         #expect(await conversation.live.count == answered)
         // Room again.
@@ -94,5 +101,137 @@ struct ArchiveTests {
         try Data((0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }).write(to: file)
         #expect(throws: ConversationError.self) { try ConversationArchive(url: file) }
         #expect(throws: ConversationError.self) { try ConversationArchive(url: URL(filePath: "/proc/nowhere/talk.sqlite")) }
+    }
+
+    /// A conversation of 40 turns of which few are in the window; turn 3 is about a boat.
+    private static func talk(_ file: URL) async throws {
+        let conversation = try await Conversation(
+            model: StubModel(contextSize: 300), instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
+        try await conversation.pin("The code is 4711.")
+        for turn in 0..<40 {
+            try await conversation.respond(
+                to: turn == 3 ? "The boat of my uncle is called Tern Rock." : "Message \(turn) of subject\(turn).")
+        }
+    }
+
+    private static func change(_ file: URL, _ sql: String) throws {
+        try DatabaseQueue(path: file.path).write { try $0.execute(sql: sql) }
+    }
+
+    @Test(
+        "[D4] a damaged turn is reported and left out; all others stay usable, and so do prompts that would recall it",
+        arguments: [
+            "UPDATE turn SET entries = X'00FF' WHERE number = 3",
+            // One bit of a letter.
+            "UPDATE turn SET prompt = CAST(replace(CAST(prompt AS TEXT), 'Tern', 'Uern') AS BLOB) WHERE number = 3",
+            "UPDATE turn SET entries = CAST(replace(CAST(entries AS TEXT), 'Yes', 'Yer') AS BLOB) WHERE number = 3",
+            "UPDATE turn SET prompt = 7.5 WHERE number = 3",
+        ])
+    func damagedTurn(sql: String) async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        try await Self.talk(file)
+        try Self.change(file, sql)
+        let archive = try ConversationArchive(url: file)
+        #expect(try archive.turns(of: "a").map(\.number) == (0..<40).filter { $0 != 3 })
+        #expect(try archive.damage(in: "a").map(\.turn) == [3])
+        let again = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
+        try await again.respond(to: "What is the boat of my uncle called?")
+        let recall = try #require(await again.lastRecall)
+        #expect(recall.isNeeded && recall.items.contains { $0.turn == 3 && $0.outcome == .damaged })
+        #expect(await again.damage.contains { $0.turn == 3 })
+        try await again.respond(to: "And what was subject17 about?")
+        #expect(await again.lastRecall?.brought.contains { $0.turn == 17 } == true)
+    }
+
+    @Test("[D4] a damaged context is made anew from the turns; pinned facts and instructions have a second copy")
+    func damagedContext()
+        async throws
+    {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        try await Self.talk(file)
+        try Self.change(file, "UPDATE conversation SET context = CAST(replace(CAST(context AS TEXT), 'Yes', 'Yer') AS BLOB)")
+        var again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
+        #expect(await again.damage.map(\.turn) == [nil])
+        #expect(again.instructions == "Be brief.")
+        #expect(await again.pinned == ["The code is 4711."])
+        try await again.respond(to: "Go on.")
+        #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<41))
+        // Both copies, and a number that makes no sense.
+        try Self.change(file, "UPDATE conversation SET context = X'7B', head = 'x', revision = -1")
+        again = try await Conversation(
+            model: StubModel(contextSize: 300), instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
+        #expect(await again.damage.count == 1)
+        try await again.respond(to: "Go on.")
+        #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<42))
+    }
+
+    @Test("[D4] an archive is opened for reading: nothing of it changes, and asking is an error that says so") func readOnly()
+        async throws
+    {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        try await Self.talk(file)
+        let before = try Data(contentsOf: file)
+        let archive = try ConversationArchive(url: file, isReadOnly: true)
+        #expect(archive.isReadOnly)
+        #expect(try archive.conversations().map(\.turnCount) == [40])
+        #expect(try archive.turns(of: "a").count == 40)
+        let conversation = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
+        #expect(try await conversation.recall(for: "What is the boat of my uncle called?").brought.map(\.turn).contains(3))
+        await #expect(throws: ConversationError.self) { try await conversation.respond(to: "Go on.") }
+        #expect(try Data(contentsOf: file) == before)
+        #expect(throws: ConversationError.self) { try ConversationArchive(url: folder.appending(path: "none"), isReadOnly: true) }
+    }
+
+    @Test("[D4] two programs go on with one conversation: each sees the other's turns, and none is lost") func twoPrograms()
+        async throws
+    {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        let model = StubModel(contextSize: 400)
+        let one = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        let two = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        for round in 0..<60 {
+            try await one.respond(to: "One says \(round) about subject\(round).")
+            try await two.respond(to: "Two says \(round) about topic\(round).")
+            #expect(await two.transcript.wholeText.contains("One says \(round) about"))
+        }
+        try await one.pin("The code is 4711.")
+        try await two.respond(to: "What is the code?")
+        #expect(await two.pinned == ["The code is 4711."])
+        #expect(await two.transcript.wholeText.contains("4711"))
+        // Both at once, again and again.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for conversation in [one, two] {
+                group.addTask { for round in 0..<20 { try await conversation.respond(to: "At once \(round).") } }
+            }
+            try await group.waitForAll()
+        }
+        let turns = try one.archive.turns(of: "a")
+        #expect(turns.count == 161 && turns.map(\.number) == Array(0..<161))
+        #expect(turns.allSatisfy { !$0.response.isEmpty })
+        #expect(await one.archiveProblem == nil)
+        try await one.respond(to: "The end.")
+        try await two.respond(to: "Really.")
+        #expect(await two.transcript.wholeText.contains("The end."))
+    }
+
+    @Test("[D4] the log of an archive stays small: a disk with little room holds many turns") func smallLog() async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        let conversation = try await Conversation(
+            model: StubModel(contextSize: 4_000), archive: ConversationArchive(url: file), id: "a")
+        for turn in 0..<200 {
+            try await conversation.respond(to: "Message \(turn) of subject\(turn).")
+            let size = try FileManager.default.attributesOfItem(atPath: file.path + "-wal")[.size] as? Int
+            #expect(size ?? 0 < 400_000)
+        }
     }
 }

@@ -1,18 +1,20 @@
 public import Foundation
-import FoundationModels
 import GRDB
 
 /// Conversations in an SQLite database: every turn, word for word, whether or not it is still in a context.
 ///
 /// What was written stays when the process is killed. A turn is written before it is asked and again when it is answered, so
-/// that at most an answer in flight is lost.
+/// that at most an answer in flight is lost. Each turn has a checksum: one that is damaged is reported and left out, and all
+/// others stay usable. Several processes may use one archive, and go on with one conversation by turns.
 public final class ConversationArchive: Sendable {
     let database: DatabaseQueue
+    /// Whether the archive can only be read.
+    public let isReadOnly: Bool
 
     /// An archive that lasts as long as the program.
     public init() throws {
         do {
-            database = try DatabaseQueue()
+            (database, isReadOnly) = (try DatabaseQueue(), false)
             try Self.migrate(database)
         } catch {
             throw ConversationError.archive(.init(error))
@@ -21,30 +23,75 @@ public final class ConversationArchive: Sendable {
 
     /// The archive in a file, which is made if it is missing.
     ///
+    /// - Parameter isReadOnly: Opens a file that must not or cannot be changed, such as one on a read-only disk. Conversations
+    ///   of it can be read, not gone on with.
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be used, or is no archive.
-    public convenience init(url: URL) throws { try self.init(url: url, greatestPageCount: nil) }
+    public convenience init(url: URL, isReadOnly: Bool = false) throws {
+        try self.init(url: url, isReadOnly: isReadOnly, maximumPageCount: nil)
+    }
 
-    /// - Parameter greatestPageCount: How large the file may get, in pages; tests fill a disk by it.
-    init(url: URL, greatestPageCount: Int?) throws {
+    /// - Parameter maximumPageCount: How large the file may get, in pages; tests fill a disk by it.
+    init(url: URL, isReadOnly: Bool = false, maximumPageCount: Int?) throws {
         do {
-            try FileManager.default.createDirectory(
-                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-            var configuration = Configuration()
-            configuration.busyMode = .timeout(5)
-            configuration.prepareDatabase { database in
-                try database.execute(sql: "PRAGMA journal_mode = WAL")
-                // Not even a power cut takes what was said.
-                try database.execute(sql: "PRAGMA synchronous = FULL")
-                if let greatestPageCount { try database.execute(sql: "PRAGMA max_page_count = \(greatestPageCount)") }
-            }
-            database = try DatabaseQueue(path: url.path, configuration: configuration)
-            try Self.migrate(database)
+            database = isReadOnly ? try Self.openForReading(url) : try Self.open(url, maximumPageCount)
+            self.isReadOnly = isReadOnly
         } catch {
             throw ConversationError.archive(.init(error))
         }
     }
 
-    private static func migrate(_ database: DatabaseQueue) throws {
+    private static func open(_ url: URL, _ maximumPageCount: Int?) throws -> DatabaseQueue {
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            // Not even a power cut takes what was said.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            // A turn takes some nine pages of the log. It is emptied every few turns and cut back: a small disk has room for the
+            // archive, not for a log of 4 MB.
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 24")
+            try database.execute(sql: "PRAGMA journal_size_limit = 131072")
+            if let maximumPageCount { try database.execute(sql: "PRAGMA max_page_count = \(maximumPageCount)") }
+        }
+        let database = try DatabaseQueue(path: url.path, configuration: configuration)
+        try migrate(database)
+        return database
+    }
+
+    private static func openForReading(_ url: URL) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        func open(_ path: String) throws -> DatabaseQueue {
+            let database = try DatabaseQueue(path: path, configuration: configuration)
+            guard try database.read({ try migrator.hasCompletedMigrations($0) }) else {
+                throw ConversationError.archive(.init("it is no archive, or one of an older version: open it for writing once."))
+            }
+            return database
+        }
+        do {
+            return try open(url.path)
+        } catch let error as DatabaseError
+            where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode.primaryResultCode)
+        {
+            // The index of the log cannot be made on a read-only disk: a copy is read, which has no name once it is open.
+            guard FileManager.default.isReadableFile(atPath: url.path) else { throw error }
+            let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+            let copy = folder.appending(path: "archive")
+            try FileManager.default.copyItem(at: url, to: copy)
+            if FileManager.default.fileExists(atPath: url.path + "-wal") {
+                try FileManager.default.copyItem(atPath: url.path + "-wal", toPath: copy.path + "-wal")
+            }
+            return try open(copy.path)
+        }
+    }
+
+    private static func migrate(_ database: DatabaseQueue) throws { try migrator.migrate(database) }
+
+    private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in
             try database.execute(
@@ -61,7 +108,19 @@ public final class ConversationArchive: Sendable {
                         text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
                     """)
         }
-        try migrator.migrate(database)
+        // Dates, checksums, lengths, and a second copy of what only the context has. Older rows have none of them.
+        migrator.registerMigration("2") { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE turn ADD COLUMN asked REAL;
+                    ALTER TABLE turn ADD COLUMN checksum INTEGER;
+                    ALTER TABLE turn ADD COLUMN words INTEGER;
+                    ALTER TABLE conversation ADD COLUMN context_checksum INTEGER;
+                    ALTER TABLE conversation ADD COLUMN head BLOB;
+                    ALTER TABLE conversation ADD COLUMN head_checksum INTEGER;
+                    """)
+        }
+        return migrator
     }
 
     /// A conversation in the archive.
@@ -84,154 +143,33 @@ public final class ConversationArchive: Sendable {
                     SELECT id, created, title, (SELECT count(*) FROM turn WHERE conversation = id AND entries IS NOT NULL) AS turns
                     FROM conversation ORDER BY created DESC, id
                     """)
-            return rows.map {
-                Summary(
-                    id: $0["id"], created: Date(timeIntervalSince1970: $0["created"]), title: $0["title"], turnCount: $0["turns"])
+            return rows.compactMap { row in
+                guard let id = row.value("id", as: String.self) else { return nil }
+                return Summary(
+                    id: id, created: Date(timeIntervalSince1970: row.value("created") ?? 0), title: row.value("title") ?? "",
+                    turnCount: row.value("turns") ?? 0)
             }
         }
     }
 
-    /// All turns of a conversation, oldest first, answered or not.
-    public func turns(of conversation: String) throws -> [Turn] {
-        try read { try Self.turns($0, conversation, "1 ORDER BY number") }
+    /// All turns of a conversation that can be read, oldest first, answered or not. What cannot be read is left out; see
+    /// ``damage(in:)``.
+    public func turns(of conversation: String) throws -> [Turn] { try turns(of: conversation, from: .min).turns }
+
+    /// What of a conversation cannot be read: all its turns are read for it.
+    public func damage(in conversation: String) throws -> [Damage] {
+        let context = try context(of: conversation)?.damage.map { [$0] } ?? []
+        return context + (try turns(of: conversation, from: .min).damage)
     }
 
-    /// What compactions of a conversation did, oldest first.
+    /// What compactions of a conversation did, oldest first. Records that cannot be read are left out: they are for people only.
     public func compactions(of conversation: String) throws -> [Compaction] {
         try read { database in
-            try Data.fetchAll(
+            try Row.fetchAll(
                 database, sql: "SELECT record FROM compaction WHERE conversation = ? ORDER BY rowid", arguments: [conversation]
-            ).map { try JSONDecoder().decode(Compaction.self, from: $0) }
-        }
-    }
-
-    // MARK: - For conversations
-
-    /// What a conversation's context is made of, besides the turns since.
-    struct Context: Codable {
-        var instructions = ""
-        var pinned: [String] = []
-        /// The pinned facts that the instructions have; later ones stand at the end until the next compaction.
-        var pinnedInHead = 0
-        var carried = ""
-        /// The turns that were kept by the last compaction, as it left them.
-        var kept: [KeptTurn] = []
-        /// All turns from this one on are in the context.
-        var next = 0
-    }
-
-    struct KeptTurn: Codable {
-        var number: Int
-        var prompt: String
-        var entries: Transcript
-    }
-
-    func context(of conversation: String) throws -> (Context, revision: Int)? {
-        try read { database in
-            let row = try Row.fetchOne(
-                database, sql: "SELECT context, revision FROM conversation WHERE id = ?", arguments: [conversation])
-            return try row.map { (try JSONDecoder().decode(Context.self, from: $0["context"] as Data), $0["revision"]) }
-        }
-    }
-
-    func begin(_ conversation: String, _ context: Context) throws {
-        try write { database in
-            try database.execute(
-                sql: "INSERT INTO conversation (id, created, title, context) VALUES (?, ?, '', ?)",
-                arguments: [conversation, Date().timeIntervalSince1970, try JSONEncoder().encode(context)])
-        }
-    }
-
-    /// Records what is about to be asked.
-    func ask(_ prompt: String, number: Int, in conversation: String) throws {
-        try write { database in
-            try database.execute(
-                sql: "INSERT INTO turn (conversation, number, prompt) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                arguments: [conversation, number, Data(prompt.utf8)])
-            try Self.checkOwner(database)
-            try database.execute(
-                sql: "UPDATE conversation SET title = ? WHERE id = ? AND title = ''",
-                arguments: [String(prompt.prefix(80)).replacing("\u{0}", with: " "), conversation])
-        }
-    }
-
-    /// Records what came of a prompt.
-    func answer(_ turn: Turn, in conversation: String) throws {
-        let entries = try JSONEncoder().encode(Transcript(entries: turn.entries))
-        try write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO turn (conversation, number, prompt, entries) VALUES (?, ?, ?, ?)
-                    ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries
-                    WHERE turn.entries IS NULL AND turn.prompt = excluded.prompt
-                    """,
-                arguments: [conversation, turn.number, Data(turn.prompt.utf8), entries])
-            try Self.checkOwner(database)
-            // The index knows a turn by its conversation's number and its own: words are looked up within one conversation.
-            if let first = try Self.firstRow(database, conversation) {
-                try database.execute(
-                    sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
-                    arguments: [first + Int64(turn.number), SearchText.indexed("\(turn.prompt)\n\(turn.response)")])
+            ).compactMap { row in
+                try? row.value("record", as: Data.self).map { try JSONDecoder().decode(Compaction.self, from: $0) }  // see above
             }
-        }
-    }
-
-    /// Row of a conversation's turn 0 in the index.
-    static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
-        try Int64.fetchOne(
-            database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
-    }
-
-    /// After a turn was written: that it was not, because there is one of its number already, is somebody else's doing.
-    private static func checkOwner(_ database: Database) throws {
-        if database.changesCount == 0 {
-            throw ConversationError.archive(.init("another program is going on with this conversation."))
-        }
-    }
-
-    func forget(turn number: Int, in conversation: String) throws {
-        try write { database in
-            try database.execute(
-                sql: "DELETE FROM turn WHERE conversation = ? AND number = ? AND entries IS NULL",
-                arguments: [conversation, number])
-        }
-    }
-
-    /// - Parameter revision: The one that the context was read with, or the last that was returned.
-    func save(
-        _ context: Context, _ compactions: [Compaction], revision: Int, in conversation: String
-    ) throws -> Int {
-        let data = try JSONEncoder().encode(context)
-        let records = try compactions.map { try JSONEncoder().encode($0) }
-        try write { database in
-            try database.execute(
-                sql: "UPDATE conversation SET context = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
-                arguments: [data, conversation, revision])
-            try Self.checkOwner(database)
-            for record in records {
-                try database.execute(
-                    sql: "INSERT INTO compaction (conversation, record) VALUES (?, ?)", arguments: [conversation, record])
-            }
-        }
-        return revision + 1
-    }
-
-    /// The turns from a number on, answered or not.
-    func turns(of conversation: String, from number: Int) throws -> [Turn] {
-        try read { try Self.turns($0, conversation, "number >= ? ORDER BY number", [number]) }
-    }
-
-    static func turns(
-        _ database: Database, _ conversation: String, _ condition: String, _ arguments: StatementArguments = []
-    ) throws -> [Turn] {
-        let rows = try Row.fetchAll(
-            database, sql: "SELECT number, prompt, entries FROM turn WHERE conversation = ? AND \(condition)",
-            arguments: [conversation] + arguments)
-        return try rows.map { row in
-            let data: Data? = row["entries"]
-            let entries = try data.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
-            let prompt: Data = row["prompt"]
-            return Turn(number: row["number"], prompt: String(decoding: prompt, as: UTF8.self), entries: entries)
         }
     }
 
@@ -241,8 +179,9 @@ public final class ConversationArchive: Sendable {
         }
     }
 
-    private func write(_ body: (Database) throws -> Void) throws {
-        do { try database.write(body) } catch let error as ConversationError { throw error } catch {
+    func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        if isReadOnly { throw ConversationError.archive(.init("it was opened for reading only.")) }
+        do { return try database.write(body) } catch let error as ConversationError { throw error } catch {
             throw ConversationError.archive(.init(error))
         }
     }

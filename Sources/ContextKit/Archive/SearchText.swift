@@ -25,6 +25,17 @@ enum SearchText {
         return words.map { String($0) }.filter { !common.contains($0) && seen.insert($0).inserted }.prefix(40).map { $0 }
     }
 
+    /// How many words a text has: what the length of a turn is measured by.
+    static func wordCount(of text: String) -> Int {
+        var (count, isInWord) = (0, false)
+        for scalar in text.unicodeScalars {
+            let isWord = scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+            if isWord, !isInWord { count += 1 }
+            isInWord = isWord
+        }
+        return count
+    }
+
     private static func isUnspaced(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x0E00...0x0E7F, 0x1780...0x17FF, 0x3040...0x30FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xF900...0xFAFF,
@@ -34,32 +45,20 @@ enum SearchText {
         }
     }
 
-    /// Whether a text speaks of the user or of the past. Texts in scripts without spaces always may.
-    static func looksBack(_ text: String) -> Bool {
-        if text.unicodeScalars.contains(where: isUnspaced) { return true }
-        let words = text.lowercased().split { !$0.isLetter && $0 != "'" && $0 != "’" }.map(String.init)
-        return words.contains(where: backward.contains)
-            || zip(words, words.dropFirst()).contains { backwardPairs.contains("\($0) \($1)") }
-    }
-
-    /// Words of users about what is theirs and about what was: English, German, French, Spanish, Italian, Portuguese, Dutch.
-    /// "I" alone is not among them: "What should I avoid?" asks for nothing from before.
-    private static let backward: Set<String> = [
-        "my", "mine", "our", "ours", "i've", "earlier", "before", "again", "remember", "recall", "said", "told", "mentioned",
-        "talked", "discussed", "recommended", "suggested", "yesterday", "previous", "previously", "still", "mein", "meine",
-        "meinen", "meinem", "meiner", "unser", "unsere", "vorhin", "gestern", "nochmal", "wieder", "sagte", "erwähnt", "j'ai",
-        "mon", "ma", "mes", "notre", "nos", "déjà", "hier", "avant", "mi", "mis", "nuestro", "nuestra", "antes", "ayer", "dije",
-        "mio", "mia", "miei", "nostro", "prima", "ieri", "meu", "minha", "nosso", "ontem", "mijn", "onze", "eerder", "gisteren",
-    ]
-    private static let backwardPairs: Set<String> = [
-        "do i", "did i", "am i", "was i", "have i", "had i", "did we", "have we", "had we", "were we", "are we", "did you",
-        "have you", "you did", "about me", "habe ich", "haben wir", "bin ich", "hast du",
-    ]
-
-    private static let common: Set<String> = [
-        "a", "about", "again", "an", "and", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does", "for", "from",
-        "had", "has", "have", "how", "i", "in", "is", "it", "its", "know", "me", "my", "of", "on", "or", "please", "s", "said",
-        "say", "should", "t", "tell", "that", "the", "then", "there", "this", "to", "told", "was", "we", "were", "what", "when",
-        "where", "which", "who", "why", "will", "with", "would", "you", "your",
-    ]
+    /// Words that say nothing about what a text is about.
+    private static let common: Set<String> = Set(
+        """
+        a about actually again ago all also always am an and another any anyone anything are aren as ask asked at away back bad be \
+        because been before being best better big bit but by came can come comes could couldn day days definitely did didn do does \
+        doesn doing don done down else even ever every everyone everything feel feels few first for from fun get gets getting go goes \
+        going gone good got great guess had haha has have he hello her here hers hey hi him his hmm how huh i if in into is isn it its \
+        just keep kind know last let lets like little ll lol long look looking looks lot lots made make makes making many may maybe me \
+        mean means more most much must my need never new next nice no not nothing now of off oh ok okay old on one only or other our \
+        ours out over own people perhaps please probably put quite re really right s said same saw say says see seem seems seen serious \
+        seriously shall she should shouldn since so some someone something sorry sort still stuff such sure t take takes tell than \
+        thank thanks that the their them then there these they thing things think this those thought time times to today told \
+        tomorrow too took tried try trying two up us use used using ve very want wants was wasn way ways we welcome well went were \
+        what when where which while who whom whose why will with won work works would wouldn wow wrong yeah yes yesterday yet you your \
+        yours
+        """.split(whereSeparator: \.isWhitespace).map(String.init))
 }

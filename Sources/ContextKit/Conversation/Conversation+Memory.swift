@@ -50,68 +50,102 @@ extension Conversation {
         }
     }
 
-    /// The earlier turns that a prompt would bring back, best first. Turns that are in the context are not among them.
-    public func recall(for prompt: String) throws -> [Turn] {
-        let found = try matches(for: prompt)
-        let turns = try archive.turns(found, of: id)
-        return found.compactMap { turns[$0] }
+    /// What a prompt would bring back if it were asked now, and why. Turns that are in the context are not among it.
+    public func recall(for prompt: String) async throws -> Recall {
+        let request = Request(prompt: prompt, schema: nil, options: GenerationOptions())
+        if let plan = try await plan(for: request) { return plan.recall }
+        return try await recall(for: request, in: Array(transcript)).recall
     }
 
-    /// The numbers of those turns.
-    private func matches(for prompt: String) throws -> [Int] {
-        guard let recall = policy.recall, live.count < nextNumber else { return [] }
-        return try archive.turns(
-            like: prompt, in: id, of: nextNumber, except: Set(live.map(\.number)), policy: recall)
+    /// How a prompt is going to be asked.
+    struct Plan {
+        var recall: Recall
+        /// The prompt with what stands in front of it.
+        var text: String
+        /// What stands before it.
+        var entries: [Transcript.Entry]
+        /// Whether the earlier turns that other prompts had in front of them leave.
+        var dropsRecalled: Bool
     }
 
-    /// The prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns.
-    func recalled(_ prompt: String) async throws -> String {
-        let text = withNewFacts(prompt)
-        guard let recall = policy.recall else { return text }
+    /// A prompt with what it needs in front of it; nil if not even the prompt fits. Nothing changes.
+    ///
+    /// What an earlier prompt had in front of it stays for one more turn, which may ask on, unless room is needed. When it leaves,
+    /// only what follows it is computed again.
+    func plan(for request: Request) async throws -> Plan? {
+        let present = Array(transcript)
+        let dropsRecalled = live.dropLast().contains(where: \.hasRecalled)
+        var clean = draft()
+        clean.turns = clean.turns.map { $0.hasRecalled ? $0.withoutRecalled : $0 }
+        let first = try await plan(for: request, behind: dropsRecalled ? clean.entries : present, dropsRecalled)
+        guard !dropsRecalled, live.last?.hasRecalled == true else { return first }
+        let wanted = model.contextSize.share(policy.recall?.share(evidence: first?.recall.evidence ?? 0) ?? 0)
+        if let recall = first?.recall, !recall.isNeeded || recall.budget >= wanted || !recall.hasShortage { return first }
+        return try await plan(for: request, behind: clean.entries, true)
+    }
+
+    private func plan(for request: Request, behind entries: [Transcript.Entry], _ dropsRecalled: Bool) async throws -> Plan? {
+        let (recall, text) = try await recall(for: request, in: entries)
+        guard try await fits(text, request, behind: entries) else { return nil }
+        return Plan(recall: recall, text: text, entries: entries, dropsRecalled: dropsRecalled)
+    }
+
+    /// The prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns as far as there is room
+    /// behind these entries.
+    func recall(for request: Request, in entries: [Transcript.Entry]) async throws -> (recall: Recall, text: String) {
+        let plain = withNewFacts(request.prompt)
+        var recall = Recall(prompt: request.prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
+        guard let policy = policy.recall, live.count < nextNumber else { return (recall, plain) }
         let known = Set(live.map(\.number))
-        // An archive that cannot be read is found out when the turn is written: the prompt can do without.
-        let found = (try? matches(for: prompt)) ?? []
-        guard !found.isEmpty else { return text }
-        // Neighbours often have the other half of what was said.
-        var wanted: [Int] = []
-        for number in found + found.flatMap({ [$0 + 1, $0 - 1] })
-        where number >= 0 && number < nextNumber && !known.contains(number) && !wanted.contains(number) {
-            wanted.append(number)
+        var found: [ScoredTurn] = []
+        do {
+            found = try await policy.search.turns(
+                for: request.prompt, in: id, of: archive, count: nextNumber, except: known
+            ).filter { (0..<nextNumber).contains($0.number) && !known.contains($0.number) }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The prompt can do without.
+            recall.problem = "\(error)"
         }
-        let turns = try archive.turns(wanted, of: id)
-        // In small windows a share would not hold a single turn.
-        let limit = min(max(model.contextSize.share(recall.share), 96), model.contextSize / 4)
-        var chosen: [Int] = []
-        for number in wanted where turns[number] != nil {
-            let candidate = (chosen + [number]).sorted().compactMap { turns[$0] }
-            if try await model.tokenCount(of: Self.block(candidate)) <= limit {
-                chosen.append(number)
-            }
+        recall.evidence = found.map(\.evidence).max() ?? 0
+        recall.isNeeded = !found.isEmpty && recall.evidence >= policy.minimumEvidence
+        guard recall.isNeeded else {
+            recall.items = found.prefix(3).map { Recall.Item(turn: $0.number, match: $0, outcome: .weak, text: "") }
+            return (recall, plain)
         }
-        // The best match alone is too long: the sentences in it that have the words.
-        if chosen.isEmpty, let best = found.first.flatMap({ turns[$0] }) {
-            let words = Set(SearchText.words(of: prompt))
-            let sentences = TextUnits.sentences(of: best.text).filter {
-                !words.isDisjoint(with: SearchText.words(of: String($0)))
-            }
-            var block = ""
-            for sentence in sentences {
-                let more = block + sentence
-                guard try await model.tokenCount(of: more) <= limit else { break }
-                block = more
-            }
-            return block.isEmpty ? text : "From earlier:\n\(block)\n\n\(text)"
+        let used = try await count(entries + [request.entry(plain)])
+        let free = model.contextSize - reserve(request) - used
+        recall.budget = max(0, min(free, model.contextSize.share(policy.share(evidence: recall.evidence))))
+        found = Array(found.prefix(Self.maximumMatches))
+        let neighbours = found.flatMap { match in
+            (match.number - policy.neighbours.clamped(to: 0...8))...(match.number + policy.neighbours.clamped(to: 0...8))
+        }.filter { (0..<nextNumber).contains($0) && !known.contains($0) }
+        let stored = try archive.turns(of: id, numbers: Set(neighbours))
+        note(stored.damage)
+        let block = RecallBlock(
+            found: found, turns: stored.turns, damaged: Set(stored.damage.compactMap(\.turn)), policy: policy,
+            words: Set(SearchText.words(of: request.prompt)), count: { [model] in try await model.tokenCount(of: $0) })
+        recall.items = try await block.items(within: recall.budget)
+        // Counts of parts are not exactly that of the whole: what is too much leaves, the least important first.
+        while let last = recall.items.lastIndex(where: { !$0.text.isEmpty }) {
+            let text = RecallBlock.text(recall.items) + plain
+            let whole = try await count(entries + [request.entry(text)])
+            recall.tokens = whole - used
+            if recall.tokens <= recall.budget { return (recall, text) }
+            recall.items[last].outcome = .noRoom
+            recall.items[last].text = ""
         }
-        return chosen.isEmpty ? text : Self.block(chosen.sorted().compactMap { turns[$0] }) + "\n\n" + text
+        recall.tokens = 0
+        return (recall, plain)
     }
+
+    /// Matches that are looked at for one prompt.
+    private static let maximumMatches = 40
 
     /// Facts that were pinned since the last compaction stand in front of each prompt until the next one.
     func withNewFacts(_ prompt: String) -> String {
         let facts = context.pinned.dropFirst(context.pinnedInHead)
         return facts.isEmpty ? prompt : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n\n" + prompt
-    }
-
-    private static func block(_ turns: [Turn]) -> String {
-        "From earlier:\n" + turns.map(\.text).joined(separator: "\n")
     }
 }

@@ -28,10 +28,14 @@ public actor Conversation {
     public internal(set) var unanswered: String?
     /// The last failure to write to the archive. What was not written is written with the next turn.
     public internal(set) var archiveProblem: ConversationError?
+    /// What was found in the archive that cannot be read. The conversation goes on without it.
+    public internal(set) var damage: [ConversationArchive.Damage] = []
+    /// What was done to bring back what the last prompt needed; nil before the first.
+    public internal(set) var lastRecall: Recall?
 
     var context: ConversationArchive.Context
     /// Tells whether another program has changed the context in the archive.
-    private var revision = 0
+    var revision = 0
     /// The turns in the context, oldest first.
     var live: [Turn]
     var unsaved: [Turn] = []
@@ -40,12 +44,17 @@ public actor Conversation {
     /// Entries of the session's transcript that belong to the head or to turns.
     private var recordedCount: Int
     /// The number of the turn that is being answered.
-    private var inFlight: Int?
+    private(set) var inFlight: Int?
     /// Compactions that could not be written yet, and whether the context could not.
-    private var unsavedRecords: [Compaction] = []
-    private var isContextUnsaved = false
+    var unsavedRecords: [Compaction] = []
+    var isContextUnsaved = false
+    /// Turns that another program had asked and not answered when they were seen.
+    var unansweredElsewhere: Set<Int> = []
+    /// Tokens of the last prompts, the greatest of them fading, and of the room for the last response: what the next may need.
+    private var expectedPrompt: Int
+    private var lastReserve: Int
     /// The compaction that is under way, which the next request waits for.
-    private var upkeep: Task<Void, Never>?
+    private(set) var pendingCompaction: Task<Void, Never>?
     /// Whoever changes the conversation does so alone; others wait here.
     private var isTaken = false
     /// A stretch of time in which one task changes a conversation.
@@ -55,7 +64,7 @@ public actor Conversation {
     /// Those that the task is in: tools may pin facts in the conversation that waits for them.
     @TaskLocal private static var sections: [Section] = []
     /// Whether the head has changed during a request.
-    private var isHeadOutdated = false
+    private(set) var isHeadOutdated = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private let onCompaction: @Sendable (Compaction) -> Void
     /// The present day, for tests and benchmarks that replay what was said on other days.
@@ -77,13 +86,16 @@ public actor Conversation {
         let archive = try archive ?? ConversationArchive()
         var context = ConversationArchive.Context()
         var live: [Turn] = []
-        if let known = try archive.context(of: id) {
-            (context, revision) = known
-            live = context.kept.map { Turn(number: $0.number, prompt: $0.prompt, entries: Array($0.entries)) }
+        if let stored = try archive.context(of: id) {
+            (context, revision) = (stored.context, stored.revision)
+            damage = stored.damage.map { [$0] } ?? []
+            live = context.kept.map { Turn(number: $0.number, prompt: $0.prompt, date: $0.date, entries: Array($0.entries)) }
             let since = try archive.turns(of: id, from: context.next)
-            live += since.filter { !$0.entries.isEmpty }
-            nextNumber = (since.last?.number).map { $0 + 1 } ?? context.next
-            if let last = since.last, last.entries.isEmpty { unanswered = last.prompt }
+            damage += since.damage
+            live += since.turns.filter { !$0.entries.isEmpty }
+            let last = try archive.state(of: id)?.lastTurn ?? -1
+            nextNumber = max(last + 1, context.next)
+            if let newest = since.turns.last, newest.number == last, newest.entries.isEmpty { unanswered = newest.prompt }
             context.instructions = instructions ?? context.instructions
         } else {
             context.instructions = instructions ?? ""
@@ -99,6 +111,8 @@ public actor Conversation {
         self.context = context
         self.live = live
         self.onCompaction = onCompaction
+        expectedPrompt = model.contextSize / 32
+        lastReserve = policy.reserve(contextSize: model.contextSize, limit: nil)
         let draft = ContextDraft(
             instructions: context.instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
             pinned: Array(context.pinned.prefix(context.pinnedInHead)), carried: context.carried, turns: live)
@@ -179,15 +193,22 @@ public actor Conversation {
     ) async throws -> Result {
         // A tool that asks the conversation which waits for it would wait for ever.
         if isInside { throw LanguageModelSession.Error.concurrentRequests }
-        await upkeep?.value
+        await pendingCompaction?.value
         let result = try await exclusively {
             try Task.checkCancellation()
             try saveUnsaved()
+            try refresh()
             let request = Request(prompt: prompt, schema: schema, options: options)
-            let asked = try await prepare(request)
+            let date = Self.today ?? Date()
+            var asked = try await prepare(request)
             try Task.checkCancellation()
+            // A program that goes on with the same conversation may have used the number meanwhile.
+            while try !archive.ask(prompt, number: nextNumber, date: date, in: id) {
+                try refresh()
+                asked = try await prepare(request)
+                try Task.checkCancellation()
+            }
             let number = nextNumber
-            try archive.ask(prompt, number: number, in: id)
             unanswered = nil
             nextNumber += 1
             inFlight = number
@@ -195,22 +216,23 @@ public actor Conversation {
                 inFlight = nil
                 if isHeadOutdated { rebuild() }
             }
+            let result: Result
             do {
-                let result = try await attempt(request, asked, operation)
-                record(prompt, number)
-                return result
+                result = try await attempt(request, asked, operation)
             } catch {
                 await settle()
-                keepPartial(prompt, number, error)
+                keepPartial(prompt, number, date, error)
                 throw error
             }
+            pendingCompaction = Task { await self.compactIfNeeded(.threshold) }
+            try record(prompt, number, date)
+            return result
         }
-        upkeep = Task { await self.compactIfNeeded(.threshold) }
         return result
     }
 
     /// A prompt and how it is to be answered.
-    private struct Request {
+    struct Request {
         let prompt: String
         let schema: GenerationSchema?
         let options: GenerationOptions
@@ -272,23 +294,29 @@ public actor Conversation {
     }
 
     /// Whether the task is part of what changes the conversation now. A task that was made there and outlives it is not.
-    private var isInside: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
+    var isInside: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
 
     /// The entries that the session has got since it was made, or since the last turn.
     private var newEntries: [Transcript.Entry] { Array(session.transcript.dropFirst(recordedCount)) }
 
-    private func record(_ prompt: String, _ number: Int) {
-        let turn = Turn(number: number, prompt: prompt, entries: newEntries).encodable
+    private func record(_ prompt: String, _ number: Int, _ date: Date) throws {
+        let turn = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
         live.append(turn)
         unsaved.append(turn)
         recordedCount = session.transcript.count
-        // The answer is there, whether or not it can be written: that is tried again before the next prompt.
-        do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
+        do { try saveUnsaved() } catch {
+            // The answer is there; it is written before the next prompt.
+            let problem = ConversationError(archive: error)
+            archiveProblem = problem
+            var reason = problem.localizedDescription
+            if case .archive(let failure) = problem { reason = failure.reason }
+            throw ConversationError.unsaved(.init(content: turn.response, reason: reason))
+        }
     }
 
     /// After an error: what was said so far stays, and so does what tools did; else the prompt is as if never asked.
-    private func keepPartial(_ prompt: String, _ number: Int, _ error: any Error) {
-        var partial = Turn(number: number, prompt: prompt, entries: newEntries).encodable
+    private func keepPartial(_ prompt: String, _ number: Int, _ date: Date, _ error: any Error) {
+        var partial = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
         // A call without its output says nothing.
         while case .toolCalls? = partial.entries.last { partial.entries.removeLast() }
         var isUnsafe = false
@@ -304,20 +332,6 @@ public actor Conversation {
         rebuild()
     }
 
-    /// Writes what could not be written before.
-    private func saveUnsaved() throws {
-        while let turn = unsaved.first {
-            try archive.answer(turn, in: id)
-            unsaved.removeFirst()
-        }
-        if isContextUnsaved {
-            revision = try archive.save(context, unsavedRecords, revision: revision, in: id)
-            isContextUnsaved = false
-            unsavedRecords = []
-        }
-        archiveProblem = nil
-    }
-
     // MARK: - The window
 
     /// Tokens of the window.
@@ -331,22 +345,39 @@ public actor Conversation {
         entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
     }
 
-    private var threshold: Int { model.contextSize.share(policy.threshold) }
+    private var threshold: Int {
+        policy.threshold(contextSize: model.contextSize, reserve: lastReserve, promptTokens: expectedPrompt)
+    }
 
-    private func reserve(_ request: Request) -> Int {
+    /// Tokens of the context without what recall has put in front of prompts, which leaves by itself.
+    private func lastingTokens() async throws -> Int {
+        var lasting = draft()
+        lasting.turns = lasting.turns.map(\.withoutRecalled)
+        return try await count(lasting.entries)
+    }
+
+    func reserve(_ request: Request) -> Int {
         policy.reserve(contextSize: model.contextSize, limit: request.options.maximumResponseTokens)
     }
 
     private func fits(_ prompt: String, _ request: Request) async throws -> Bool {
-        try await count(Array(session.transcript) + [request.entry(prompt)]) + reserve(request) <= model.contextSize
+        try await fits(prompt, request, behind: Array(session.transcript))
+    }
+
+    func fits(_ prompt: String, _ request: Request, behind entries: [Transcript.Entry]) async throws -> Bool {
+        try await count(entries + [request.entry(prompt)]) + reserve(request) <= model.contextSize
     }
 
     /// Makes room for a prompt, and puts in front of it what it needs from earlier turns.
     private func prepare(_ request: Request) async throws -> String {
-        var asked = try await recalled(request.prompt)
-        if try await fits(asked, request) { return asked }
-        // What cannot fit at all is said before anything is given up for it.
         let plain = withNewFacts(request.prompt)
+        let entries = Array(session.transcript)
+        let before = try await count(entries)
+        let tokens = try await count(entries + [request.entry(plain)]) - before
+        expectedPrompt = max(tokens, min(expectedPrompt, model.contextSize / 4) * 3 / 4)
+        lastReserve = reserve(request)
+        if let asked = try await recalled(request) { return asked }
+        // What cannot fit at all is said before anything is given up for it.
         var clean = draft()
         clean.turns = []
         clean.carried = ""
@@ -360,11 +391,21 @@ public actor Conversation {
         }
         await compactNow(.beforeRequest)
         try Task.checkCancellation()
-        asked = try await recalled(request.prompt)
-        if try await fits(asked, request) { return asked }
-        asked = withNewFacts(request.prompt)
-        if try await !fits(asked, request) { try await makeBare(for: asked, request) }
-        return asked
+        if let asked = try await recalled(request) { return asked }
+        if try await !fits(plain, request) { try await makeBare(for: plain, request) }
+        return plain
+    }
+
+    /// The prompt with what it needs in front of it; nil if not even the prompt fits.
+    private func recalled(_ request: Request) async throws -> String? {
+        guard let plan = try await plan(for: request) else { return nil }
+        if plan.dropsRecalled {
+            live = live.map { $0.hasRecalled ? $0.withoutRecalled : $0 }
+            rebuild()
+        }
+        lastRecall = plan.recall
+        ConversationTrace.record(plan.recall)
+        return plan.text
     }
 
     /// For a prompt of nearly the whole window: no turns, and if need be not what is carried either. That comes back with the
@@ -424,7 +465,7 @@ public actor Conversation {
     private func compactIfNeeded(_ reason: Compaction.Reason) async {
         await exclusively {
             // Should counting fail, the next request finds out.
-            guard let tokens = try? await count(session.transcript), tokens > threshold else { return }
+            guard let tokens = try? await lastingTokens(), tokens > threshold else { return }
             await compactNow(reason)
         }
     }
@@ -466,19 +507,10 @@ public actor Conversation {
             problem: problems.isEmpty ? nil : problems.joined(separator: "\n"))
         unsavedRecords.append(record)
         saveContext()
-        CompactionTrace.record(record)
+        ConversationTrace.record(record)
         // A task that is made there is not part of this: it may wait for its turn.
         Self.$sections.withValue([]) { onCompaction(record) }
         session.prewarm()
-    }
-
-    func saveContext() {
-        context.kept = live.map { .init(number: $0.number, prompt: $0.prompt, entries: Transcript(entries: $0.entries)) }
-        // A turn that is being answered is not in the context yet.
-        context.next = inFlight ?? nextNumber
-        isContextUnsaved = true
-        // The archive has the turns and an older context: what cannot be written now is written with the next turn.
-        do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
     }
 }
 
@@ -492,6 +524,10 @@ extension Int {
 
 extension Duration {
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}
+
+extension Int {
+    func clamped(to range: ClosedRange<Int>) -> Int { Swift.min(Swift.max(self, range.lowerBound), range.upperBound) }
 }
 
 extension Error {

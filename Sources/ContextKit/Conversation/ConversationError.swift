@@ -7,6 +7,18 @@ public enum ConversationError: LocalizedError {
     /// The archive cannot be read or written.
     case archive(ArchiveFailure)
 
+    /// The prompt was answered, but the answer could not be written to the archive. The conversation has it and writes it with the
+    /// next turn; if the program ends before, it is lost.
+    case unsaved(UnsavedAnswer)
+
+    /// An answer that is in the conversation and not in the archive.
+    public struct UnsavedAnswer: Sendable {
+        /// The model's text.
+        public var content: String
+        /// Why it could not be written.
+        public var reason: String
+    }
+
     /// How much too large a prompt is.
     public struct PromptTooLarge: Sendable {
         /// Tokens that the window has.
@@ -41,6 +53,7 @@ public enum ConversationError: LocalizedError {
             \(size.responseReserve) kept for the response, that is \(size.excess) more than the window of \(size.contextSize).
             """
         case .archive(let failure): "The conversation cannot be saved or read: \(failure.reason)"
+        case .unsaved(let answer): "The answer could not be saved: \(answer.reason)"
         }
     }
 
@@ -48,6 +61,7 @@ public enum ConversationError: LocalizedError {
         switch self {
         case .promptTooLarge(let size):
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
+        case .unsaved: "Free some disk space and go on: the answer is kept in memory and saved with the next one."
         case .archive: "Free some disk space, or check that the file is an archive that may be written."
         }
     }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import FoundationModels
 
 /// A prompt and everything that came of it: tool calls with their outputs, thoughts, the response.
@@ -9,12 +9,15 @@ public struct Turn: Sendable {
     public let number: Int
     /// What was asked, without what recall put in front of it.
     public let prompt: String
+    /// When it was asked; nil for turns of older archives.
+    public let date: Date?
     /// The entries as the model sees them.
     public internal(set) var entries: [Transcript.Entry]
 
-    init(number: Int, prompt: String, entries: [Transcript.Entry]) {
+    init(number: Int, prompt: String, date: Date?, entries: [Transcript.Entry]) {
         self.number = number
         self.prompt = prompt
+        self.date = date
         self.entries = entries
     }
 
@@ -59,7 +62,16 @@ public struct Turn: Sendable {
         return turn
     }
 
-    /// Without what recall had put in front of the prompt.
+    /// Whether recall has put earlier turns in front of the prompt.
+    var hasRecalled: Bool {
+        for case .prompt(let asked) in entries {
+            let text = asked.segments.plainText
+            return text.hasPrefix(RecallBlock.heading) && text != prompt
+        }
+        return false
+    }
+
+    /// Without what stands in front of the prompt: earlier turns, and facts that were pinned since the last compaction.
     var withoutRecalled: Turn {
         var turn = self
         for (index, entry) in entries.enumerated() {

@@ -45,6 +45,8 @@ public struct ContextReport: Sendable, Codable {
     public var contextSize: Int
     /// Everything that the model reads, in order.
     public var parts: [Part]
+    /// What the prompt would bring back from earlier turns; nil without a prompt or a conversation.
+    public var recall: Recall?
     /// What could be spared, in sentences.
     public var suggestions: [String] = []
 
@@ -166,9 +168,15 @@ extension Conversation {
     public func report(
         for prompt: String? = nil, generating schema: GenerationSchema? = nil, detailedEntries: Int = 8
     ) async throws -> ContextReport {
-        let asked = prompt == nil ? nil : try await recalled(prompt ?? "")
+        // A request would wait for it, too.
+        if !isInside { await pendingCompaction?.value }
+        var plan: Plan?
+        if let prompt { plan = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions())) }
+        let asked = plan?.text ?? prompt
+        let transcript = plan.map { Transcript(entries: $0.entries) } ?? transcript
         var report = try await ContextReport(
             model: model, transcript: transcript, prompt: asked, schema: schema, detailedEntries: detailedEntries)
+        report.recall = plan?.recall
         guard let prompt, let asked, asked != prompt, let place = report.parts.firstIndex(where: { $0.kind == .prompt }) else {
             return report
         }

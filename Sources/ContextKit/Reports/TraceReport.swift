@@ -4,7 +4,7 @@ public import Foundation
 public struct TraceReport: Sendable {
     /// One line of the file.
     public struct Event: Sendable, Codable {
-        /// `request` or `compaction`.
+        /// `request`, `compaction` or `recall`.
         public var kind: String
         /// Seconds since 1970.
         public var start: Double
@@ -38,6 +38,8 @@ public struct TraceReport: Sendable {
         public var error: String?
         /// What a compaction did.
         public var compaction: Compaction?
+        /// What was recalled for a prompt.
+        public var recall: Recall?
     }
 
     /// In the order in which they ended.
@@ -69,6 +71,10 @@ public struct TraceReport: Sendable {
                 text += "\(compaction.evictedTurns.count) turns archived\n"
                 continue
             }
+            if let recall = event.recall {
+                text += "                  recall: \(recall.summary)\n"
+                continue
+            }
             let written = event.outputTokens ?? 0
             let generation = event.generationSeconds ?? 0
             text += event.firstTokenSeconds.map { String(format: "%4.0f ms", $0 * 1000) } ?? "      –"
@@ -84,7 +90,7 @@ public struct TraceReport: Sendable {
         text += String(
             format: "%d requests, %.0f tokens read (%.0f %% from the cache), %.0f written, %d compactions\n", requests.count,
             read,
-            read > 0 ? 100 * sum(\.cachedTokens) / read : 0, sum(\.outputTokens), events.count - requests.count)
+            read > 0 ? 100 * sum(\.cachedTokens) / read : 0, sum(\.outputTokens), events.count { $0.compaction != nil })
         if damagedLines > 0 { text += "\(damagedLines) lines are damaged.\n" }
         return text
     }
@@ -118,6 +124,8 @@ public struct TraceReport: Sendable {
             if let compaction = event.compaction {
                 bars = bar(at, event.seconds, "c", "compaction: \(compaction.tokensBefore) → \(compaction.tokensAfter) tokens")
                 label = "compaction, \(compaction.evictedTurns.count) turns"
+            } else if let recall = event.recall {
+                label = recall.summary
             } else {
                 let first = event.firstTokenSeconds ?? event.seconds
                 bars = bar(at, first, "p", String(format: "%.0f ms to the first token", first * 1000))
@@ -151,18 +159,27 @@ public struct TraceReport: Sendable {
     }
 }
 
-/// Records compactions beside the requests.
-enum CompactionTrace {
+/// Records compactions and recalls beside the requests.
+enum ConversationTrace {
     static func record(_ compaction: Compaction) {
+        record(
+            TraceReport.Event(
+                kind: "compaction", start: compaction.date.timeIntervalSince1970 - compaction.seconds,
+                seconds: compaction.seconds,
+                compaction: compaction))
+    }
+
+    static func record(_ recall: Recall) {
+        record(TraceReport.Event(kind: "recall", start: Date().timeIntervalSince1970, seconds: 0, recall: recall))
+    }
+
+    private static func record(_ event: @autoclosure () -> TraceReport.Event) {
         guard let path = ProcessInfo.processInfo.environment["FM_TRACE"] else { return }
-        let event = TraceReport.Event(
-            kind: "compaction", start: compaction.date.timeIntervalSince1970 - compaction.seconds, seconds: compaction.seconds,
-            compaction: compaction)
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
         // A record that cannot be written must not fail the conversation.
         guard descriptor >= 0 else { return }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        guard var line = try? JSONEncoder().encode(event) else { return }
+        guard var line = try? JSONEncoder().encode(event()) else { return }
         line.append(0x0A)
         try? file.write(contentsOf: line)  // as above
     }

@@ -1,0 +1,315 @@
+import Foundation
+import FoundationModels
+import GRDB
+
+extension ConversationArchive {
+    /// Something in an archive that cannot be read. Everything else stays usable.
+    public struct Damage: Sendable, Codable, Equatable {
+        /// The turn that cannot be read; nil for what a conversation's context was made of.
+        public var turn: Int?
+        /// What is wrong with it.
+        public var reason: String
+    }
+
+    /// What a conversation's context is made of, besides the turns since.
+    struct Context: Codable {
+        var instructions = ""
+        var pinned: [String] = []
+        /// The pinned facts that the instructions have; later ones stand at the end until the next compaction.
+        var pinnedInHead = 0
+        var carried = ""
+        /// The turns that were kept by the last compaction, as it left them.
+        var kept: [KeptTurn] = []
+        /// All turns from this one on are in the context.
+        var next = 0
+    }
+
+    struct KeptTurn: Codable {
+        var number: Int
+        var prompt: String
+        var date: Date?
+        var entries: Transcript
+    }
+
+    /// A second copy of what no turn has: a damaged context is made anew from it and the turns.
+    private struct Head: Codable {
+        var instructions: String
+        var pinned: [String]
+    }
+
+    /// Turns that are read again when the context is damaged.
+    private static let turnsAfterDamage = 20
+
+    /// What the archive has of a conversation's context.
+    struct StoredContext {
+        var context: Context
+        var revision: Int
+        var damage: Damage?
+    }
+
+    /// What tells whether somebody else went on with a conversation.
+    struct State: Equatable {
+        var revision: Int
+        /// The greatest number of a turn; -1 before the first.
+        var lastTurn: Int
+    }
+
+    // MARK: - Contexts
+
+    func context(of conversation: String) throws -> StoredContext? {
+        try read { database in
+            let row = try Row.fetchOne(
+                database,
+                sql: "SELECT context, context_checksum, head, head_checksum, revision FROM conversation WHERE id = ?",
+                arguments: [conversation])
+            guard let row else { return nil }
+            let revision = row.value("revision", as: Int.self) ?? 0
+            if let context = Self.decoded(Context.self, row, "context"), context.isSensible {
+                return StoredContext(context: context, revision: revision)
+            }
+            let head = Self.decoded(Head.self, row, "head")
+            let last = try Self.state(database, conversation)?.lastTurn ?? -1
+            let pinned = head?.pinned ?? []
+            return StoredContext(
+                context: Context(
+                    instructions: head?.instructions ?? "", pinned: pinned, pinnedInHead: pinned.count,
+                    next: max(0, last + 1 - Self.turnsAfterDamage)),
+                revision: revision,
+                damage: Damage(
+                    turn: nil,
+                    reason: head == nil
+                        ? "the context and its pinned facts cannot be read; it begins with the newest turns"
+                        : "the context cannot be read; it begins with the pinned facts and the newest turns"))
+        }
+    }
+
+    /// A JSON column whose checksum is right; those of older archives have none.
+    private static func decoded<Value: Decodable>(_ type: Value.Type, _ row: Row, _ column: String) -> Value? {
+        guard let data = row.value(column, as: Data.self) else { return nil }
+        if let checksum = row.value("\(column)_checksum", as: Int64.self), checksum != Checksum.of(data) { return nil }
+        return try? JSONDecoder().decode(type, from: data)  // damaged: the caller says so
+    }
+
+    func state(of conversation: String) throws -> State? { try read { try Self.state($0, conversation) } }
+
+    private static func state(_ database: Database, _ conversation: String) throws -> State? {
+        let row = try Row.fetchOne(
+            database,
+            sql: """
+                SELECT revision, (SELECT max(number) FROM turn WHERE conversation = id) AS last FROM conversation WHERE id = ?
+                """, arguments: [conversation])
+        return row.map { State(revision: $0.value("revision") ?? 0, lastTurn: $0.value("last") ?? -1) }
+    }
+
+    func begin(_ conversation: String, _ context: Context) throws {
+        let stored = try Self.columns(of: context)
+        try write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO conversation (id, created, title, context, context_checksum, head, head_checksum)
+                    VALUES (?, ?, '', ?, ?, ?, ?)
+                    """,
+                arguments: [conversation, Date().timeIntervalSince1970] + stored)
+        }
+    }
+
+    private static func columns(of context: Context) throws -> StatementArguments {
+        let data = try JSONEncoder().encode(context)
+        let head = try JSONEncoder().encode(Head(instructions: context.instructions, pinned: context.pinned))
+        return [data, Checksum.of(data), head, Checksum.of(head)]
+    }
+
+    /// Writes a context unless somebody else has written one since.
+    ///
+    /// - Parameter revision: The one that the context was read with, or the last that was returned.
+    /// - Returns: The new revision; nil if the archive has another one.
+    func save(
+        _ context: Context, _ compactions: [Compaction], revision: Int, in conversation: String
+    ) throws -> Int? {
+        let stored = try Self.columns(of: context)
+        let records = try compactions.map { try JSONEncoder().encode($0) }
+        return try write { database in
+            try database.execute(
+                sql: """
+                    UPDATE conversation SET context = ?, context_checksum = ?, head = ?, head_checksum = ?, revision = revision + 1
+                    WHERE id = ? AND revision = ?
+                    """,
+                arguments: stored + [conversation, revision])
+            guard database.changesCount > 0 else { return nil }
+            for record in records {
+                try database.execute(
+                    sql: "INSERT INTO compaction (conversation, record) VALUES (?, ?)", arguments: [conversation, record])
+            }
+            return revision + 1
+        }
+    }
+
+    // MARK: - Turns
+
+    /// Records what is about to be asked.
+    ///
+    /// - Returns: Whether it was: a program that goes on with the same conversation may have used the number.
+    func ask(_ prompt: String, number: Int, date: Date?, in conversation: String) throws -> Bool {
+        let text = Data(prompt.utf8)
+        return try write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO turn (conversation, number, prompt, asked, checksum) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                    """,
+                arguments: [
+                    conversation, number, text, date?.timeIntervalSince1970,
+                    Checksum.of(turn: number, prompt: text, entries: nil),
+                ])
+            guard database.changesCount > 0 else { return false }
+            try database.execute(
+                sql: "UPDATE conversation SET title = ? WHERE id = ? AND title = ''",
+                arguments: [String(prompt.prefix(80)).replacing("\u{0}", with: " "), conversation])
+            return true
+        }
+    }
+
+    /// Records what came of a prompt.
+    func answer(_ turn: Turn, in conversation: String) throws {
+        let prompt = Data(turn.prompt.utf8)
+        let entries = try JSONEncoder().encode(Transcript(entries: turn.entries))
+        let text = SearchText.indexed("\(turn.prompt)\n\(turn.response)")
+        let dates = turn.date.map { DateWords.words(of: $0).joined(separator: " ") } ?? ""
+        try write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words) VALUES (?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries, checksum = excluded.checksum,
+                    words = excluded.words WHERE turn.entries IS NULL AND turn.prompt = excluded.prompt
+                    """,
+                arguments: [
+                    conversation, turn.number, prompt, entries, turn.date?.timeIntervalSince1970,
+                    Checksum.of(turn: turn.number, prompt: prompt, entries: entries), SearchText.wordCount(of: text),
+                ])
+            guard database.changesCount > 0 else {
+                throw ConversationError.archive(.init("another program has answered this prompt."))
+            }
+            // The index knows a turn by its conversation's number and its own: words are looked up within one conversation.
+            if let first = try Self.firstRow(database, conversation) {
+                try database.execute(
+                    sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
+                    arguments: [first + Int64(turn.number), "\(text) \(dates)"])
+            }
+        }
+    }
+
+    /// Row of a conversation's turn 0 in the index.
+    static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
+        try Int64.fetchOne(
+            database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
+    }
+
+    func forget(turn number: Int, in conversation: String) throws {
+        try write { database in
+            try database.execute(
+                sql: "DELETE FROM turn WHERE conversation = ? AND number = ? AND entries IS NULL",
+                arguments: [conversation, number])
+        }
+    }
+
+    /// Turns that can be read, by a condition on their numbers, and those that cannot.
+    private func turns(of conversation: String, where condition: String) throws -> (turns: [Turn], damage: [Damage]) {
+        try read { database in
+            let columns = "number, prompt, entries, asked, checksum"
+            let condition = "conversation = ? AND \(condition) ORDER BY number"
+            let arguments: StatementArguments = [conversation]
+            do {
+                let rows = try Row.fetchAll(
+                    database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: arguments)
+                return Self.turns(rows)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+                // Page by page: the numbers are in an index of their own, and each turn is read alone.
+                let numbers = try Int.fetchAll(
+                    database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments)
+                var (turns, damage): ([Turn], [Damage]) = ([], [])
+                for number in numbers {
+                    do {
+                        let row = try Row.fetchAll(
+                            database, sql: "SELECT \(columns) FROM turn WHERE conversation = ? AND number = ?",
+                            arguments: [conversation, number])
+                        let one = Self.turns(row)
+                        (turns, damage) = (turns + one.turns, damage + one.damage)
+                    } catch let error as DatabaseError {
+                        damage.append(Damage(turn: number, reason: error.message ?? "\(error.resultCode)"))
+                    }
+                }
+                return (turns, damage)
+            }
+        }
+    }
+
+    /// Turns from a number on, answered or not, that can be read, and those that cannot.
+    func turns(of conversation: String, from number: Int = 0) throws -> (turns: [Turn], damage: [Damage]) {
+        try turns(of: conversation, where: "number >= \(number)")
+    }
+
+    /// Turns by their numbers, as far as they were answered and can be read.
+    func turns(of conversation: String, numbers: Set<Int>) throws -> (turns: [Int: Turn], damage: [Damage]) {
+        guard !numbers.isEmpty else { return ([:], []) }
+        let list = numbers.sorted().map(String.init).joined(separator: ",")
+        let (turns, damage) = try turns(of: conversation, where: "number IN (\(list)) AND entries IS NOT NULL")
+        return (Dictionary(turns.map { ($0.number, $0) }) { first, _ in first }, damage)
+    }
+
+    private static func turns(_ rows: [Row]) -> (turns: [Turn], damage: [Damage]) {
+        var (turns, damage): ([Turn], [Damage]) = ([], [])
+        for row in rows {
+            guard let number = row.value("number", as: Int.self), let prompt = row.value("prompt", as: Data.self) else {
+                damage.append(Damage(turn: row.value("number"), reason: "its prompt cannot be read"))
+                continue
+            }
+            let data = row.value("entries", as: Data.self)
+            if let checksum = row.value("checksum", as: Int64.self),
+                checksum != Checksum.of(turn: number, prompt: prompt, entries: data)
+            {
+                damage.append(Damage(turn: number, reason: "its checksum is wrong"))
+                continue
+            }
+            do {
+                let entries = try data.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
+                let date = row.value("asked", as: Double.self).map { Date(timeIntervalSince1970: $0) }
+                turns.append(
+                    Turn(number: number, prompt: String(decoding: prompt, as: UTF8.self), date: date, entries: entries))
+            } catch {
+                damage.append(Damage(turn: number, reason: "its entries cannot be read: \(error)"))
+            }
+        }
+        return (turns, damage)
+    }
+}
+
+extension ConversationArchive.Context {
+    /// Whether its numbers make sense; a file may have any.
+    fileprivate var isSensible: Bool { next >= 0 && (0...pinned.count).contains(pinnedInHead) }
+}
+
+extension Row {
+    /// A column's value; nil for NULL and for another type, which a damaged file may have.
+    func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
+        Value.fromDatabaseValue(self[column])
+    }
+}
+
+/// FNV-1a with 64 bits, which finds flipped bits; not a protection against intent.
+enum Checksum {
+    static func of(_ data: Data) -> Int64 { of([data]) }
+
+    static func of(turn number: Int, prompt: Data, entries: Data?) -> Int64 {
+        let number = withUnsafeBytes(of: UInt64(truncatingIfNeeded: number).littleEndian) { Data($0) }
+        return of([number, prompt, Data([entries == nil ? 0 : 1])] + (entries.map { [$0] } ?? []))
+    }
+
+    private static func of(_ parts: [Data]) -> Int64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for part in parts {
+            part.withUnsafeBytes { bytes in
+                for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+            }
+        }
+        return Int64(bitPattern: hash)
+    }
+}

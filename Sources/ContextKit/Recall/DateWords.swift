@@ -1,0 +1,49 @@
+import Foundation
+
+/// Dates as words of the index: a turn has those of its day, and a prompt that names a day, a month or a year those it names.
+///
+/// They are words that no text has, so that “8” or “may” by themselves find no dates.
+enum DateWords {
+    /// The words of a day.
+    static func words(of date: Date) -> [String] {
+        let day = calendar.dateComponents([.year, .month, .day], from: date)
+        guard let year = day.year, let month = day.month, let number = day.day else { return [] }
+        return ["zzy\(year)", "zzm\(month)", "zzd\(month)x\(number)"]
+    }
+
+    /// The words of the dates that a text names: “8 May 2023”, “May 8th”, “in May”, “2023-05-08”, “8.5.2023”.
+    static func words(in text: String) -> [String] {
+        let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }.map(String.init)
+        var found: [String] = []
+        for (index, word) in words.enumerated() {
+            if word.count == 4, let year = Int(word), (1900...2199).contains(year) {
+                found.append("zzy\(year)")
+                // 2023-05-08 and 8.5.2023.
+                let after = words.dropFirst(index + 1).prefix(2).compactMap { Int($0) }
+                let before = words.prefix(index).suffix(2).compactMap { Int($0) }
+                if after.count == 2, (1...12).contains(after[0]), (1...31).contains(after[1]) {
+                    found += ["zzm\(after[0])", "zzd\(after[0])x\(after[1])"]
+                } else if before.count == 2, (1...31).contains(before[0]), (1...12).contains(before[1]) {
+                    found += ["zzm\(before[1])", "zzd\(before[1])x\(before[0])"]
+                }
+            }
+            guard let month = months.firstIndex(of: word).map({ $0 + 1 }) else { continue }
+            let isNamed =
+                index > 0 && ["in", "since", "of", "during", "last", "until", "before", "after"].contains(words[index - 1])
+            let neighbours = [index > 0 ? words[index - 1] : "", index + 1 < words.count ? words[index + 1] : ""]
+            let day = neighbours.compactMap { Int($0.prefix { $0.isNumber }) }.first { (1...31).contains($0) }
+            let hasYear = neighbours.contains { $0.count == 4 && Int($0) != nil }
+            // “may” and “march” are verbs, too.
+            guard day != nil || hasYear || isNamed || !["may", "march"].contains(word) else { continue }
+            found.append("zzm\(month)")
+            if let day { found.append("zzd\(month)x\(day)") }
+        }
+        return found
+    }
+
+    private static let months = [
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+    ]
+
+    private static let calendar = Calendar(identifier: .gregorian)
+}

@@ -1,0 +1,83 @@
+import Foundation
+import FoundationModels
+import GRDB
+
+/// Ranks turns by the words that they share with a prompt (BM25: Robertson and Zaragoza, doi:10.1561/1500000019), names, numbers and
+/// dates included.
+///
+/// What a search costs has a limit that does not grow with the conversation: of each word, the newest turns that have it are looked
+/// at.
+public struct LexicalSearch: TurnSearch {
+    /// A search with the usual constants.
+    public init() {}
+
+    /// Turns that have one word, at the most.
+    private static let maximumRows = 2_000
+    /// Turns whose lengths are looked up.
+    private static let maximumCandidates = 100
+    private static let k1 = 1.2
+    private static let b = 0.75
+
+    public nonisolated(nonsending) func turns(
+        for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
+    ) async throws -> [ScoredTurn] {
+        let query = RecallQuery(prompt)
+        guard !query.words.isEmpty, count > known.count else { return [] }
+        return try archive.read { database in
+            guard let first = try ConversationArchive.firstRow(database, conversation) else { return [] }
+            var turns: [Int: [Int]] = [:]  // the places in `terms` of the words that a turn has
+            var terms: [RecallGate.Term] = []
+            for word in query.words {
+                let rows = try Int64.fetchAll(
+                    database,
+                    sql: """
+                        SELECT rowid FROM turn_text WHERE turn_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?
+                        """,
+                    arguments: ["\"\(word.text)\"", first, first + Int64(count), Self.maximumRows])
+                let weight = log(1 + (Double(max(0, count - rows.count)) + 0.5) / (Double(rows.count) + 0.5))
+                var isInContext = false
+                for number in rows.map({ Int($0 - first) }) {
+                    if known.contains(number) { isInContext = true } else { turns[number, default: []].append(terms.count) }
+                }
+                terms.append(
+                    RecallGate.Term(word: word, weight: weight, turnCount: rows.count, isInContext: isInContext))
+            }
+            // Only the best by the sum of their words' weights: the length changes little.
+            let candidates = turns.map { number, matched in
+                Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
+            }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
+            let lengths = try Self.lengths(database, conversation, candidates.map(\.number))
+            let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
+            let gate = RecallGate(terms: terms, turnCount: count, query: query)
+            return candidates.map { candidate in
+                let length = Double(lengths[candidate.number] ?? Int(average)) / max(1, average)
+                let factor = (Self.k1 + 1) / (1 + Self.k1 * (1 - Self.b + Self.b * length))
+                return ScoredTurn(
+                    number: candidate.number, score: candidate.sum * factor, evidence: gate.evidence(candidate.terms),
+                    matches: candidate.terms.map { terms[$0].word.shown })
+            }.sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
+        }
+    }
+
+    private struct Candidate {
+        let number: Int
+        /// The places of its words in the list of terms.
+        let terms: [Int]
+        let sum: Double
+    }
+
+    private static func lengths(_ database: Database, _ conversation: String, _ numbers: [Int]) throws -> [Int: Int] {
+        guard !numbers.isEmpty else { return [:] }
+        let list = numbers.map(String.init).joined(separator: ",")
+        let rows = try Row.fetchAll(
+            database, sql: "SELECT number, words FROM turn WHERE conversation = ? AND number IN (\(list))",
+            arguments: [conversation])
+        var lengths: [Int: Int] = [:]
+        for row in rows {
+            if let number = row.value("number", as: Int.self), let words = row.value("words", as: Int.self) {
+                lengths[number] = words
+            }
+        }
+        return lengths
+    }
+}

@@ -1,0 +1,53 @@
+/// The words of a prompt that turns are looked up by.
+struct RecallQuery {
+    struct Word: Equatable {
+        /// As the index knows it.
+        var text: String
+        /// As people know it.
+        var shown: String
+        /// Written with a capital letter where a sentence goes on.
+        var isName = false
+        var isNumber = false
+        var isDate = false
+    }
+
+    let words: [Word]
+    /// Whether it asks something.
+    let isQuestion: Bool
+
+    init(_ prompt: String) {
+        let names = Self.names(in: prompt)
+        var words = SearchText.words(of: prompt).map { word in
+            Word(
+                text: word, shown: word, isName: names.contains(word),
+                isNumber: word.unicodeScalars.contains { $0.properties.numericType != nil })
+        }
+        for date in DateWords.words(in: prompt) where !words.contains(where: { $0.text == date }) {
+            words.append(Word(text: date, shown: "its date", isDate: true))
+        }
+        self.words = words
+        isQuestion = prompt.contains { "?？؟".contains($0) }
+    }
+
+    /// Words with a capital letter that do not begin a sentence, in lower case. Whoever is spoken to (“Thanks, Nadia.”, “Hey Nadia!”)
+    /// is not spoken of.
+    private static func names(in prompt: String) -> Set<String> {
+        var names: Set<String> = []
+        var wordsBefore = 0
+        var followsComma = false
+        for part in prompt.split(whereSeparator: \.isWhitespace) {
+            guard let last = part.last else { continue }
+            let endsClause = ".,!?…;:".contains(last)
+            if let word = part.split(whereSeparator: { !$0.isLetter && !$0.isNumber }).first {
+                let isSpokenTo = followsComma || wordsBefore == 1 && endsClause
+                if wordsBefore > 0, !isSpokenTo, word.count > 1, word.first?.isUppercase == true {
+                    names.insert(word.lowercased())
+                }
+                wordsBefore += 1
+            }
+            followsComma = last == ","
+            if ".!?…:".contains(last) { wordsBefore = 0 }
+        }
+        return names
+    }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import FoundationModels
+import Synchronization
+import Testing
+
+@testable import ContextKit
+
+/// What comes back into the context, when, and at what cost.
+struct RecallTests {
+    private static func filled(_ model: StubModel, turns: Int = 60, search: (any TurnSearch)? = nil) async throws -> Conversation
+    {
+        var policy = ContextPolicy.standard
+        if let search { policy.recall?.search = search }
+        let conversation = try await Conversation(model: model, instructions: "You are a companion.", policy: policy)
+        let days = [1_683_500_000.0, 1_690_000_000]
+        try await Conversation.$today.withValue(Date(timeIntervalSince1970: days[0])) {
+            try await conversation.respond(to: "Nadia told me that she begins with a pottery class.")
+            try await conversation.respond(to: "Her brother Tobias repairs clocks in Trieste.")
+        }
+        try await Conversation.$today.withValue(Date(timeIntervalSince1970: days[1])) {
+            for turn in 0..<turns { try await conversation.respond(to: "We spoke about weather and food, number\(turn).") }
+        }
+        #expect(await !conversation.live.contains { $0.number < 2 })
+        return conversation
+    }
+
+    @Test(
+        "[D4] a prompt brings back what it needs, whoever asks and however",
+        arguments: [
+            "When did Nadia start the pottery class?", "Which class was it, the pottery one?", "Tell me about the pottery class.",
+            "pottery class Nadia", "What happened on 7 May 2023?", "What was it about the pottery class in May 2023?",
+        ])
+    func found(prompt: String) async throws {
+        let conversation = try await Self.filled(StubModel(contextSize: 500))
+        let recall = try await conversation.recall(for: prompt)
+        #expect(recall.isNeeded, "\(recall.summary)")
+        #expect(recall.brought.contains { $0.text.contains("pottery class") })
+    }
+
+    @Test(
+        "[D4] everyday talk recalls nothing",
+        arguments: [
+            "Good morning! How are you today?", "Thanks, Nadia!", "That is nice to hear.", "Tell me a joke.", "Yes, please.",
+            "What is the capital of Norway?", "I slept badly, and then the neighbours began to drill holes into a wall at seven.",
+        ])
+    func notNeeded(prompt: String) async throws {
+        let conversation = try await Self.filled(StubModel(contextSize: 400))
+        let recall = try await conversation.recall(for: prompt)
+        #expect(!recall.isNeeded, "\(recall.summary)")
+        #expect(recall.brought.isEmpty && recall.tokens == 0)
+    }
+
+    @Test("[D4] what comes back is marked as said earlier, with its date and who said it") func marked() async throws {
+        let model = StubModel(contextSize: 400)
+        let conversation = try await Self.filled(model)
+        try await conversation.respond(to: "When did Nadia start the pottery class?")
+        let asked = try #require(model.requests.last?.lastPrompt)
+        #expect(asked.hasPrefix("(Prompt) \(RecallBlock.heading)"))
+        let lines = asked.split(separator: "\n", omittingEmptySubsequences: false)
+        let day = try #require(lines.firstIndex { $0.hasPrefix("[") && $0.contains("May 2023") })
+        #expect(lines[day + 1] == "User: Nadia told me that she begins with a pottery class.")
+        #expect(asked.hasSuffix("\(RecallBlock.footing)\nWhen did Nadia start the pottery class?"))
+        // The archive has what was said.
+        #expect(try conversation.archive.turns(of: conversation.id).last?.prompt == "When did Nadia start the pottery class?")
+    }
+
+    @Test("[D4] recall fills what is free and no more, and never causes a compaction", arguments: [200, 300, 700, 2_000])
+    func budget(window: Int) async throws {
+        let model = StubModel(contextSize: window) { _ in "Words of an answer, so that there is something to bring back." }
+        let compactions = Mutex<[Compaction]>([])
+        let conversation = try await Conversation(
+            model: model, onCompaction: { record in compactions.withLock { $0.append(record) } })
+        for turn in 0..<200 {
+            try await conversation.respond(to: "The ship Halcyon\(turn % 40) carries grain, cargo number \(turn).")
+        }
+        let reserve = conversation.policy.reserve(contextSize: window, limit: nil)
+        var brought = 0
+        for turn in 0..<40 {
+            let before = compactions.withLock { $0.count }
+            try await conversation.respond(to: "What does Halcyon\(turn) carry?")
+            let recall = try #require(await conversation.lastRecall)
+            #expect(recall.tokens <= recall.budget)
+            if !recall.brought.isEmpty { brought += 1 }
+            let input = StubModel.count(try #require(model.requests.last))
+            #expect(input + reserve <= window)
+            // A compaction is due now and then because of what was said, not because of what came back.
+            if compactions.withLock({ $0.count }) > before {
+                let record = try #require(compactions.withLock { $0.last })
+                #expect(record.reason == .threshold)
+            }
+        }
+        #expect(brought >= 30)
+        #expect(compactions.withLock { $0.allSatisfy { $0.reason == .threshold } })
+        let spoken = compactions.withLock { $0.count }
+        #expect(spoken < 240 / 3, "a compaction every few turns")
+    }
+
+    @Test("[D4] what came back leaves again, and nothing before it is computed again") func prefix() async throws {
+        let model = StubModel(contextSize: 800)
+        let conversation = try await Self.filled(model, turns: 90)
+        for (question, next) in [("When did Nadia start the pottery class?", "I see."), ("What does Tobias repair?", "Good.")] {
+            let before = await conversation.transcript.map(\.description)
+            try await conversation.respond(to: question)
+            let asked = try #require(model.requests.last).map(\.description)
+            // Only the answer before it may have lost what stood in front of its prompt.
+            let common = zip(before, asked).prefix { $0 == $1 }.count
+            #expect(common >= before.count - 4)
+            try await conversation.respond(to: next)
+            try await conversation.respond(to: "Well.")
+            let later = await conversation.transcript.wholeText
+            #expect(!later.contains(RecallBlock.heading), "after one more turn it has left")
+        }
+    }
+
+    @Test("[D4] no window makes the user wait for a compaction", arguments: [256, 512, 1_024, 3_000, 4_096]) func threshold(
+        window: Int
+    )
+        async throws
+    {
+        let model = StubModel(contextSize: window) { _ in "An answer of some words." }
+        let compactions = Mutex<[Compaction]>([])
+        let conversation = try await Conversation(
+            model: model, onCompaction: { record in compactions.withLock { $0.append(record) } })
+        for turn in 0..<(window / 4) { try await conversation.respond(to: "Message \(turn) with some words in it.") }
+        #expect(compactions.withLock { $0.count } > 3)
+        #expect(compactions.withLock { $0.allSatisfy { $0.reason == .threshold } })
+    }
+
+    private struct Scripted: TurnSearch {
+        let turns: [ScoredTurn]
+
+        nonisolated(nonsending) func turns(
+            for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
+        ) async throws -> [ScoredTurn] {
+            if prompt == "Fail." { throw CocoaError(.fileReadUnknown) }
+            return turns
+        }
+    }
+
+    @Test("[D4] another search stands in the same place; one that fails is reported, and the prompt is asked") func otherSearch()
+        async throws
+    {
+        let model = StubModel(contextSize: 400)
+        // Numbers that there are not do no harm.
+        let search = Scripted(
+            turns: [0, 1, 7_000, -3].map { ScoredTurn(number: $0, score: 1, evidence: 0.9, matches: ["meaning"]) })
+        let conversation = try await Self.filled(model, search: search)
+        try await conversation.respond(to: "Anything.")
+        var recall = try #require(await conversation.lastRecall)
+        #expect(recall.brought.filter { $0.match != nil }.map(\.turn) == [0, 1])
+        #expect(recall.brought.first?.match?.matches == ["meaning"])
+        try await conversation.respond(to: "Fail.")
+        recall = try #require(await conversation.lastRecall)
+        #expect(recall.problem != nil && recall.brought.isEmpty)
+        #expect(model.requests.last?.lastPrompt == "(Prompt) Fail.")
+    }
+
+    @Test("[D4] a long turn is shortened to the sentences that are asked for") func shortened() async throws {
+        let model = StubModel(contextSize: 400)
+        let conversation = try await Conversation(model: model)
+        let filler = (0..<12).map { "Sentence \($0) is about nothing at all." }.joined(separator: " ")
+        try await conversation.respond(to: "\(filler) The Halcyon lies in Montevideo. \(filler)")
+        for turn in 0..<60 { try await conversation.respond(to: "We spoke about weather, number\(turn).") }
+        let recall = try await conversation.recall(for: "Where does the Halcyon lie?")
+        let item = try #require(recall.brought.first)
+        #expect(item.outcome == .shortened && item.text.contains("The Halcyon lies in Montevideo."))
+        #expect(!item.text.contains("Sentence 3"))
+    }
+
+    @Test("names, numbers and dates of prompts") func queries() {
+        func names(_ prompt: String) -> [String] { RecallQuery(prompt).words.filter(\.isName).map(\.text) }
+        #expect(names("When did Nadia start?") == ["nadia"])
+        #expect(names("Thanks, Nadia! Hey Tobias! How are you, Greta?") == [])
+        #expect(names("I met Tobias at the Blue Lantern.") == ["tobias", "blue", "lantern"])
+        #expect(DateWords.words(in: "on 8 May 2023") == ["zzm5", "zzd5x8", "zzy2023"])
+        #expect(DateWords.words(in: "May 8th, and in June") == ["zzm5", "zzd5x8", "zzm6"])
+        #expect(DateWords.words(in: "2023-05-08") == ["zzy2023", "zzm5", "zzd5x8"])
+        #expect(DateWords.words(in: "8.5.2023") == ["zzy2023", "zzm5", "zzd5x8"])
+        #expect(DateWords.words(in: "You may march on, 8 of you.") == [])
+    }
+
+    @Test("[D4] what a search costs does not grow with the conversation") func flat() async throws {
+        func rows(_ turns: Int) async throws -> Int {
+            let archive = try ConversationArchive()
+            try archive.begin("a", .init())
+            for number in 0..<turns {
+                let prompt = "Everyday words about the weather, subject\(number % 50)."
+                #expect(try archive.ask(prompt, number: number, date: nil, in: "a"))
+                try archive.answer(Turn(number: number, prompt: prompt, date: nil, entries: []), in: "a")
+            }
+            let found = try await LexicalSearch().turns(
+                for: "What about the weather and subject7?", in: "a", of: archive, count: turns, except: [])
+            #expect(found.first?.number.quotientAndRemainder(dividingBy: 50).remainder == 7)
+            return found.count
+        }
+        #expect(try await rows(400) <= 100)
+        #expect(try await rows(4_000) <= 100)
+    }
+}
