@@ -61,7 +61,7 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "FoundationModels", "Grammar", "Inference",
+                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),

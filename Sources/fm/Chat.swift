@@ -2,6 +2,7 @@ import ArgumentParser
 import ContextKit
 import Foundation
 import FoundationModels
+import FoundationModelsGGUF
 import Inference
 import Synchronization
 
@@ -10,13 +11,16 @@ struct Chat: AsyncParsableCommand {
         abstract: "Hold a conversation that does not end: the model remembers what was said.",
         discussion: """
             When the context window fills, older turns leave it and come back when they are needed; nothing has to be done \
-            about it. With --save a conversation is kept, word by word, and --resume goes on with it, also after a crash.
+            about it (/recall shows what came back, and why). With --save a conversation is kept, word by word, and --resume goes on with it, also after a crash.
 
             /help lists the commands. Arrow keys edit the line and bring back earlier ones. Ctrl-C stops an answer, Ctrl-D \
             leaves. From a pipe, each line is a message.
             """)
 
     @OptionGroup var flags: GenerationFlags
+
+    @Option(help: ArgumentHelp("Tokens of the context window (default: 4096, or what the model has).", valueName: "tokens"))
+    var context: Int?
 
     @Option(help: ArgumentHelp("Keep the conversation under this name.", valueName: "name"))
     var save: String?
@@ -25,12 +29,18 @@ struct Chat: AsyncParsableCommand {
     var resume: String?
 
     func validate() throws {
+        if let context, !(Self.minimumContext...1_048_576).contains(context) {
+            throw ValidationError("--context goes from \(Self.minimumContext) to 1048576 tokens, and no further than the model.")
+        }
         if save != nil, resume != nil { throw ValidationError("--resume goes on saving: leave --save out.") }
     }
+
+    private static let minimumContext = 256
 
     private static let help = """
           /help         this list
           /context      what the context holds and what it costs (also /tokens)
+          /recall       what the last prompt brought back of earlier turns, and why
           /pin FACT     keep a fact in mind for good
           /unpin FACT   do not keep it any longer
           /compact      make room now
@@ -61,6 +71,8 @@ struct Chat: AsyncParsableCommand {
         if isTerminal { print("Ask anything. /help lists the commands.") }
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         while let line = isTerminal ? editor.readLine() : Swift.readLine() {
+            // Answers are not buffered: what commands print comes in order, into a pipe, too.
+            defer { fflush(nil) }
             let message = line.trimmingCharacters(in: .whitespaces)
             switch message {
             case "": continue
@@ -111,9 +123,15 @@ struct Chat: AsyncParsableCommand {
         _ name: String, _ archive: ConversationArchive, _ isTerminal: Bool
     ) async throws -> Conversation {
         do {
-            let conversation = try await Conversation(
-                instructions: flags.instructions, archive: archive, id: name,
-                onCompaction: { record in if isTerminal { Self.tell(record) } })
+            let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
+            let conversation =
+                if let context {
+                    try await Conversation(
+                        model: GGUFLanguageModel(url: URL(filePath: ModelStore.systemModelPath), contextSize: context),
+                        instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
+                } else {
+                    try await Conversation(instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
+                }
             await conversation.prewarm()
             return conversation
         } catch {
@@ -137,6 +155,8 @@ struct Chat: AsyncParsableCommand {
             switch words[0] {
             case "/context", "/tokens":
                 print(try await conversation.report().table(isColored: isatty(STDOUT_FILENO) == 1), terminator: "")
+            case "/recall":
+                print(await conversation.lastRecall?.report ?? "Nothing was asked yet.")
             case "/pin" where argument.isEmpty:
                 let facts = await conversation.pinned
                 print(facts.isEmpty ? "Nothing is pinned." : facts.map { "  \($0)" }.joined(separator: "\n"))

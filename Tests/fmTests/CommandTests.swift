@@ -218,6 +218,21 @@ struct CommandTests {
         #expect(run.status == 0 && run.output.contains("used"), "\(run.error)")
     }
 
+    @Test("[D4] chat in a smaller window shows what the last prompt brought back, in order, from a pipe") func chatRecalls()
+        throws
+    {
+        let talk = (0..<30).map { "Message \($0) is about subject\($0).\n" }.joined()
+        let run = try fm(
+            ["chat", "-g", "--max-tokens", "6", "--context", "512"],
+            input: "My boat Halcyon lies in Montevideo.\n/recall\n\(talk)Where does my boat Halcyon lie?\n/recall\n/context\n")
+        #expect(run.status == 0, "\(run.error)")
+        let recalled = try #require(run.output.range(of: "turn 0, "))
+        #expect(run.output[recalled.upperBound...].contains("My boat Halcyon lies in Montevideo."))
+        #expect(run.output[recalled.upperBound...].contains("512"), "the window is the one that was asked for")
+        #expect(run.output[..<recalled.lowerBound].contains("No earlier turn"))
+        #expect(try fm(["chat", "--context", "10"], input: "").status == 64)
+    }
+
     @Test("[D7] tokens are counted by part, as a table, as JSON and as a number") func tokens() throws {
         let table = try fm(["tokens", "-i", "Be brief.", "How tall is it?"])
         #expect(table.status == 0 && table.output.contains("instructions") && table.output.contains("free"))

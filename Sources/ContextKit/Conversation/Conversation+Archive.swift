@@ -73,10 +73,12 @@ extension Conversation {
         let (turns, damaged) = try archive.turns(of: id, from: number)
         note(damaged)
         let known = Set(live.map(\.number))
-        unansweredElsewhere = Set(turns.filter { $0.entries.isEmpty && $0.number != inFlight }.map(\.number))
         live = (live + turns.filter { !$0.entries.isEmpty && !known.contains($0.number) }).sorted { $0.number < $1.number }
         let last = try archive.state(of: id)?.lastTurn ?? -1
         nextNumber = max(nextNumber, last + 1)
+        // One that is not answered for some turns was asked by a program that has ended.
+        let unanswered = turns.filter { $0.entries.isEmpty && $0.number != inFlight }.map(\.number)
+        unansweredElsewhere = Set(unanswered.filter { $0 >= nextNumber - 8 })
         changeHead()
     }
 

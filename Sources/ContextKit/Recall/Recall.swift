@@ -51,6 +51,25 @@ public struct Recall: Sendable, Codable {
     /// The turns that are in front of the prompt.
     public var brought: [Item] { items.filter { $0.outcome == .brought || $0.outcome == .shortened } }
 
+    /// All of it for people: each turn, when it was said, why it was brought back or left out, and its text.
+    public var report: String {
+        var lines = [summary]
+        for item in items {
+            var line = "  turn \(item.turn)"
+            if let date = item.date { line += ", \(RecallBlock.day(date))" }
+            line += ": \(item.outcome.words)"
+            if let match = item.match {
+                line += match.matches.isEmpty ? "" : ", it has “\(match.matches.joined(separator: "”, “"))”"
+                line += " (score \(match.score.formatted(.number.precision(.fractionLength(1)))))"
+            } else {
+                line += ", beside a match"
+            }
+            lines.append(line)
+            lines += item.text.split(separator: "\n").map { "    \($0)" }
+        }
+        return lines.joined(separator: "\n")
+    }
+
     /// Why the prompt got what it got, in a sentence.
     public var summary: String {
         if let problem { return "The archive could not be searched: \(problem)" }
@@ -63,5 +82,17 @@ public struct Recall: Sendable, Codable {
         let damaged = items.count { $0.outcome == .damaged }
         return "\(brought.count) earlier turns were recalled, \(tokens) of \(budget) tokens (\(certainty))"
             + (left > 0 ? "; \(left) more had no room" : "") + (damaged > 0 ? "; \(damaged) are damaged" : "") + "."
+    }
+}
+
+extension Recall.Item.Outcome {
+    fileprivate var words: String {
+        switch self {
+        case .brought: "recalled"
+        case .shortened: "recalled in part"
+        case .noRoom: "left out, no room"
+        case .weak: "left out, too little in common"
+        case .damaged: "damaged"
+        }
     }
 }

@@ -84,8 +84,10 @@ struct RecallBlock {
     }
 
     /// What stands before the turns of a day.
-    private static func line(_ date: Date?) -> String {
-        guard let date else { return "[before]" }
-        return "[" + date.formatted(Date.FormatStyle(locale: Locale(identifier: "en_GB")).day().month(.wide).year()) + "]"
+    private static func line(_ date: Date?) -> String { date.map { "[\(day($0))]" } ?? "[before]" }
+
+    /// A day in words, the same on every machine.
+    static func day(_ date: Date) -> String {
+        date.formatted(Date.FormatStyle(locale: Locale(identifier: "en_GB")).day().month(.wide).year())
     }
 }

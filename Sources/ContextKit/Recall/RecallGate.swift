@@ -33,7 +33,8 @@ struct RecallGate {
             weight += term.isInContext ? 0.3 * term.weight : term.weight
         }
         weight /= log(1 + 2 * Double(max(1, turnCount)))
-        var sum: Double = 7.8 * weight.squareRoot() - 0.6 * Double(min(terms.count, 20)) - 7
+        let length = terms.count { !$0.word.isDate && !$0.word.isNumber }
+        var sum: Double = 7.8 * weight.squareRoot() - 0.6 * Double(min(length, 20)) - 7
         if query.isQuestion { sum += 1.3 }
         if hasName { sum += 2.4 }
         if hasName, query.isQuestion { sum += 2 }
