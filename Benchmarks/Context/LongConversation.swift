@@ -164,7 +164,7 @@ struct LongConversation: AsyncParsableCommand {
 }
 
 extension Duration {
-    fileprivate var milliseconds: Double {
+    var milliseconds: Double {
         Double(components.seconds) * 1e3 + Double(components.attoseconds) * 1e-15
     }
 }

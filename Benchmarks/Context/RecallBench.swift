@@ -61,12 +61,19 @@ struct RecallBench: AsyncParsableCommand {
                     "  compactions %d in ordinary turns, %d in questions, %d of all while the user waits; re-computed %.2f per token said",
                 total.compactions, total.compactionsInQuestions, total.compactionsBefore,
                 Double(total.again) / Double(max(1, total.said))))
+        func median(_ values: [Double]) -> Double { values.isEmpty ? 0 : values.sorted()[values.count / 2] }
+        print(
+            String(
+                format: "  an ordinary turn without the model, median: %.1f ms in the first tenth, %.1f ms in the last",
+                median(total.firstTimes), median(total.lastTimes)))
     }
 
     private struct Result {
         var turns = 0, opened = 0, compactions = 0, compactionsInQuestions = 0, compactionsBefore = 0
         var again = 0, said = 0, recalledTokens = 0, needlessTokens = 0
         var found: [String: (found: Int, asked: Int)] = [:]
+        /// Milliseconds of the first and the last tenth of the exchanges.
+        var firstTimes: [Double] = [], lastTimes: [Double] = []
 
         mutating func add(_ other: Result) {
             (turns, opened, compactions) = (turns + other.turns, opened + other.opened, compactions + other.compactions)
@@ -74,6 +81,8 @@ struct RecallBench: AsyncParsableCommand {
             compactionsBefore += other.compactionsBefore
             needlessTokens += other.needlessTokens
             (again, said, recalledTokens) = (again + other.again, said + other.said, recalledTokens + other.recalledTokens)
+            firstTimes += other.firstTimes
+            lastTimes += other.lastTimes
             for (kind, counts) in other.found {
                 let before = found[kind] ?? (0, 0)
                 found[kind] = (before.found + counts.found, before.asked + counts.asked)
@@ -88,7 +97,10 @@ struct RecallBench: AsyncParsableCommand {
         let conversation = try await Conversation(
             model: model, instructions: "You are talking with a friend.",
             onCompaction: { record in compactions.withLock { $0.append(record) } })
+        var times: [Double] = []
         for turn in talk.turns {
+            let start = ContinuousClock.now
+            defer { times.append(start.duration(to: .now).milliseconds) }
             model.script.reply.withLock { $0 = turn.response }
             model.script.prompt.withLock { $0 = turn.prompt }
             try await Conversation.$today.withValue(turn.date) { _ = try await conversation.respond(to: turn.prompt) }
@@ -99,6 +111,9 @@ struct RecallBench: AsyncParsableCommand {
                 if shows { print("  opened: \(turn.prompt)") }
             }
         }
+        let tenth = max(1, times.count / 10)
+        result.firstTimes = Array(times.prefix(tenth))
+        result.lastTimes = Array(times.suffix(tenth))
         (result.again, result.said) = model.script.work.withLock { $0 }
         let ordinary = compactions.withLock { $0 }
         result.compactions = ordinary.count

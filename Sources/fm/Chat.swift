@@ -212,6 +212,8 @@ struct Chat: AsyncParsableCommand {
             }
             if let problem = await conversation.archiveProblem { print(Self.words(for: problem)) }
         } catch let error as ConversationError {
+            // The answer stands there already, without the end of its line.
+            if case .unsaved = error { print() }
             print(Self.words(for: error))
         } catch LanguageModelError.contextSizeExceeded(let context) {
             print("\nThe answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")

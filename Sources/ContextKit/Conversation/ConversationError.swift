@@ -1,4 +1,5 @@
 public import Foundation
+import GRDB
 
 /// Why a conversation cannot go on as asked. The conversation itself is as it was.
 public enum ConversationError: LocalizedError {
@@ -39,7 +40,7 @@ public enum ConversationError: LocalizedError {
         /// What the database said.
         public var reason: String
 
-        init(_ error: any Error) { reason = "\(error)" }
+        init(_ error: any Error) { reason = (error as? DatabaseError)?.message ?? "\(error)" }
         init(_ reason: String) { self.reason = reason }
     }
 
@@ -62,7 +63,7 @@ public enum ConversationError: LocalizedError {
         case .promptTooLarge(let size):
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
         case .unsaved: "Free some disk space and go on: the answer is kept in memory and saved with the next one."
-        case .archive: "Free some disk space, or check that the file is an archive that may be written."
+        case .archive: "Free some disk space, or check that the file is an archive that may be written; one that may only be read is opened with isReadOnly."
         }
     }
 }
