@@ -234,4 +234,81 @@ struct ArchiveTests {
             #expect(size ?? 0 < 400_000)
         }
     }
+
+    @Test(
+        "[D4] numbers that no program has written end nothing",
+        arguments: [
+            "UPDATE turn SET number = 9223372036854775807 WHERE number = 39",
+            "UPDATE turn SET number = -5 WHERE number = 3",
+            "UPDATE turn SET words = 9223372036854775807", "UPDATE turn SET asked = 9e999", "UPDATE turn SET asked = 'never'",
+            "UPDATE conversation SET revision = 9223372036854775807", "UPDATE conversation SET revision = 'abc'",
+            "UPDATE conversation SET revision = 1.5", "UPDATE conversation SET created = 9e999, title = X'FF'",
+            "UPDATE conversation SET context = CAST(replace(CAST(context AS TEXT), '\"next\":', '\"next\":9223372036854775') AS BLOB), "
+                + "context_checksum = NULL",
+        ])
+    func hostileNumbers(sql: String) async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        try await Self.talk(file)
+        try Self.change(file, sql)
+        let archive = try ConversationArchive(url: file)
+        #expect(try archive.conversations().count == 1)
+        let again = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
+        for turn in 0..<30 { try await again.respond(to: "Go on with subject\(turn), please.") }
+        try await again.pin("The door is green.")
+        #expect(await again.archiveProblem == nil)
+        #expect(try archive.turns(of: "a").count >= 68)
+    }
+
+    @Test("[D4] a damaged index is made anew: what is said stays, and is found") func damagedIndex() async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        try await Self.talk(file)
+        // The record of the index's structure, and all of its segments.
+        try Self.change(file, "UPDATE turn_text_data SET block = X'FFFFFFFFFFFFFFFF'")
+        let again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
+        for turn in 0..<20 { try await again.respond(to: "More of matter\(turn).") }
+        #expect(await again.archiveProblem == nil)
+        #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<60))
+    }
+
+    @Test("[D4] what another program is answering is not lost, whoever makes room meanwhile; pins of both count")
+    func inFlightElsewhere()
+        async throws
+    {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = folder.appending(path: "talk.sqlite")
+        let (asked, release) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+        let slow = StubModel(contextSize: 400) { transcript in
+            if transcript.lastPrompt.contains("Slow") {
+                asked.continuation.yield()
+                for await _ in release.stream { break }
+            }
+            return "Yes."
+        }
+        let one = try await Conversation(model: slow, archive: ConversationArchive(url: file), id: "a")
+        try await one.respond(to: "Begin.")
+        try await one.pin("The code is 4711.")
+        let answer = Task { try await one.respond(to: "Slow question about Halcyon.") }
+        for await _ in asked.stream { break }
+        // Opened, asked, pinned and compacted while the first one answers.
+        let two = try await Conversation(model: StubModel(contextSize: 400), archive: ConversationArchive(url: file), id: "a")
+        #expect(await two.unanswered == "Slow question about Halcyon.")
+        try await two.respond(to: "Quick one.")
+        await two.unpin("The code is 4711.")
+        try await two.pin("The door is green.")
+        await two.compact()
+        release.continuation.yield()
+        _ = try await answer.value
+        try await two.respond(to: "What now?")
+        #expect(await two.live.map(\.number) == [0, 1, 2, 3])
+        try await one.pin("The roof is red.")
+        try await one.respond(to: "And now?")
+        #expect(await one.live.map(\.number) == [0, 1, 2, 3, 4])
+        #expect(await one.pinned == ["The door is green.", "The roof is red."])
+        #expect(try one.archive.turns(of: "a").allSatisfy { !$0.response.isEmpty })
+    }
 }

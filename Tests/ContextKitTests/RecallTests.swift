@@ -196,4 +196,33 @@ struct RecallTests {
         #expect(try await rows(400) <= 100)
         #expect(try await rows(4_000) <= 100)
     }
+
+    @Test("[D4] what came back stays for one more turn, also after turns that brought something back") func oneMoreTurn()
+        async throws
+    {
+        let model = StubModel(contextSize: 1_000)
+        let conversation = try await Self.filled(model, turns: 120)
+        try await conversation.respond(to: "When did Nadia start the pottery class?")
+        try await conversation.respond(to: "What does Tobias repair in Trieste?")
+        try await conversation.respond(to: "And why?")
+        let prompts = try #require(model.requests.last).wholeText.split(separator: RecallBlock.heading)
+        #expect(prompts.count == 2 && prompts.last?.contains("repairs clocks") == true)
+        try await conversation.respond(to: "Good.")
+        #expect(model.requests.last?.wholeText.contains(RecallBlock.heading) == false)
+        // The archive has what was said, not what stood in front of it.
+        let stored = try conversation.archive.turns(of: conversation.id)
+        #expect(stored.allSatisfy { !$0.hasRecalled })
+    }
+
+    @Test("[D4] a long turn that was found by its date alone comes back, if there is room") func longTurnByDate() async throws {
+        let conversation = try await Conversation(model: StubModel(contextSize: 1_000))
+        let long = (0..<30).map { "Line \($0) of the plan is this." }.joined(separator: " ")
+        try await Conversation.$today.withValue(Date(timeIntervalSince1970: 1_683_500_000)) {
+            _ = try await conversation.respond(to: long)
+            _ = try await conversation.respond(to: "Short.")
+        }
+        for turn in 0..<150 { try await conversation.respond(to: "We spoke about weather, number\(turn).") }
+        let recall = try await conversation.recall(for: "What did we talk about on 7 May 2023?")
+        #expect(recall.brought.contains { $0.turn == 0 && $0.text.contains("Line 0 of the plan") }, "\(recall.report)")
+    }
 }

@@ -37,6 +37,9 @@ extension ConversationArchive {
         var pinned: [String]
     }
 
+    /// The greatest number of a turn: the index has 32 bits for it.
+    static let maximumNumber = Int(UInt32.max) - 1
+
     /// Turns that are read again when the context is damaged.
     private static let turnsAfterDamage = 20
 
@@ -63,7 +66,8 @@ extension ConversationArchive {
                 sql: "SELECT context, context_checksum, head, head_checksum, revision FROM conversation WHERE id = ?",
                 arguments: [conversation])
             guard let row else { return nil }
-            let revision = row.value("revision", as: Int.self) ?? 0
+            // Any other value is damaged; ``repairRevision(of:)`` has made it 0.
+            let revision = Self.revision(row) ?? 0
             if let context = Self.decoded(Context.self, row, "context"), context.isSensible {
                 return StoredContext(context: context, revision: revision)
             }
@@ -83,6 +87,22 @@ extension ConversationArchive {
         }
     }
 
+    private static func revision(_ row: Row) -> Int? {
+        row.value("revision", as: Int64.self).flatMap { (0..<1 << 40).contains($0) ? Int($0) : nil }
+    }
+
+    /// Makes a number that is damaged one that can be compared and counted up.
+    func repairRevision(of conversation: String) throws {
+        if isReadOnly { return }
+        try write { database in
+            try database.execute(
+                sql: """
+                    UPDATE conversation SET revision = 0
+                    WHERE id = ? AND (typeof(revision) <> 'integer' OR revision NOT BETWEEN 0 AND 1099511627775)
+                    """, arguments: [conversation])
+        }
+    }
+
     /// A JSON column whose checksum is right; those of older archives have none.
     private static func decoded<Value: Decodable>(_ type: Value.Type, _ row: Row, _ column: String) -> Value? {
         guard let data = row.value(column, as: Data.self) else { return nil }
@@ -96,9 +116,10 @@ extension ConversationArchive {
         let row = try Row.fetchOne(
             database,
             sql: """
-                SELECT revision, (SELECT max(number) FROM turn WHERE conversation = id) AS last FROM conversation WHERE id = ?
-                """, arguments: [conversation])
-        return row.map { State(revision: $0.value("revision") ?? 0, lastTurn: $0.value("last") ?? -1) }
+                SELECT revision, (SELECT max(number) FROM turn WHERE conversation = id AND number BETWEEN 0 AND ?) AS last
+                FROM conversation WHERE id = ?
+                """, arguments: [maximumNumber, conversation])
+        return row.map { State(revision: revision($0) ?? 0, lastTurn: $0.value("last") ?? -1) }
     }
 
     func begin(_ conversation: String, _ context: Context) throws {
@@ -189,11 +210,43 @@ extension ConversationArchive {
                 throw ConversationError.archive(.init("another program has answered this prompt."))
             }
             // The index knows a turn by its conversation's number and its own: words are looked up within one conversation.
-            if let first = try Self.firstRow(database, conversation) {
-                try database.execute(
-                    sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
-                    arguments: [first + Int64(turn.number), "\(text) \(dates)"])
+            guard let first = try Self.firstRow(database, conversation) else { return }
+            let row: StatementArguments = [first + Int64(turn.number), "\(text) \(dates)"]
+            func index() throws {
+                try database.inSavepoint {
+                    try database.execute(sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)", arguments: row)
+                    return .commit
+                }
             }
+            do { try index() } catch let error as DatabaseError where error.isDamage {
+                // The turn is what counts: a damaged index must not keep it from being written.
+                do {
+                    try Self.rebuildIndex(database)
+                } catch let error as DatabaseError where error.isDamage { return }  // recall says that it cannot search
+            }
+        }
+    }
+
+    /// Makes the index anew from the turns, those of damaged pages excepted.
+    private static func rebuildIndex(_ database: Database) throws {
+        try database.inSavepoint {
+            try database.execute(sql: "INSERT INTO turn_text (turn_text) VALUES ('delete-all')")
+            let conversations = try Row.fetchAll(database, sql: "SELECT id, number FROM conversation")
+            for conversation in conversations {
+                guard let id = conversation.value("id", as: String.self),
+                    let number = conversation.value("number", as: Int64.self)
+                else { continue }
+                for turn in try turns(database, id, "1").turns where !turn.entries.isEmpty {
+                    let dates = turn.date.map { DateWords.words(of: $0).joined(separator: " ") } ?? ""
+                    try database.execute(
+                        sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
+                        arguments: [
+                            number << 32 + Int64(turn.number),
+                            "\(SearchText.indexed("\(turn.prompt)\n\(turn.response)")) \(dates)",
+                        ])
+                }
+            }
+            return .commit
         }
     }
 
@@ -212,54 +265,73 @@ extension ConversationArchive {
     }
 
     /// Turns that can be read, by a condition on their numbers, and those that cannot.
-    private func turns(of conversation: String, where condition: String) throws -> (turns: [Turn], damage: [Damage]) {
-        try read { database in
-            let columns = "number, prompt, entries, asked, checksum"
-            let condition = "conversation = ? AND \(condition) ORDER BY number"
-            let arguments: StatementArguments = [conversation]
-            do {
-                let rows = try Row.fetchAll(
-                    database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: arguments)
-                return Self.turns(rows)
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-                // Page by page: the numbers are in an index of their own, and each turn is read alone.
-                let numbers = try Int.fetchAll(
-                    database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments)
-                var (turns, damage): ([Turn], [Damage]) = ([], [])
-                for number in numbers {
-                    do {
-                        let row = try Row.fetchAll(
-                            database, sql: "SELECT \(columns) FROM turn WHERE conversation = ? AND number = ?",
-                            arguments: [conversation, number])
-                        let one = Self.turns(row)
-                        (turns, damage) = (turns + one.turns, damage + one.damage)
-                    } catch let error as DatabaseError {
-                        damage.append(Damage(turn: number, reason: error.message ?? "\(error.resultCode)"))
-                    }
+    private static func turns(
+        _ database: Database, _ conversation: String, _ condition: String
+    ) throws -> (turns: [Turn], damage: [Damage]) {
+        let columns = "number, prompt, entries, asked, checksum"
+        let condition = "conversation = ? AND \(condition) ORDER BY number"
+        let arguments: StatementArguments = [conversation]
+        do {
+            let rows = try Row.fetchAll(
+                database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: arguments)
+            return Self.turns(rows)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+            // Page by page: the numbers are in an index of their own, and each turn is read alone.
+            let numbers = try Int.fetchAll(
+                database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments)
+            var (turns, damage): ([Turn], [Damage]) = ([], [])
+            for number in numbers {
+                do {
+                    let row = try Row.fetchAll(
+                        database, sql: "SELECT \(columns) FROM turn WHERE conversation = ? AND number = ?",
+                        arguments: [conversation, number])
+                    let one = Self.turns(row)
+                    (turns, damage) = (turns + one.turns, damage + one.damage)
+                } catch let error as DatabaseError {
+                    damage.append(Damage(turn: number, reason: error.message ?? "\(error.resultCode)"))
                 }
-                return (turns, damage)
             }
+            return (turns, damage)
         }
     }
 
-    /// Turns from a number on, answered or not, that can be read, and those that cannot.
-    func turns(of conversation: String, from number: Int = 0) throws -> (turns: [Turn], damage: [Damage]) {
-        try turns(of: conversation, where: "number >= \(number)")
+    /// What the archive has of the turns of a conversation.
+    struct StoredTurns {
+        /// Those that can be read, answered or not.
+        var turns: [Turn]
+        /// Those that cannot.
+        var damage: [Damage]
+        /// The greatest number of all; -1 if there are none.
+        var last: Int
+    }
+
+    /// Turns from a number on.
+    func turns(of conversation: String, from number: Int = 0) throws -> StoredTurns {
+        try read { database in
+            let (turns, damage) = try Self.turns(database, conversation, "number >= \(number)")
+            let last = try Self.state(database, conversation)?.lastTurn ?? -1
+            return StoredTurns(turns: turns, damage: damage, last: last)
+        }
     }
 
     /// Turns by their numbers, as far as they were answered and can be read.
     func turns(of conversation: String, numbers: Set<Int>) throws -> (turns: [Int: Turn], damage: [Damage]) {
         guard !numbers.isEmpty else { return ([:], []) }
         let list = numbers.sorted().map(String.init).joined(separator: ",")
-        let (turns, damage) = try turns(of: conversation, where: "number IN (\(list)) AND entries IS NOT NULL")
-        return (Dictionary(turns.map { ($0.number, $0) }) { first, _ in first }, damage)
+        let (turns, damage) = try read { try Self.turns($0, conversation, "number IN (\(list))") }
+        let answered = turns.filter { !$0.entries.isEmpty }
+        return (Dictionary(answered.map { ($0.number, $0) }) { first, _ in first }, damage)
     }
 
     private static func turns(_ rows: [Row]) -> (turns: [Turn], damage: [Damage]) {
         var (turns, damage): ([Turn], [Damage]) = ([], [])
         for row in rows {
-            guard let number = row.value("number", as: Int.self), let prompt = row.value("prompt", as: Data.self) else {
-                damage.append(Damage(turn: row.value("number"), reason: "its prompt cannot be read"))
+            guard let number = row.value("number", as: Int.self), (0...maximumNumber).contains(number) else {
+                damage.append(Damage(turn: nil, reason: "a turn has a number that no turn can have"))
+                continue
+            }
+            guard let prompt = row.value("prompt", as: Data.self) else {
+                damage.append(Damage(turn: number, reason: "its prompt cannot be read"))
                 continue
             }
             let data = row.value("entries", as: Data.self)
@@ -271,7 +343,8 @@ extension ConversationArchive {
             }
             do {
                 let entries = try data.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
-                let date = row.value("asked", as: Double.self).map { Date(timeIntervalSince1970: $0) }
+                let asked = row.value("asked", as: Double.self).flatMap { abs($0) < 1e11 ? $0 : nil }
+                let date = asked.map { Date(timeIntervalSince1970: $0) }
                 turns.append(
                     Turn(number: number, prompt: String(decoding: prompt, as: UTF8.self), date: date, entries: entries))
             } catch {
@@ -284,7 +357,18 @@ extension ConversationArchive {
 
 extension ConversationArchive.Context {
     /// Whether its numbers make sense; a file may have any.
-    fileprivate var isSensible: Bool { next >= 0 && (0...pinned.count).contains(pinnedInHead) }
+    fileprivate var isSensible: Bool {
+        (0...ConversationArchive.maximumNumber).contains(next) && (0...pinned.count).contains(pinnedInHead)
+            && kept.allSatisfy { (0..<max(1, next)).contains($0.number) }
+    }
+}
+
+extension DatabaseError {
+    /// Whether the file is damaged, rather than locked or without room.
+    fileprivate var isDamage: Bool {
+        resultCode.primaryResultCode == .SQLITE_CORRUPT || resultCode.primaryResultCode == .SQLITE_ERROR
+            || resultCode.primaryResultCode == .SQLITE_CONSTRAINT
+    }
 }
 
 extension Row {

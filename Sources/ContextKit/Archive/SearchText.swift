@@ -16,13 +16,13 @@ enum SearchText {
     }
 
     /// The words of a question, each once, without those that only make it one.
-    static func words(of text: String) -> [String] {
+    static func words(of text: String, limit: Int = 40) -> [String] {
         var seen: Set<String> = []
         // By scalars: a quotation mark may be part of a character that begins with a letter.
         let words = indexed(text.lowercased()).unicodeScalars.split {
             !$0.properties.isAlphabetic && $0.properties.numericType == nil && !$0.properties.isDiacritic
         }
-        return words.map { String($0) }.filter { !common.contains($0) && seen.insert($0).inserted }.prefix(40).map { $0 }
+        return words.map { String($0) }.filter { !common.contains($0) && seen.insert($0).inserted }.prefix(limit).map { $0 }
     }
 
     /// How many words a text has: what the length of a turn is measured by.

@@ -2,31 +2,38 @@ import FoundationModels
 
 /// What goes to the archive, and what comes from it when another program goes on with the same conversation.
 extension Conversation {
+    /// Contexts of other programs that are taken over in a row before it is given up.
+    private static let maximumRounds = 100
+
     /// Writes what could not be written before.
     func saveUnsaved() throws {
         while let turn = unsaved.first {
-            try archive.answer(turn, in: id)
+            // What recall put in front of the prompt was said before.
+            try archive.answer(turn.withoutRecalled, in: id)
             unsaved.removeFirst()
         }
-        while isContextUnsaved {
+        for _ in 0..<Self.maximumRounds where isContextUnsaved {
             if let saved = try archive.save(context, unsavedRecords, revision: revision, in: id) {
                 revision = saved
+                storedPins = context.pinned
                 isContextUnsaved = false
                 unsavedRecords = []
             } else {
-                // Another program has made its own context: it is taken over, and what was pinned here is added.
+                // Another program has made its own context: it is taken over, and what was pinned or unpinned here is done to it.
                 try adoptStored()
             }
         }
+        if isContextUnsaved { throw ConversationError.archive(.init("other programs change the conversation all the time.")) }
         archiveProblem = nil
     }
 
     func saveContext() {
-        context.kept = live.map {
-            .init(number: $0.number, prompt: $0.prompt, date: $0.date, entries: Transcript(entries: $0.entries))
+        // A turn that is being answered, here or elsewhere, is not in the context yet.
+        context.next = min(inFlight ?? nextNumber, awaited.min() ?? nextNumber)
+        context.kept = live.filter { $0.number < context.next }.map {
+            .init(
+                number: $0.number, prompt: $0.prompt, date: $0.date, entries: Transcript(entries: $0.withoutBlock.entries))
         }
-        // A turn that is being answered is not in the context yet.
-        context.next = inFlight ?? nextNumber
         isContextUnsaved = true
         // The archive has the turns and an older context: what cannot be written now is written with the next turn.
         do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
@@ -38,9 +45,8 @@ extension Conversation {
             throw ConversationError.archive(.init("the conversation is no longer in the archive."))
         }
         if state.revision != revision { try adoptStored() }
-        guard state.lastTurn >= nextNumber || !unansweredElsewhere.isEmpty else { return }
-        let from = min(nextNumber, unansweredElsewhere.min() ?? nextNumber)
-        try adoptTurns(from: from)
+        guard state.lastTurn >= nextNumber || !awaited.isEmpty else { return }
+        try adoptTurns(from: nextNumber)
     }
 
     /// The context as the archive has it, with the turns since.
@@ -48,37 +54,47 @@ extension Conversation {
         guard let stored = try archive.context(of: id) else {
             throw ConversationError.archive(.init("the conversation is no longer in the archive."))
         }
-        let mine = context
-        context = stored.context
-        context.instructions = mine.instructions
-        revision = stored.revision
         note(stored.damage.map { [$0] } ?? [])
-        let added = isContextUnsaved ? mine.pinned.filter { !context.pinned.contains($0) } : []
-        context.pinned += added
-        isContextUnsaved = !added.isEmpty
+        let (added, removed) = (
+            context.pinned.filter { !storedPins.contains($0) }, storedPins.filter { !context.pinned.contains($0) }
+        )
+        let instructions = context.instructions
+        (context, revision, storedPins) = (stored.context, stored.revision, stored.context.pinned)
+        context.instructions = instructions
+        for fact in removed {
+            guard let place = context.pinned.firstIndex(of: fact) else { continue }
+            context.pinned.remove(at: place)
+            if place < context.pinnedInHead { context.pinnedInHead -= 1 }
+        }
+        context.pinned += added.filter { !context.pinned.contains($0) }
+        isContextUnsaved = context.pinned != storedPins
         unsavedRecords = []
-        let kept = context.kept.map { Turn(number: $0.number, prompt: $0.prompt, date: $0.date, entries: Array($0.entries)) }
         // Turns as this program has seen them, which its cache knows, rather than as they are stored.
         let seen = Dictionary(live.map { ($0.number, $0) }) { first, _ in first }
-        live = kept.map { turn in seen[turn.number].flatMap { $0.withoutRecalled.entries == turn.entries ? $0 : nil } ?? turn }
-        live += unsaved.filter { turn in turn.number >= context.next && !live.contains { $0.number == turn.number } }
-        for turn in seen.values where turn.number >= context.next && !live.contains(where: { $0.number == turn.number }) {
-            live.append(turn)
+        var turns = context.kept.map { kept in
+            let turn = Turn(number: kept.number, prompt: kept.prompt, date: kept.date, entries: Array(kept.entries))
+            return seen[kept.number].flatMap { $0.withoutBlock.entries == turn.entries ? $0 : nil } ?? turn
         }
+        let isUnsaved = Set(unsaved.map(\.number))
+        turns += live.filter { turn in
+            (turn.number >= context.next || isUnsaved.contains(turn.number)) && !turns.contains { $0.number == turn.number }
+        }
+        live = turns
         try adoptTurns(from: context.next)
     }
 
-    /// Turns of other programs from a number on.
+    /// Turns of other programs: those from a number on, and those that were not answered before.
     private func adoptTurns(from number: Int) throws {
-        let (turns, damaged) = try archive.turns(of: id, from: number)
-        note(damaged)
+        let found = try archive.turns(of: id, from: min(number, awaited.min() ?? number))
+        note(found.damage)
         let known = Set(live.map(\.number))
-        live = (live + turns.filter { !$0.entries.isEmpty && !known.contains($0.number) }).sorted { $0.number < $1.number }
-        let last = try archive.state(of: id)?.lastTurn ?? -1
-        nextNumber = max(nextNumber, last + 1)
+        let wanted = found.turns.filter { ($0.number >= number || awaited.contains($0.number)) && $0.number != inFlight }
+        live = (live + wanted.filter { !$0.entries.isEmpty && !known.contains($0.number) }).sorted { $0.number < $1.number }
+        nextNumber = max(nextNumber, found.last + 1)
+        let answered = Set(found.turns.filter { !$0.entries.isEmpty }.map(\.number))
+        awaited = awaited.subtracting(answered).union(wanted.filter(\.entries.isEmpty).map(\.number))
         // One that is not answered for some turns was asked by a program that has ended.
-        let unanswered = turns.filter { $0.entries.isEmpty && $0.number != inFlight }.map(\.number)
-        unansweredElsewhere = Set(unanswered.filter { $0 >= nextNumber - 8 })
+        awaited = awaited.filter { $0 >= nextNumber - 8 }
         changeHead()
     }
 

@@ -64,8 +64,8 @@ extension Conversation {
         var text: String
         /// What stands before it.
         var entries: [Transcript.Entry]
-        /// Whether the earlier turns that other prompts had in front of them leave.
-        var dropsRecalled: Bool
+        /// The turns of the context, if what other prompts had in front of them leaves; nil if all stays as it is.
+        var turns: [Turn]?
     }
 
     /// A prompt with what it needs in front of it; nil if not even the prompt fits. Nothing changes.
@@ -73,21 +73,26 @@ extension Conversation {
     /// What an earlier prompt had in front of it stays for one more turn, which may ask on, unless room is needed. When it leaves,
     /// only what follows it is computed again.
     func plan(for request: Request) async throws -> Plan? {
-        let present = Array(transcript)
-        let dropsRecalled = live.dropLast().contains(where: \.hasRecalled)
-        var clean = draft()
-        clean.turns = clean.turns.map { $0.hasRecalled ? $0.withoutRecalled : $0 }
-        let first = try await plan(for: request, behind: dropsRecalled ? clean.entries : present, dropsRecalled)
-        guard !dropsRecalled, live.last?.hasRecalled == true else { return first }
-        let wanted = model.contextSize.share(policy.recall?.share(evidence: first?.recall.evidence ?? 0) ?? 0)
+        // All turns but the last, then the last one, too.
+        var older: [Turn]?
+        if live.dropLast().contains(where: \.hasRecalled) { older = live.dropLast().map(\.withoutBlock) + live.suffix(1) }
+        let first = try await plan(for: request, with: older)
+        guard live.last?.hasRecalled == true else { return first }
+        let wanted = policy.recall?.tokens(contextSize: model.contextSize, evidence: first?.recall.evidence ?? 0) ?? 0
         if let recall = first?.recall, !recall.isNeeded || recall.budget >= wanted || !recall.hasShortage { return first }
-        return try await plan(for: request, behind: clean.entries, true)
+        return try await plan(for: request, with: live.map(\.withoutBlock))
     }
 
-    private func plan(for request: Request, behind entries: [Transcript.Entry], _ dropsRecalled: Bool) async throws -> Plan? {
+    private func plan(for request: Request, with turns: [Turn]?) async throws -> Plan? {
+        var entries = Array(transcript)
+        if let turns {
+            var draft = self.draft()
+            draft.turns = turns
+            entries = draft.entries
+        }
         let (recall, text) = try await recall(for: request, in: entries)
         guard try await fits(text, request, behind: entries) else { return nil }
-        return Plan(recall: recall, text: text, entries: entries, dropsRecalled: dropsRecalled)
+        return Plan(recall: recall, text: text, entries: entries, turns: turns)
     }
 
     /// The prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns as far as there is room
@@ -116,16 +121,21 @@ extension Conversation {
         }
         let used = try await count(entries + [request.entry(plain)])
         let free = model.contextSize - reserve(request) - used
-        recall.budget = max(0, min(free, model.contextSize.share(policy.share(evidence: recall.evidence))))
+        recall.budget = max(0, min(free, policy.tokens(contextSize: model.contextSize, evidence: recall.evidence)))
         found = Array(found.prefix(Self.maximumMatches))
         let neighbours = found.flatMap { match in
             (match.number - policy.neighbours.clamped(to: 0...8))...(match.number + policy.neighbours.clamped(to: 0...8))
         }.filter { (0..<nextNumber).contains($0) && !known.contains($0) }
-        let stored = try archive.turns(of: id, numbers: Set(neighbours))
+        let stored: (turns: [Int: Turn], damage: [ConversationArchive.Damage])
+        do { stored = try archive.turns(of: id, numbers: Set(neighbours)) } catch {
+            recall.problem = "\(error)"
+            return (recall, plain)
+        }
         note(stored.damage)
         let block = RecallBlock(
             found: found, turns: stored.turns, damaged: Set(stored.damage.compactMap(\.turn)), policy: policy,
-            words: Set(SearchText.words(of: request.prompt)), count: { [model] in try await model.tokenCount(of: $0) })
+            words: Set(RecallQuery(request.prompt).words.filter { !$0.isDate }.map(\.text)),
+            count: { [model] in try await model.tokenCount(of: $0) })
         recall.items = try await block.items(within: recall.budget)
         // Counts of parts are not exactly that of the whole: what is too much leaves, the least important first.
         while let last = recall.items.lastIndex(where: { !$0.text.isEmpty }) {

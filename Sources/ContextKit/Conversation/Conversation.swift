@@ -48,8 +48,10 @@ public actor Conversation {
     /// Compactions that could not be written yet, and whether the context could not.
     var unsavedRecords: [Compaction] = []
     var isContextUnsaved = false
-    /// Turns that another program had asked and not answered when they were seen.
-    var unansweredElsewhere: Set<Int> = []
+    /// Numbers of turns that are not in the context and that another program may answer yet.
+    var awaited: Set<Int> = []
+    /// The pinned facts that the archive had last.
+    var storedPins: [String] = []
     /// Tokens of the last prompts, the greatest of them fading, and of the room for the last response: what the next may need.
     private var expectedPrompt: Int
     private var lastReserve: Int
@@ -86,6 +88,7 @@ public actor Conversation {
         let archive = try archive ?? ConversationArchive()
         var context = ConversationArchive.Context()
         var live: [Turn] = []
+        try archive.repairRevision(of: id)
         if let stored = try archive.context(of: id) {
             (context, revision) = (stored.context, stored.revision)
             damage = stored.damage.map { [$0] } ?? []
@@ -93,9 +96,10 @@ public actor Conversation {
             let since = try archive.turns(of: id, from: context.next)
             damage += since.damage
             live += since.turns.filter { !$0.entries.isEmpty }
-            let last = try archive.state(of: id)?.lastTurn ?? -1
-            nextNumber = max(last + 1, context.next)
-            if let newest = since.turns.last, newest.number == last, newest.entries.isEmpty { unanswered = newest.prompt }
+            nextNumber = max(since.last + 1, context.next)
+            // It may be that another program is answering them.
+            awaited = Set(since.turns.filter(\.entries.isEmpty).map(\.number))
+            if let newest = since.turns.last, newest.number == since.last, newest.entries.isEmpty { unanswered = newest.prompt }
             context.instructions = instructions ?? context.instructions
         } else {
             context.instructions = instructions ?? ""
@@ -109,6 +113,7 @@ public actor Conversation {
         self.policy = policy
         self.archive = archive
         self.context = context
+        storedPins = context.pinned
         self.live = live
         self.onCompaction = onCompaction
         expectedPrompt = model.contextSize / 32
@@ -263,6 +268,7 @@ public actor Conversation {
         }
         let plain = withNewFacts(request.prompt)
         if try await !fits(plain, request) { try await makeBare(for: plain, request) }
+        lastRecall?.leaveOut()
         return try await operation(session, plain, 2)
     }
 
@@ -308,6 +314,8 @@ public actor Conversation {
             // The answer is there; it is written before the next prompt.
             let problem = ConversationError(archive: error)
             archiveProblem = problem
+            // The turn is written before the context.
+            guard unsaved.contains(where: { $0.number == number }) else { return }
             var reason = problem.localizedDescription
             if case .archive(let failure) = problem { reason = failure.reason }
             throw ConversationError.unsaved(.init(content: turn.response, reason: reason))
@@ -327,7 +335,11 @@ public actor Conversation {
             do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
         } else {
             // Should this fail, the prompt stays marked as unanswered.
-            do { try archive.forget(turn: number, in: id) } catch { archiveProblem = ConversationError(archive: error) }
+            do {
+                try archive.forget(turn: number, in: id)
+                // Another program may use the number.
+                awaited.insert(number)
+            } catch { archiveProblem = ConversationError(archive: error) }
         }
         rebuild()
     }
@@ -399,8 +411,8 @@ public actor Conversation {
     /// The prompt with what it needs in front of it; nil if not even the prompt fits.
     private func recalled(_ request: Request) async throws -> String? {
         guard let plan = try await plan(for: request) else { return nil }
-        if plan.dropsRecalled {
-            live = live.map { $0.hasRecalled ? $0.withoutRecalled : $0 }
+        if let turns = plan.turns {
+            live = turns
             rebuild()
         }
         lastRecall = plan.recall

@@ -63,7 +63,8 @@ public enum ConversationError: LocalizedError {
         case .promptTooLarge(let size):
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
         case .unsaved: "Free some disk space and go on: the answer is kept in memory and saved with the next one."
-        case .archive: "Free some disk space, or check that the file is an archive that may be written; one that may only be read is opened with isReadOnly."
+        case .archive:
+            "Free some disk space, or check that the file is an archive that may be written; one that may only be read is opened with isReadOnly."
         }
     }
 }

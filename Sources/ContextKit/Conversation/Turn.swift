@@ -71,6 +71,9 @@ public struct Turn: Sendable {
         return false
     }
 
+    /// The turn, without earlier turns in front of its prompt.
+    var withoutBlock: Turn { hasRecalled ? withoutRecalled : self }
+
     /// Without what stands in front of the prompt: earlier turns, and facts that were pinned since the last compaction.
     var withoutRecalled: Turn {
         var turn = self

@@ -34,19 +34,25 @@ public struct LexicalSearch: TurnSearch {
                         SELECT rowid FROM turn_text WHERE turn_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?
                         """,
                     arguments: ["\"\(word.text)\"", first, first + Int64(count), Self.maximumRows])
-                let weight = log(1 + (Double(max(0, count - rows.count)) + 0.5) / (Double(rows.count) + 0.5))
+                // Where there are more, as many of all turns as of those that were looked at.
+                var frequency = rows.count
+                if rows.count == Self.maximumRows, let newest = rows.first, let oldest = rows.last {
+                    frequency = min(count, rows.count * count / max(1, Int(newest - oldest) + 1))
+                }
+                let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
                 var isInContext = false
                 for number in rows.map({ Int($0 - first) }) {
                     if known.contains(number) { isInContext = true } else { turns[number, default: []].append(terms.count) }
                 }
                 terms.append(
-                    RecallGate.Term(word: word, weight: weight, turnCount: rows.count, isInContext: isInContext))
+                    RecallGate.Term(word: word, weight: weight, turnCount: frequency, isInContext: isInContext))
             }
             // Only the best by the sum of their words' weights: the length changes little.
             let candidates = turns.map { number, matched in
                 Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
             }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
-            let lengths = try Self.lengths(database, conversation, candidates.map(\.number))
+            // The order without lengths is good enough where a damaged page hides them.
+            let lengths = (try? Self.lengths(database, conversation, candidates.map(\.number))) ?? [:]
             let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
             let gate = RecallGate(terms: terms, turnCount: count, query: query)
             return candidates.map { candidate in
@@ -54,7 +60,7 @@ public struct LexicalSearch: TurnSearch {
                 let factor = (Self.k1 + 1) / (1 + Self.k1 * (1 - Self.b + Self.b * length))
                 return ScoredTurn(
                     number: candidate.number, score: candidate.sum * factor, evidence: gate.evidence(candidate.terms),
-                    matches: candidate.terms.map { terms[$0].word.shown })
+                    matches: candidate.terms.map { terms[$0].word.shown }.withoutRepetitions)
             }.sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
         }
     }
@@ -75,9 +81,17 @@ public struct LexicalSearch: TurnSearch {
         var lengths: [Int: Int] = [:]
         for row in rows {
             if let number = row.value("number", as: Int.self), let words = row.value("words", as: Int.self) {
-                lengths[number] = words
+                lengths[number] = words.clamped(to: 0...1_000_000)
             }
         }
         return lengths
+    }
+}
+
+extension [String] {
+    /// Each once, in order.
+    fileprivate var withoutRepetitions: [String] {
+        var seen: Set<String> = []
+        return filter { seen.insert($0).inserted }
     }
 }

@@ -45,6 +45,15 @@ public struct Recall: Sendable, Codable {
     /// Why nothing could be looked for; nil if it could.
     public var problem: String?
 
+    /// After the window has run over: the prompt is asked again by itself.
+    mutating func leaveOut() {
+        for index in items.indices where !items[index].text.isEmpty {
+            items[index].outcome = .noRoom
+            items[index].text = ""
+        }
+        tokens = 0
+    }
+
     /// Whether something had less room than it wanted.
     var hasShortage: Bool { items.contains { $0.outcome == .noRoom || $0.outcome == .shortened } }
 

@@ -38,16 +38,17 @@ struct RecallBlock {
             if let match, match.score < policy.minimumShareOfBest * best {
                 item.outcome = .weak
             } else {
-                for (outcome, text) in [(Recall.Item.Outcome.brought, turn.text), (.shortened, shortened(turn))]
-                where !text.isEmpty {
+                // One long turn must not take the room of all others, unless nothing shorter says what was asked for.
+                let fair = found.count > 1 ? max(limit / 3, 48) : left
+                let forms: [(outcome: Recall.Item.Outcome, text: String, limit: Int)] = [
+                    (.brought, turn.text, fair), (.shortened, shortened(turn), left),
+                    (.brought, match == nil ? "" : turn.text, left), (.shortened, match == nil ? "" : beginning(turn), left),
+                ]
+                for form in forms where !form.text.isEmpty {
                     // The date's line is counted with each turn, though turns of one day share it.
-                    let tokens = try await count("\(Self.line(turn.date))\n\(text)\n")
-                    // One long turn must not take the room of all others.
-                    if outcome == .brought, tokens > max(limit / 3, 48), found.count > 1, match != nil || tokens > left / 2 {
-                        continue
-                    }
-                    guard tokens <= left else { continue }
-                    (item.outcome, item.text) = (outcome, text)
+                    let tokens = try await count("\(Self.line(turn.date))\n\(form.text)\n")
+                    guard tokens <= min(form.limit, left) else { continue }
+                    (item.outcome, item.text) = (form.outcome, form.text)
                     left -= tokens
                     break
                 }
@@ -66,9 +67,21 @@ struct RecallBlock {
 
     /// The sentences of a turn that have words of the prompt.
     private func shortened(_ turn: Turn) -> String {
-        TextUnits.sentences(of: turn.text).filter { !words.isDisjoint(with: SearchText.words(of: String($0))) }
-            .map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.joined(separator: " … ")
+        TextUnits.sentences(of: turn.text).filter { sentence in
+            SearchText.words(of: String(sentence), limit: .max).contains { word in
+                words.contains(word) || words.contains { Self.isSameStem($0, word) }
+            }
+        }.map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.joined(separator: " … ")
     }
+
+    /// Whether two words differ in a short ending only, which is how the index finds most of what is not the same word.
+    private static func isSameStem(_ one: String, _ other: String) -> Bool {
+        let common = zip(one, other).prefix { $0 == $1 }.count
+        return common >= 4 && max(one.count, other.count) - common <= 3
+    }
+
+    /// The first sentences of a turn that was found by its date.
+    private func beginning(_ turn: Turn) -> String { TextUnits.sentences(of: turn.text).prefix(3).joined() }
 
     /// The items as a text, in the order in which they were said.
     static func text(_ items: [Recall.Item]) -> String {

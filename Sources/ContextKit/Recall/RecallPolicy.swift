@@ -17,9 +17,11 @@ public struct RecallPolicy: Sendable {
     /// What finds the turns.
     public var search: any TurnSearch = LexicalSearch()
 
-    /// Doubtful evidence gets a quarter of the room, good evidence all of it: everyday talk that opens recall by chance is cheap then.
-    func share(evidence: Double) -> Double {
-        share * min(1, 0.25 + 2.5 * max(0, evidence - minimumEvidence))
+    /// Tokens that recalled turns may have. Doubtful evidence gets a quarter of the room, good evidence all of it: everyday talk that
+    /// opens recall by chance is cheap then. In small windows a share would not hold a single turn.
+    func tokens(contextSize: Int, evidence: Double) -> Int {
+        let certainty = min(1, 0.25 + 2.5 * max(0, evidence - minimumEvidence))
+        return min(max(contextSize.share(share * certainty), min(128, contextSize / 4)), contextSize.share(share))
     }
 
     /// The values that were measured to be good.

@@ -17,12 +17,15 @@ struct RecallQuery {
 
     init(_ prompt: String) {
         let names = Self.names(in: prompt)
-        var words = SearchText.words(of: prompt).map { word in
+        let dates = DateWords.words(in: prompt).prefix(12)
+        // “7” of “7 May” is no number of its own.
+        let ofDates = Set(dates.flatMap { $0.split { !$0.isNumber }.map(String.init) })
+        var words = SearchText.words(of: prompt).filter { !ofDates.contains($0) }.map { word in
             Word(
                 text: word, shown: word, isName: names.contains(word),
                 isNumber: word.unicodeScalars.contains { $0.properties.numericType != nil })
         }
-        for date in DateWords.words(in: prompt) where !words.contains(where: { $0.text == date }) {
+        for date in dates where !words.contains(where: { $0.text == date }) {
             words.append(Word(text: date, shown: "its date", isDate: true))
         }
         self.words = words
