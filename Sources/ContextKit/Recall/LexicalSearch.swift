@@ -42,7 +42,8 @@ public struct LexicalSearch: TurnSearch {
                 let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
                 var isInContext = false
                 for number in rows.map({ Int($0 - first) }) {
-                    if known.contains(number) { isInContext = true } else { turns[number, default: []].append(terms.count) }
+                    if known.contains(number) || number >= count - RecallGate.recentTurns { isInContext = true }
+                    if !known.contains(number) { turns[number, default: []].append(terms.count) }
                 }
                 terms.append(
                     RecallGate.Term(word: word, weight: weight, turnCount: frequency, isInContext: isInContext))

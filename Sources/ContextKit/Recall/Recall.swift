@@ -63,7 +63,8 @@ public struct Recall: Sendable, Codable {
     /// All of it for people: each turn, when it was said, why it was brought back or left out, and its text.
     public var report: String {
         var lines = [summary]
-        for item in items {
+        let left = items.filter(\.text.isEmpty)
+        for item in items.filter({ !$0.text.isEmpty }) + left.prefix(Self.shownItems) {
             var line = "  turn \(item.turn)"
             if let date = item.date { line += ", \(RecallBlock.day(date))" }
             line += ": \(item.outcome.words)"
@@ -76,8 +77,12 @@ public struct Recall: Sendable, Codable {
             lines.append(line)
             lines += item.text.split(separator: "\n").map { "    \($0)" }
         }
+        if left.count > Self.shownItems { lines.append("  and \(left.count - Self.shownItems) more that were left out") }
         return lines.joined(separator: "\n")
     }
+
+    /// Turns that were left out and are shown to people.
+    private static let shownItems = 4
 
     /// Why the prompt got what it got, in a sentence.
     public var summary: String {

@@ -9,9 +9,12 @@ struct RecallGate {
         var weight: Double
         /// Turns that have it, in the context or not.
         var turnCount: Int
-        /// Whether a turn in the context has it.
+        /// Whether a turn in the context, or one of the newest, has it: that is what is being talked about.
         var isInContext: Bool
     }
+
+    /// Turns that count as what is being talked about, whether or not a small window still has them.
+    static let recentTurns = 40
 
     let terms: [Term]
     let turnCount: Int
@@ -22,19 +25,21 @@ struct RecallGate {
     /// A logistic regression over four things: the weight of rare words that the turn has (those in the context count less, since
     /// what they are about is there), whether the prompt asks, whether it speaks of a name that the archive knows, and how many
     /// words it has: long prompts share a rare word with some turn by chance. The coefficients were fitted to questions about
-    /// generated conversations (`context-bench recall`) and to everyday talk of people, so that 3 % of the latter reach 0.5.
+    /// generated conversations (`context-bench recall`) and to everyday talk of people, so that 1 to 2 % of the latter reach 0.5.
     func evidence(_ matched: [Int]) -> Double {
         let hasName = terms.contains { $0.word.isName && $0.turnCount > 0 }
+        let hasAll = terms.count > 1 && matched.count == terms.count
         var weight = 0.0
         for term in matched.map({ terms[$0] }) {
-            // Of a question about somebody, and of a date, words say enough that are not that rare.
-            let isTelling = term.word.isDate || hasName && query.isQuestion
+            // Words that are not that rare say enough in a date, in a question about somebody, and where one turn has all words of
+            // a question.
+            let isTelling = term.word.isDate || query.isQuestion && (hasName || hasAll)
             guard Double(term.turnCount) <= max(3, Double(turnCount) * (isTelling ? 0.25 : 0.02)) else { continue }
             weight += term.isInContext ? 0.3 * term.weight : term.weight
         }
         weight /= log(1 + 2 * Double(max(1, turnCount)))
         let length = terms.count { !$0.word.isDate && !$0.word.isNumber }
-        var sum: Double = 7.8 * weight.squareRoot() - 0.6 * Double(min(length, 20)) - 7
+        var sum: Double = 7.8 * weight.squareRoot() - 0.6 * Double(min(length, 20)) - 8
         if query.isQuestion { sum += 1.3 }
         if hasName { sum += 2.4 }
         if hasName, query.isQuestion { sum += 2 }
