@@ -42,7 +42,7 @@ public struct LexicalSearch: TurnSearch {
                 let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
                 var isInContext = false
                 for number in rows.map({ Int($0 - first) }) {
-                    if known.contains(number) || number >= count - RecallGate.recentTurns { isInContext = true }
+                    if known.contains(number) || number >= count - RecallGate.recentTurns(of: count) { isInContext = true }
                     if !known.contains(number) { turns[number, default: []].append(terms.count) }
                 }
                 terms.append(

@@ -14,7 +14,7 @@ struct RecallGate {
     }
 
     /// Turns that count as what is being talked about, whether or not a small window still has them.
-    static let recentTurns = 40
+    static func recentTurns(of count: Int) -> Int { min(40, count / 8) }
 
     let terms: [Term]
     let turnCount: Int
@@ -40,7 +40,7 @@ struct RecallGate {
         weight /= log(1 + 2 * Double(max(1, turnCount)))
         let length = terms.count { !$0.word.isDate && !$0.word.isNumber }
         var sum: Double = 7.8 * weight.squareRoot() - 0.6 * Double(min(length, 20)) - 8
-        if query.isQuestion { sum += 1.3 }
+        if query.isQuestion { sum += 1.6 }
         if hasName { sum += 2.4 }
         if hasName, query.isQuestion { sum += 2 }
         return 1 / (1 + exp(-sum))
