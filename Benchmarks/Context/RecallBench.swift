@@ -21,7 +21,7 @@ struct RecallBench: AsyncParsableCommand {
     @Flag(help: "Show the questions whose evidence is missing, and the ordinary turns that recalled something.") var shows = false
     @Option(
         help:
-            "Conversations from this JSON file instead: [{\"turns\": [[date, prompt, response]], \"questions\": [[kind, question, [evidence]]]}]."
+            "Conversations from this JSON file instead: [{turns: [{date, prompt, response}], questions: [{kind, text, evidence: [text]}]}], dates in seconds since 1970."
     )
     var file: String?
 

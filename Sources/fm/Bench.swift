@@ -42,7 +42,8 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let path = model.map(ModelStore.path) ?? ModelStore.systemModelPath
         do {
-            for count in threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
+            // Tokenizers use one thread.
+            for count in tokenizer ? [1] : threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
                 let figures = tokenizer ? try measureTokenizer(path: path) : try measure(path: path, threads: count)
                 if json {
                     let encoder = JSONEncoder()

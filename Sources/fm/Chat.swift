@@ -11,7 +11,8 @@ struct Chat: AsyncParsableCommand {
         abstract: "Hold a conversation that does not end: the model remembers what was said.",
         discussion: """
             When the context window fills, older turns leave it and come back when they are needed; nothing has to be done \
-            about it (/recall shows what came back, and why). With --save a conversation is kept, word by word, and --resume goes on with it, also after a crash.
+            about it (/recall shows what came back, and why). With --save a conversation is kept, \
+            word by word, and --resume goes on with it, also after a crash.
 
             /help lists the commands. Arrow keys edit the line and bring back earlier ones. Ctrl-C stops an answer, Ctrl-D \
             leaves. From a pipe, each line is a message.

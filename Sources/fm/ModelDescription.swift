@@ -53,8 +53,8 @@ struct ModelDescription {
         let pool = try WorkerPool()
         let bytes = min(1_000_000_000, (Model.availableMemory ?? .max) / 4)
         guard bytes > 0, let rate = MemoryRate.measure(bytes: bytes, pool: pool) else { return nil }
-        // A model whose tensors do not fit its shape has no speed: loading says what is wrong with it.
-        guard let read = try? DecoderModel.bytesPerToken(file: file, shape: shape, pool: pool) else { return nil }
+        guard let read = try? DecoderModel.bytesPerToken(file: file, shape: shape, pool: pool)
+        else { return nil }  // its tensors do not fit its shape: loading says what is wrong
         let tokens = rate * MemoryRate.reachedShare / Double(max(1, read))
         return String(format: "about %.0f tokens/s on %d threads (they read %.1f GB/s)", tokens, pool.threads, rate / 1e9)
     }

@@ -104,7 +104,8 @@ struct ArchiveTests {
     }
 
     /// A conversation of 40 turns of which few are in the window; turn 3 is about a boat.
-    private static func talk(_ file: URL) async throws {
+    private static func talk(in folder: URL) async throws -> URL {
+        let file = folder.appending(path: "talk.sqlite")
         let conversation = try await Conversation(
             model: StubModel(contextSize: 300), instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
         try await conversation.pin("The code is 4711.")
@@ -112,6 +113,7 @@ struct ArchiveTests {
             try await conversation.respond(
                 to: turn == 3 ? "The boat of my uncle is called Tern Rock." : "Message \(turn) of subject\(turn).")
         }
+        return file
     }
 
     private static func change(_ file: URL, _ sql: String) throws {
@@ -130,8 +132,7 @@ struct ArchiveTests {
     func damagedTurn(sql: String) async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
-        let file = folder.appending(path: "talk.sqlite")
-        try await Self.talk(file)
+        let file = try await Self.talk(in: folder)
         try Self.change(file, sql)
         let archive = try ConversationArchive(url: file)
         #expect(try archive.turns(of: "a").map(\.number) == (0..<40).filter { $0 != 3 })
@@ -151,8 +152,7 @@ struct ArchiveTests {
     {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
-        let file = folder.appending(path: "talk.sqlite")
-        try await Self.talk(file)
+        let file = try await Self.talk(in: folder)
         try Self.change(file, "UPDATE conversation SET context = CAST(replace(CAST(context AS TEXT), 'Yes', 'Yer') AS BLOB)")
         var again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
         #expect(await again.damage.map(\.turn) == [nil])
@@ -174,8 +174,7 @@ struct ArchiveTests {
     {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
-        let file = folder.appending(path: "talk.sqlite")
-        try await Self.talk(file)
+        let file = try await Self.talk(in: folder)
         let before = try Data(contentsOf: file)
         let archive = try ConversationArchive(url: file, isReadOnly: true)
         #expect(archive.isReadOnly)
@@ -239,7 +238,7 @@ struct ArchiveTests {
         "[D4] numbers that no program has written end nothing",
         arguments: [
             "UPDATE turn SET number = 9223372036854775807 WHERE number = 39",
-            "UPDATE turn SET number = -5 WHERE number = 3",
+            "UPDATE turn SET number = -5 WHERE number = 3", "UPDATE turn SET number = 'abc' WHERE number = 3",
             "UPDATE turn SET words = 9223372036854775807", "UPDATE turn SET asked = 9e999", "UPDATE turn SET asked = 'never'",
             "UPDATE conversation SET revision = 9223372036854775807", "UPDATE conversation SET revision = 'abc'",
             "UPDATE conversation SET revision = 1.5", "UPDATE conversation SET created = 9e999, title = X'FF'",
@@ -249,8 +248,7 @@ struct ArchiveTests {
     func hostileNumbers(sql: String) async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
-        let file = folder.appending(path: "talk.sqlite")
-        try await Self.talk(file)
+        let file = try await Self.talk(in: folder)
         try Self.change(file, sql)
         let archive = try ConversationArchive(url: file)
         #expect(try archive.conversations().count == 1)
@@ -261,17 +259,44 @@ struct ArchiveTests {
         #expect(try archive.turns(of: "a").count >= 68)
     }
 
-    @Test("[D4] a damaged index is made anew: what is said stays, and is found") func damagedIndex() async throws {
+    @Test(
+        "[D4] a damaged index is made anew: what is said stays, and is found",
+        arguments: [
+            "UPDATE turn_text_data SET block = X'FFFFFFFFFFFFFFFF'",
+            // Without the record of the index's structure: turns can be added, and searches fail.
+            "UPDATE turn_text_data SET block = X'FFFFFFFFFFFFFFFF' WHERE id > 10",
+            "DELETE FROM turn_text_config", "DELETE FROM turn_text_data",
+        ])
+    func damagedIndex(sql: String) async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
-        let file = folder.appending(path: "talk.sqlite")
-        try await Self.talk(file)
-        // The record of the index's structure, and all of its segments.
-        try Self.change(file, "UPDATE turn_text_data SET block = X'FFFFFFFFFFFFFFFF'")
+        let file = try await Self.talk(in: folder)
+        try Self.change(file, sql)
         let again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
         for turn in 0..<20 { try await again.respond(to: "More of matter\(turn).") }
         #expect(await again.archiveProblem == nil)
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<60))
+        let recall = try await again.recall(for: "What is the boat of my uncle called?")
+        #expect(recall.problem == nil)
+        #expect(recall.brought.map(\.turn).contains(3))
+        let later = try await again.recall(for: "What about matter2?")
+        #expect(later.items.map(\.turn).contains(42))
+    }
+
+    @Test("[D4] a conversation whose numbers are used up says so instead of asking for ever") func noNumbersLeft() async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        let file = try await Self.talk(in: folder)
+        try Self.change(
+            file,
+            """
+            UPDATE turn SET number = \(ConversationArchive.maximumNumber) WHERE number = 38;
+            UPDATE turn SET number = \(ConversationArchive.maximumNumber + 1) WHERE number = 39;
+            """)
+        let again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
+        await #expect(throws: ConversationError.self) { try await again.respond(to: "Go on.") }
+        // The two with other numbers do not match their checksums any more.
+        #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<38))
     }
 
     @Test("[D4] what another program is answering is not lost, whoever makes room meanwhile; pins of both count")

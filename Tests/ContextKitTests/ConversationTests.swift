@@ -62,8 +62,8 @@ struct ConversationTests {
         let conversation = try await Conversation(model: StubModel(contextSize: 300))
         try await conversation.respond(to: "私の船の名前は白鳥丸です。")
         try await Self.talk(conversation, turns: 0..<60)
-        let found = try await conversation.recall(for: "白鳥丸はどこ?").items
-        #expect(found.first?.turn == 0)
+        let found = try await conversation.recall(for: "白鳥丸はどこ?").brought
+        #expect(found.contains { $0.turn == 0 && $0.match != nil })
     }
 
     @Test("[D3] a prompt that cannot fit is told apart at once, with numbers, and nothing is given up for it")
@@ -329,7 +329,7 @@ struct ConversationTests {
             policy.threshold = share
             policy.responseReserve = share > 0 ? .max : .min
             policy.recall?.share = share
-            policy.recall?.neighbours = -3
+            policy.recall?.neighbours = share > 0 ? .max : .min
             let conversation = try await Conversation(model: StubModel(contextSize: 300), policy: policy)
             try await Self.talk(conversation, turns: 0..<30)
             #expect(StubModel.count(await conversation.transcript) <= 300)

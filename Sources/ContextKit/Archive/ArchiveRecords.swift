@@ -191,10 +191,18 @@ extension ConversationArchive {
 
     /// Records what came of a prompt.
     func answer(_ turn: Turn, in conversation: String) throws {
+        do { try answer(turn, in: conversation, isIndexed: true) } catch ConversationError.archive(let failure)
+            where failure.isDamage
+        {
+            // The turn is what counts: a damaged index must not keep it from being written.
+            try answer(turn, in: conversation, isIndexed: false)
+            try? rebuildIndex()  // the next search tries it again, and says if it cannot be done
+        }
+    }
+
+    private func answer(_ turn: Turn, in conversation: String, isIndexed: Bool) throws {
         let prompt = Data(turn.prompt.utf8)
         let entries = try JSONEncoder().encode(Transcript(entries: turn.entries))
-        let text = SearchText.indexed("\(turn.prompt)\n\(turn.response)")
-        let dates = turn.date.map { DateWords.words(of: $0).joined(separator: " ") } ?? ""
         try write { database in
             try database.execute(
                 sql: """
@@ -204,49 +212,62 @@ extension ConversationArchive {
                     """,
                 arguments: [
                     conversation, turn.number, prompt, entries, turn.date?.timeIntervalSince1970,
-                    Checksum.of(turn: turn.number, prompt: prompt, entries: entries), SearchText.wordCount(of: text),
+                    Checksum.of(turn: turn.number, prompt: prompt, entries: entries),
+                    SearchText.wordCount(of: SearchText.text(of: turn)),
                 ])
             guard database.changesCount > 0 else {
                 throw ConversationError.archive(.init("another program has answered this prompt."))
             }
-            // The index knows a turn by its conversation's number and its own: words are looked up within one conversation.
-            guard let first = try Self.firstRow(database, conversation) else { return }
-            let row: StatementArguments = [first + Int64(turn.number), "\(text) \(dates)"]
-            func index() throws {
-                try database.inSavepoint {
-                    try database.execute(sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)", arguments: row)
-                    return .commit
-                }
-            }
-            do { try index() } catch let error as DatabaseError where error.isDamage {
-                // The turn is what counts: a damaged index must not keep it from being written.
-                do {
-                    try Self.rebuildIndex(database)
-                } catch let error as DatabaseError where error.isDamage { return }  // recall says that it cannot search
+            if isIndexed, let first = try Self.firstRow(database, conversation) {
+                try Self.index(turn, behind: first, database)
             }
         }
     }
 
-    /// Makes the index anew from the turns, those of damaged pages excepted.
-    private static func rebuildIndex(_ database: Database) throws {
-        try database.inSavepoint {
-            try database.execute(sql: "INSERT INTO turn_text (turn_text) VALUES ('delete-all')")
-            let conversations = try Row.fetchAll(database, sql: "SELECT id, number FROM conversation")
-            for conversation in conversations {
-                guard let id = conversation.value("id", as: String.self),
-                    let number = conversation.value("number", as: Int64.self)
-                else { continue }
-                for turn in try turns(database, id, "1").turns where !turn.entries.isEmpty {
-                    let dates = turn.date.map { DateWords.words(of: $0).joined(separator: " ") } ?? ""
-                    try database.execute(
-                        sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
-                        arguments: [
-                            number << 32 + Int64(turn.number),
-                            "\(SearchText.indexed("\(turn.prompt)\n\(turn.response)")) \(dates)",
-                        ])
+    /// Adds a turn to the index, which knows it by its conversation's number and its own: words are looked up within one
+    /// conversation.
+    private static func index(_ turn: Turn, behind first: Int64, _ database: Database) throws {
+        let dates = turn.date.map { DateWords.words(of: $0) } ?? []
+        try database.execute(
+            sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
+            arguments: [first + Int64(turn.number), ([SearchText.text(of: turn)] + dates).joined(separator: " ")])
+    }
+
+    /// Looks something up in the index; one that is damaged is made anew first.
+    func search<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try read(body) } catch ConversationError.archive(let failure) where failure.isDamage && !isReadOnly {
+            try rebuildIndex()
+            return try read(body)
+        }
+    }
+
+    /// Makes the index anew from all turns that can be read.
+    private func rebuildIndex() throws {
+        try write { database in
+            try Self.emptyIndex(database)
+            for conversation in try String.fetchAll(database, sql: "SELECT id FROM conversation WHERE typeof(id) = 'text'") {
+                guard let first = try Self.firstRow(database, conversation) else { continue }
+                for turn in try Self.turns(database, conversation, "1").turns where !turn.entries.isEmpty {
+                    try Self.index(turn, behind: first, database)
                 }
             }
-            return .commit
+        }
+    }
+
+    private static func emptyIndex(_ database: Database) throws {
+        do {
+            try database.inSavepoint {
+                try database.execute(sql: "INSERT INTO turn_text (turn_text) VALUES ('delete-all')")
+                return .commit
+            }
+        } catch is DatabaseError {
+            // An index whose structure cannot be read takes no commands: its tables get the rows of a new one.
+            try database.execute(sql: "CREATE VIRTUAL TABLE temp.new_text USING fts5(\(indexDefinition))")
+            for table in ["data", "idx", "docsize", "config"] {
+                try database.execute(
+                    sql: "DELETE FROM turn_text_\(table); INSERT INTO turn_text_\(table) SELECT * FROM temp.new_text_\(table)")
+            }
+            try database.execute(sql: "DROP TABLE temp.new_text")
         }
     }
 
@@ -277,8 +298,9 @@ extension ConversationArchive {
             return Self.turns(rows)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
             // Page by page: the numbers are in an index of their own, and each turn is read alone.
-            let numbers = try Int.fetchAll(
-                database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments)
+            let numbers = try Row.fetchAll(
+                database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments
+            ).compactMap { $0.value("number", as: Int.self) }
             var (turns, damage): ([Turn], [Damage]) = ([], [])
             for number in numbers {
                 do {
@@ -363,37 +385,9 @@ extension ConversationArchive.Context {
     }
 }
 
-extension DatabaseError {
-    /// Whether the file is damaged, rather than locked or without room.
-    fileprivate var isDamage: Bool {
-        resultCode.primaryResultCode == .SQLITE_CORRUPT || resultCode.primaryResultCode == .SQLITE_ERROR
-            || resultCode.primaryResultCode == .SQLITE_CONSTRAINT
-    }
-}
-
 extension Row {
     /// A column's value; nil for NULL and for another type, which a damaged file may have.
     func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
         Value.fromDatabaseValue(self[column])
-    }
-}
-
-/// FNV-1a with 64 bits, which finds flipped bits; not a protection against intent.
-enum Checksum {
-    static func of(_ data: Data) -> Int64 { of([data]) }
-
-    static func of(turn number: Int, prompt: Data, entries: Data?) -> Int64 {
-        let number = withUnsafeBytes(of: UInt64(truncatingIfNeeded: number).littleEndian) { Data($0) }
-        return of([number, prompt, Data([entries == nil ? 0 : 1])] + (entries.map { [$0] } ?? []))
-    }
-
-    private static func of(_ parts: [Data]) -> Int64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for part in parts {
-            part.withUnsafeBytes { bytes in
-                for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-            }
-        }
-        return Int64(bitPattern: hash)
     }
 }

@@ -89,6 +89,9 @@ public final class ConversationArchive: Sendable {
         }
     }
 
+    /// Columns and options of the full-text index.
+    static let indexDefinition = "text, content = '', tokenize = 'porter unicode61 remove_diacritics 2'"
+
     private static func migrate(_ database: DatabaseQueue) throws { try migrator.migrate(database) }
 
     private static var migrator: DatabaseMigrator {
@@ -104,8 +107,7 @@ public final class ConversationArchive: Sendable {
                         prompt BLOB NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));
                     CREATE TABLE compaction (
                         conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, record BLOB NOT NULL);
-                    CREATE VIRTUAL TABLE turn_text USING fts5(
-                        text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
+                    CREATE VIRTUAL TABLE turn_text USING fts5(\(indexDefinition));
                     """)
         }
         // Dates, checksums, lengths, and a second copy of what only the context has. Older rows have none of them.

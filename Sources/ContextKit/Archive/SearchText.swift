@@ -1,5 +1,8 @@
 /// Words as the index knows them.
 enum SearchText {
+    /// What the index has of a turn.
+    static func text(of turn: Turn) -> String { indexed("\(turn.prompt)\n\(turn.response)") }
+
     /// Puts spaces around characters of scripts that have none between words, so that each is found by itself.
     static func indexed(_ text: String) -> String {
         var result = ""

@@ -18,8 +18,7 @@ public struct ContextPolicy: Sendable {
         self.recall = recall
     }
 
-    /// One deep cut to a quarter of the window, three quarters of it the newest turns and the rest notable sentences of the others;
-    /// evicted turns are recalled when a prompt needs them. Deep cuts are cheap: what stays in the context is computed again once,
+    /// One deep cut, to 22 % of the window: 17 % for the newest turns, and the rest for notable sentences of the others; evicted turns are recalled when a prompt needs them. Deep cuts are cheap: what stays in the context is computed again once,
     /// not at every turn.
     public static var standard: ContextPolicy {
         ContextPolicy(steps: [.dropToolExchanges(), .recentTurns(share: 0.17), .notableSentences(share: 0.05)])

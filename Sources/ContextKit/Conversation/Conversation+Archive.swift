@@ -81,6 +81,7 @@ extension Conversation {
         }
         live = turns
         try adoptTurns(from: context.next)
+        changeHead()
     }
 
     /// Turns of other programs: those from a number on, and those that were not answered before.
@@ -89,12 +90,14 @@ extension Conversation {
         note(found.damage)
         let known = Set(live.map(\.number))
         let wanted = found.turns.filter { ($0.number >= number || awaited.contains($0.number)) && $0.number != inFlight }
-        live = (live + wanted.filter { !$0.entries.isEmpty && !known.contains($0.number) }).sorted { $0.number < $1.number }
+        let added = wanted.filter { !$0.entries.isEmpty && !known.contains($0.number) }
         nextNumber = max(nextNumber, found.last + 1)
         let answered = Set(found.turns.filter { !$0.entries.isEmpty }.map(\.number))
         awaited = awaited.subtracting(answered).union(wanted.filter(\.entries.isEmpty).map(\.number))
         // One that is not answered for some turns was asked by a program that has ended.
         awaited = awaited.filter { $0 >= nextNumber - 8 }
+        if added.isEmpty { return }
+        live = (live + added).sorted { $0.number < $1.number }
         changeHead()
     }
 

@@ -52,9 +52,7 @@ extension Conversation {
 
     /// What a prompt would bring back if it were asked now, and why. Turns that are in the context are not among it.
     public func recall(for prompt: String) async throws -> Recall {
-        let request = Request(prompt: prompt, schema: nil, options: GenerationOptions())
-        if let plan = try await plan(for: request) { return plan.recall }
-        return try await recall(for: request, in: Array(transcript)).recall
+        try await plan(for: Request(prompt: prompt, schema: nil, options: GenerationOptions())).recall
     }
 
     /// How a prompt is going to be asked.
@@ -66,47 +64,38 @@ extension Conversation {
         var entries: [Transcript.Entry]
         /// The turns of the context, if what other prompts had in front of them leaves; nil if all stays as it is.
         var turns: [Turn]?
+        /// Tokens of the request, and what it would have without earlier turns in front of the prompt.
+        var tokens: Int
+        var plainTokens: Int
+        /// Whether the response has its room.
+        var fits = true
     }
 
-    /// A prompt with what it needs in front of it; nil if not even the prompt fits. Nothing changes.
+    /// A prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns. Nothing changes.
     ///
     /// What an earlier prompt had in front of it stays for one more turn, which may ask on, unless room is needed. When it leaves,
     /// only what follows it is computed again.
-    func plan(for request: Request) async throws -> Plan? {
+    func plan(for request: Request) async throws -> Plan {
+        let (recall, found) = try await search(request.prompt)
         // All turns but the last, then the last one, too.
         var older: [Turn]?
         if live.dropLast().contains(where: \.hasRecalled) { older = live.dropLast().map(\.withoutBlock) + live.suffix(1) }
-        let first = try await plan(for: request, with: older)
+        let first = try await plan(for: request, recall, found, with: older)
         guard live.last?.hasRecalled == true else { return first }
-        let wanted = policy.recall?.tokens(contextSize: model.contextSize, evidence: first?.recall.evidence ?? 0) ?? 0
-        if let recall = first?.recall, !recall.isNeeded || recall.budget >= wanted || !recall.hasShortage { return first }
-        return try await plan(for: request, with: live.map(\.withoutBlock))
+        let wanted = policy.recall?.tokens(contextSize: model.contextSize, evidence: recall.evidence) ?? 0
+        if first.fits, !recall.isNeeded || first.recall.budget >= wanted || !first.recall.hasShortage { return first }
+        return try await plan(for: request, recall, found, with: live.map(\.withoutBlock))
     }
 
-    private func plan(for request: Request, with turns: [Turn]?) async throws -> Plan? {
-        var entries = Array(transcript)
-        if let turns {
-            var draft = self.draft()
-            draft.turns = turns
-            entries = draft.entries
-        }
-        let (recall, text) = try await recall(for: request, in: entries)
-        guard try await fits(text, request, behind: entries) else { return nil }
-        return Plan(recall: recall, text: text, entries: entries, turns: turns)
-    }
-
-    /// The prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns as far as there is room
-    /// behind these entries.
-    func recall(for request: Request, in entries: [Transcript.Entry]) async throws -> (recall: Recall, text: String) {
-        let plain = withNewFacts(request.prompt)
-        var recall = Recall(prompt: request.prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
-        guard let policy = policy.recall, live.count < nextNumber else { return (recall, plain) }
+    /// Looks for the turns that a prompt has to do with.
+    private func search(_ prompt: String) async throws -> (recall: Recall, found: [ScoredTurn]) {
+        var recall = Recall(prompt: prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
+        guard let policy = policy.recall, live.count < nextNumber else { return (recall, []) }
         let known = Set(live.map(\.number))
         var found: [ScoredTurn] = []
         do {
-            found = try await policy.search.turns(
-                for: request.prompt, in: id, of: archive, count: nextNumber, except: known
-            ).filter { (0..<nextNumber).contains($0.number) && !known.contains($0.number) }
+            found = try await policy.search.turns(for: prompt, in: id, of: archive, count: nextNumber, except: known)
+                .filter { (0..<nextNumber).contains($0.number) && !known.contains($0.number) }
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -115,39 +104,61 @@ extension Conversation {
         }
         recall.evidence = found.map(\.evidence).max() ?? 0
         recall.isNeeded = !found.isEmpty && recall.evidence >= policy.minimumEvidence
-        guard recall.isNeeded else {
+        if !recall.isNeeded {
             recall.items = found.prefix(3).map { Recall.Item(turn: $0.number, match: $0, outcome: .weak, text: "") }
-            return (recall, plain)
         }
-        let used = try await count(entries + [request.entry(plain)])
-        let free = model.contextSize - reserve(request) - used
-        recall.budget = max(0, min(free, policy.tokens(contextSize: model.contextSize, evidence: recall.evidence)))
-        found = Array(found.prefix(Self.maximumMatches))
-        let neighbours = found.flatMap { match in
-            (match.number - policy.neighbours.clamped(to: 0...8))...(match.number + policy.neighbours.clamped(to: 0...8))
-        }.filter { (0..<nextNumber).contains($0) && !known.contains($0) }
+        return (recall, found)
+    }
+
+    /// - Parameter turns: The turns of the context; nil for those that the session has.
+    private func plan(
+        for request: Request, _ recall: Recall, _ found: [ScoredTurn], with turns: [Turn]?
+    ) async throws -> Plan {
+        var entries = Array(transcript)
+        if let turns {
+            var draft = self.draft()
+            draft.turns = turns
+            entries = draft.entries
+        }
+        let plain = withNewFacts(request.prompt)
+        let tokens = try await count(entries + [request.entry(plain)])
+        var plan = Plan(recall: recall, text: plain, entries: entries, turns: turns, tokens: tokens, plainTokens: tokens)
+        if recall.isNeeded, let policy = policy.recall { try await fill(&plan, request, found, policy) }
+        plan.fits = plan.tokens + reserve(request) <= model.contextSize
+        return plan
+    }
+
+    /// Puts earlier turns in front of the prompt, as far as there is room.
+    private func fill(_ plan: inout Plan, _ request: Request, _ found: [ScoredTurn], _ policy: RecallPolicy) async throws {
+        let free = model.contextSize - reserve(request) - plan.plainTokens
+        let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
+        plan.recall.budget = max(0, min(free, wanted))
+        let found = Array(found.prefix(Self.maximumMatches))
+        let known = Set(live.map(\.number))
+        let numbers = found.flatMap { ($0.number - policy.reach)...($0.number + policy.reach) }
+            .filter { (0..<nextNumber).contains($0) && !known.contains($0) }
         let stored: (turns: [Int: Turn], damage: [ConversationArchive.Damage])
-        do { stored = try archive.turns(of: id, numbers: Set(neighbours)) } catch {
-            recall.problem = "\(error)"
-            return (recall, plain)
+        do { stored = try archive.turns(of: id, numbers: Set(numbers)) } catch {
+            plan.recall.problem = "\(error)"
+            return
         }
         note(stored.damage)
         let block = RecallBlock(
             found: found, turns: stored.turns, damaged: Set(stored.damage.compactMap(\.turn)), policy: policy,
             words: Set(RecallQuery(request.prompt).words.filter { !$0.isDate }.map(\.text)),
             count: { [model] in try await model.tokenCount(of: $0) })
-        recall.items = try await block.items(within: recall.budget)
+        plan.recall.items = try await block.items(within: plan.recall.budget)
         // Counts of parts are not exactly that of the whole: what is too much leaves, the least important first.
-        while let last = recall.items.lastIndex(where: { !$0.text.isEmpty }) {
-            let text = RecallBlock.text(recall.items) + plain
-            let whole = try await count(entries + [request.entry(text)])
-            recall.tokens = whole - used
-            if recall.tokens <= recall.budget { return (recall, text) }
-            recall.items[last].outcome = .noRoom
-            recall.items[last].text = ""
+        while let last = plan.recall.items.lastIndex(where: { !$0.text.isEmpty }) {
+            let text = RecallBlock.text(plan.recall.items) + plan.text
+            let tokens = try await count(plan.entries + [request.entry(text)])
+            if tokens - plan.plainTokens <= plan.recall.budget {
+                (plan.text, plan.tokens, plan.recall.tokens) = (text, tokens, tokens - plan.plainTokens)
+                return
+            }
+            plan.recall.items[last].outcome = .noRoom
+            plan.recall.items[last].text = ""
         }
-        recall.tokens = 0
-        return (recall, plain)
     }
 
     /// Matches that are looked at for one prompt.

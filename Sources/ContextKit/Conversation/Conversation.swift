@@ -209,7 +209,10 @@ public actor Conversation {
             try Task.checkCancellation()
             // A program that goes on with the same conversation may have used the number meanwhile.
             while try !archive.ask(prompt, number: nextNumber, date: date, in: id) {
+                let taken = nextNumber
                 try refresh()
+                // Only a damaged file has a turn that cannot be read at a number that is not used.
+                guard nextNumber > taken else { throw ConversationError.archive(.init("it has no number for another turn.")) }
                 asked = try await prepare(request)
                 try Task.checkCancellation()
             }
@@ -373,23 +376,18 @@ public actor Conversation {
     }
 
     private func fits(_ prompt: String, _ request: Request) async throws -> Bool {
-        try await fits(prompt, request, behind: Array(session.transcript))
-    }
-
-    func fits(_ prompt: String, _ request: Request, behind entries: [Transcript.Entry]) async throws -> Bool {
-        try await count(entries + [request.entry(prompt)]) + reserve(request) <= model.contextSize
+        try await count(Array(session.transcript) + [request.entry(prompt)]) + reserve(request) <= model.contextSize
     }
 
     /// Makes room for a prompt, and puts in front of it what it needs from earlier turns.
     private func prepare(_ request: Request) async throws -> String {
-        let plain = withNewFacts(request.prompt)
-        let entries = Array(session.transcript)
-        let before = try await count(entries)
-        let tokens = try await count(entries + [request.entry(plain)]) - before
+        let plan = try await plan(for: request)
+        let tokens = try await plan.plainTokens - count(plan.entries)
         expectedPrompt = max(tokens, min(expectedPrompt, model.contextSize / 4) * 3 / 4)
         lastReserve = reserve(request)
-        if let asked = try await recalled(request) { return asked }
+        if plan.fits { return follow(plan) }
         // What cannot fit at all is said before anything is given up for it.
+        let plain = withNewFacts(request.prompt)
         var clean = draft()
         clean.turns = []
         clean.carried = ""
@@ -403,14 +401,15 @@ public actor Conversation {
         }
         await compactNow(.beforeRequest)
         try Task.checkCancellation()
-        if let asked = try await recalled(request) { return asked }
-        if try await !fits(plain, request) { try await makeBare(for: plain, request) }
+        let second = try await self.plan(for: request)
+        if second.fits { return follow(second) }
+        lastRecall = second.recall
+        try await makeBare(for: plain, request)
         return plain
     }
 
-    /// The prompt with what it needs in front of it; nil if not even the prompt fits.
-    private func recalled(_ request: Request) async throws -> String? {
-        guard let plan = try await plan(for: request) else { return nil }
+    /// What a plan asks, with the context as it wants it.
+    private func follow(_ plan: Plan) -> String {
         if let turns = plan.turns {
             live = turns
             rebuild()
@@ -476,8 +475,9 @@ public actor Conversation {
 
     private func compactIfNeeded(_ reason: Compaction.Reason) async {
         await exclusively {
-            // Should counting fail, the next request finds out.
-            guard let tokens = try? await lastingTokens(), tokens > threshold else { return }
+            guard let tokens = try? await lastingTokens(),  // should counting fail, the next request finds out
+                tokens > threshold
+            else { return }
             await compactNow(reason)
         }
     }
@@ -532,14 +532,12 @@ extension Int {
         let part = Double(self) * share
         return part.isNaN || part <= 0 ? 0 : part >= Double(self) ? self : Int(part)
     }
+
+    func clamped(to range: ClosedRange<Int>) -> Int { Swift.min(Swift.max(self, range.lowerBound), range.upperBound) }
 }
 
 extension Duration {
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
-}
-
-extension Int {
-    func clamped(to range: ClosedRange<Int>) -> Int { Swift.min(Swift.max(self, range.lowerBound), range.upperBound) }
 }
 
 extension Error {

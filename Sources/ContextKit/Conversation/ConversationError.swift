@@ -40,8 +40,17 @@ public enum ConversationError: LocalizedError {
         /// What the database said.
         public var reason: String
 
-        init(_ error: any Error) { reason = (error as? DatabaseError)?.message ?? "\(error)" }
-        init(_ reason: String) { self.reason = reason }
+        /// Whether the file is damaged, rather than locked or without room. Of a damaged index SQLite also says that its table
+        /// cannot be made (an error without a code of its own), or that a row is there already.
+        let isDamage: Bool
+
+        init(_ error: any Error) {
+            let code = (error as? DatabaseError)?.resultCode.primaryResultCode
+            reason = (error as? DatabaseError)?.message ?? "\(error)"
+            isDamage = code == .SQLITE_CORRUPT || code == .SQLITE_ERROR || code == .SQLITE_CONSTRAINT
+        }
+
+        init(_ reason: String) { (self.reason, isDamage) = (reason, false) }
     }
 
     init(archive error: any Error) { self = error as? ConversationError ?? .archive(.init(error)) }

@@ -23,10 +23,11 @@ public struct LexicalSearch: TurnSearch {
     ) async throws -> [ScoredTurn] {
         let query = RecallQuery(prompt)
         guard !query.words.isEmpty, count > known.count else { return [] }
-        return try archive.read { database in
+        return try archive.search { database in
             guard let first = try ConversationArchive.firstRow(database, conversation) else { return [] }
             var turns: [Int: [Int]] = [:]  // the places in `terms` of the words that a turn has
             var terms: [RecallGate.Term] = []
+            let recent = count - RecallGate.recentTurns(of: count)
             for word in query.words {
                 let rows = try Int64.fetchAll(
                     database,
@@ -42,7 +43,7 @@ public struct LexicalSearch: TurnSearch {
                 let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
                 var isInContext = false
                 for number in rows.map({ Int($0 - first) }) {
-                    if known.contains(number) || number >= count - RecallGate.recentTurns(of: count) { isInContext = true }
+                    if known.contains(number) || number >= recent { isInContext = true }
                     if !known.contains(number) { turns[number, default: []].append(terms.count) }
                 }
                 terms.append(
@@ -52,8 +53,8 @@ public struct LexicalSearch: TurnSearch {
             let candidates = turns.map { number, matched in
                 Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
             }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
-            // The order without lengths is good enough where a damaged page hides them.
-            let lengths = (try? Self.lengths(database, conversation, candidates.map(\.number))) ?? [:]
+            let numbers = candidates.map(\.number)
+            let lengths = (try? Self.lengths(database, conversation, numbers)) ?? [:]  // a damaged page: it goes without them
             let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
             let gate = RecallGate(terms: terms, turnCount: count, query: query)
             return candidates.map { candidate in

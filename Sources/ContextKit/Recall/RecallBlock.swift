@@ -57,7 +57,7 @@ struct RecallBlock {
         }
         for match in found { try await add(match.number, match) }
         let matched = items.filter { !$0.text.isEmpty }.map(\.turn)
-        for distance in 1..<max(1, policy.neighbours + 1) {
+        for distance in 1..<(policy.reach + 1) {
             for number in matched.flatMap({ [$0 + distance, $0 - distance] }) where turns[number] != nil {
                 try await add(number, nil)
             }

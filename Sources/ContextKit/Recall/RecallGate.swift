@@ -22,10 +22,11 @@ struct RecallGate {
 
     /// How sure it is that a prompt needs something from before, from 0 to 1, by a turn that has some of its words.
     ///
-    /// A logistic regression over four things: the weight of rare words that the turn has (those in the context count less, since
-    /// what they are about is there), whether the prompt asks, whether it speaks of a name that the archive knows, and how many
-    /// words it has: long prompts share a rare word with some turn by chance. The coefficients were fitted to questions about
-    /// generated conversations (`context-bench recall`) and to everyday talk of people, so that 1 to 2 % of the latter reach 0.5.
+    /// A logistic function of four things: the weight of rare words that the turn has (those in the context count less, since what
+    /// they are about is there), whether the prompt asks, whether it speaks of a name that the archive knows, and how many words it
+    /// has: long prompts share a rare word with some turn by chance. The coefficients were fitted to questions about generated
+    /// conversations (`context-bench recall`) and to everyday talk of people; the constant and the weight of a question were then
+    /// set by hand, between what ordinary turns recall needlessly and what questions miss (BENCHMARKS.md).
     func evidence(_ matched: [Int]) -> Double {
         let hasName = terms.contains { $0.word.isName && $0.turnCount > 0 }
         let hasAll = terms.count > 1 && matched.count == terms.count

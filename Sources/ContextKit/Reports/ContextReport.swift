@@ -171,7 +171,10 @@ extension Conversation {
         // A request would wait for it, too.
         if !isInside { await pendingCompaction?.value }
         var plan: Plan?
-        if let prompt { plan = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions())) }
+        if let prompt {
+            let found = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions()))
+            plan = found.fits ? found : nil
+        }
         let asked = plan?.text ?? prompt
         let transcript = plan.map { Transcript(entries: $0.entries) } ?? transcript
         var report = try await ContextReport(

@@ -179,7 +179,7 @@ enum ConversationTrace {
         // A record that cannot be written must not fail the conversation.
         guard descriptor >= 0 else { return }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        guard var line = try? JSONEncoder().encode(event()) else { return }
+        guard var line = try? JSONEncoder().encode(event()) else { return }  // as above
         line.append(0x0A)
         try? file.write(contentsOf: line)  // as above
     }
