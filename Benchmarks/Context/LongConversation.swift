@@ -148,9 +148,10 @@ struct LongConversation: AsyncParsableCommand {
         for fact in chatter.facts {
             if head.contains(fact.evidence) { carried += 1 }
             let response = try await conversation.respond(to: fact.question, options: options)
-            if await conversation.transcript.map(\.description).joined().contains(fact.evidence) { same += 1 }
+            let isThere = await conversation.transcript.map(\.description).joined().contains(fact.evidence)
+            if isThere { same += 1 }
             if response.content.contains(fact.evidence) { answered += 1 }
-            if shows { print("  \(fact.question) → \(response.content)") }
+            if shows { print("  \(fact.question)\(isThere ? "" : " (not in the context)") → \(response.content)") }
         }
         // Asking has put the facts back into the context: paraphrases are asked of a fresh look at the same archive.
         for fact in chatter.facts {

@@ -17,7 +17,8 @@ struct RecallBench: AsyncParsableCommand {
     @Option(help: "Conversations.") var conversations = 10
     @Option(help: "Exchanges of each.") var exchanges = 300
     @Option(help: "Another set of conversations for another number.") var seed: UInt64 = 1
-    @Flag(help: "The half with other names and topics, which nothing was tuned with.") var measuring = false
+    @Option(help: "Names and topics: first and second, which recall was tuned with, or third, which nothing was tuned with.")
+    var stories = Stories.third
     @Flag(help: "Show the questions whose evidence is missing, and the ordinary turns that recalled something.") var shows = false
     @Option(
         help:
@@ -25,14 +26,25 @@ struct RecallBench: AsyncParsableCommand {
     )
     var file: String?
 
+    enum Stories: String, ExpressibleByArgument {
+        case first, second, third
+
+        var data: RecallStories {
+            switch self {
+            case .first: .first
+            case .second: .second
+            case .third: .third
+            }
+        }
+    }
+
     func run() async throws {
         let tokens = GGUFLanguageModel(url: URL(filePath: model), contextSize: window, checksText: false)
         let talks: [Talk]
         if let file {
             talks = try JSONDecoder().decode([Talk].self, from: Data(contentsOf: URL(filePath: file)))
         } else {
-            let stories = measuring ? RecallStories.measuring : .tuning
-            talks = (0..<conversations).map { Talk.generated(stories, number: $0, seed: seed, exchanges: exchanges) }
+            talks = (0..<conversations).map { Talk.generated(stories.data, number: $0, seed: seed, exchanges: exchanges) }
         }
         var total = Result()
         for talk in talks { total.add(try await replay(talk, tokens)) }

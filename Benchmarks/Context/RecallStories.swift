@@ -1,4 +1,5 @@
-/// What two friends tell each other, as data: one half to tune with, and one with other names and topics to measure with.
+/// What two friends tell each other, as data: two sets that recall was tuned with, and a third one with other names and topics to
+/// measure with.
 ///
 /// Statements have `{v}`, which stands for one of the values; questions have `{who}` and `{whose}`, which are a name and its genitive
 /// when somebody else asks, and “I” and “my” when the speaker does.
@@ -27,14 +28,14 @@ struct RecallStories {
     let replies: [String]
     let topics: [String]
 
-    private static func events(_ lines: String) -> [Event] {
+    static func events(_ lines: String) -> [Event] {
         lines.split(separator: "\n").map { line in
             let parts = line.split(separator: "|").map(String.init)
             return Event(statement: parts[0], question: parts[1], values: parts[2].split(separator: "/").map(String.init))
         }
     }
 
-    private static func pairs(_ lines: String) -> [Pair] {
+    static func pairs(_ lines: String) -> [Pair] {
         lines.split(separator: "\n").map { line in
             let parts = line.split(separator: "|").map(String.init)
             return Pair(
@@ -44,7 +45,7 @@ struct RecallStories {
         }
     }
 
-    static let tuning = RecallStories(
+    static let first = RecallStories(
         names: [
             ("Nadia", "Tobias"), ("Priya", "Marcus"), ("Elena", "Jonas"), ("Farah", "Daniel"), ("Greta", "Owen"),
             ("Imani", "Lucas"), ("Keiko", "Ruben"), ("Leila", "Stefan"), ("Mira", "Hugo"), ("Anouk", "Felix"),
@@ -139,7 +140,7 @@ struct RecallStories {
             "woodwork",
         ])
 
-    static let measuring = RecallStories(
+    static let second = RecallStories(
         names: [
             ("Sabine", "Andre"), ("Wanda", "Colin"), ("Yasmin", "Pieter"), ("Zofia", "Graham"), ("Thandi", "Edwin"),
             ("Ursula", "Kwame"), ("Rosalind", "Dmitri"), ("Odette", "Bashir"), ("Paloma", "Viktor"), ("Quinn", "Hamish"),

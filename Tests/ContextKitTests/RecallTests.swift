@@ -172,11 +172,46 @@ struct RecallTests {
         #expect(names("When did Nadia start?") == ["nadia"])
         #expect(names("Thanks, Nadia! Hey Tobias! How are you, Greta?") == [])
         #expect(names("I met Tobias at the Blue Lantern.") == ["tobias", "blue", "lantern"])
+        #expect(names("What are you up to on Sunday, or is it in May?") == [])
         #expect(DateWords.words(in: "on 8 May 2023") == ["zzm5", "zzd5x8", "zzy2023"])
         #expect(DateWords.words(in: "May 8th, and in June") == ["zzm5", "zzd5x8", "zzm6"])
         #expect(DateWords.words(in: "2023-05-08") == ["zzy2023", "zzm5", "zzd5x8"])
         #expect(DateWords.words(in: "8.5.2023") == ["zzy2023", "zzm5", "zzd5x8"])
         #expect(DateWords.words(in: "You may march on, 8 of you.") == [])
+    }
+
+    @Test("[D4] evidence counts for what is asked, and not for a statement that a turn has word for word") func askedWords() {
+        func evidence(_ prompt: String, _ matched: [String]) -> Double {
+            let query = RecallQuery(prompt)
+            let terms = query.words.map { word in
+                RecallGate.Term(word: word, weight: 5, turnCount: matched.contains(word.text) ? 1 : 0, isInContext: false)
+            }
+            let gate = RecallGate(terms: terms, turnCount: 200, query: query, areTermsTogether: true)
+            return gate.evidence(
+                terms.indices.filter { matched.contains(terms[$0].word.text) })
+        }
+        let asked = evidence("The weather is awful. Where does the lighthouse stand?", ["lighthouse"])
+        let told = evidence("The lighthouse is awful. Where does the weather stand?", ["lighthouse"])
+        #expect(asked > told)
+        let date = ["zzm5", "zzd5x8"]
+        #expect(evidence("What did we talk about on 8 May?", date) > evidence("We talked on 8 May.", date))
+        let repeated = "Talking helps when feeling low."
+        #expect(evidence(repeated, ["talking", "helps", "feeling", "low"]) < 0.01)
+        #expect(evidence("Remember what helps? Talking, feeling, low.", ["helps", "feeling", "low"]) > 0.5)
+    }
+
+    @Test("[D4] everyday words that only one turn has together are found by a question of these words") func together()
+        async throws
+    {
+        let conversation = try await Conversation(model: StubModel(contextSize: 500))
+        try await conversation.respond(to: "By the way, my street is called Halberd Lane.")
+        for turn in 0..<120 {
+            let prompt = turn % 12 == 3 ? "Which street food is good" : turn % 12 == 7 ? "What is this bird called" : "Go on"
+            try await conversation.respond(to: "\(prompt), number\(turn)?")
+        }
+        let recall = try await conversation.recall(for: "What is my street called?")
+        #expect(recall.brought.map(\.turn).contains(0), "\(recall)")
+        #expect(try await !conversation.recall(for: "Is street food good?").isNeeded)
     }
 
     @Test("[D4] what a search costs does not grow with the conversation") func flat() async throws {

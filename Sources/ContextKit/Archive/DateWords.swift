@@ -41,6 +41,11 @@ enum DateWords {
         return found
     }
 
+    /// Whether it is a day of the week or a month, in lower case: those have capital letters and are no names.
+    static func isOfCalendar(_ word: some StringProtocol) -> Bool { days.contains(String(word)) || months.contains(String(word)) }
+
+    private static let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
     private static let months = [
         "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
     ]

@@ -11,6 +11,8 @@ public struct LexicalSearch: TurnSearch {
     /// A search with the usual constants.
     public init() {}
 
+    /// Turns with all words of a question, so many that it is not about one of them.
+    private static let fewTurns = 2
     /// Turns that have one word, at the most.
     private static let maximumRows = 2_000
     /// Turns whose lengths are looked up.
@@ -44,19 +46,22 @@ public struct LexicalSearch: TurnSearch {
                 var isInContext = false
                 for number in rows.map({ Int($0 - first) }) {
                     if known.contains(number) || number >= recent { isInContext = true }
-                    if !known.contains(number) { turns[number, default: []].append(terms.count) }
+                    turns[number, default: []].append(terms.count)
                 }
                 terms.append(
                     RecallGate.Term(word: word, weight: weight, turnCount: frequency, isInContext: isInContext))
             }
+            let all = turns.filter { $0.value.count == terms.count }.keys
+            let isTogether = all.count > Self.fewTurns || all.contains { known.contains($0) || $0 >= recent }
             // Only the best by the sum of their words' weights: the length changes little.
-            let candidates = turns.map { number, matched in
-                Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
+            let candidates = turns.compactMap { (number, matched) -> Candidate? in
+                if known.contains(number) { return nil }
+                return Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
             }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
             let numbers = candidates.map(\.number)
             let lengths = (try? Self.lengths(database, conversation, numbers)) ?? [:]  // a damaged page: it goes without them
             let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
-            let gate = RecallGate(terms: terms, turnCount: count, query: query)
+            let gate = RecallGate(terms: terms, turnCount: count, query: query, areTermsTogether: isTogether)
             return candidates.map { candidate in
                 let length = Double(lengths[candidate.number] ?? Int(average)) / max(1, average)
                 let factor = (Self.k1 + 1) / (1 + Self.k1 * (1 - Self.b + Self.b * length))

@@ -18,10 +18,11 @@ public struct RecallPolicy: Sendable {
     /// What finds the turns.
     public var search: any TurnSearch = LexicalSearch()
 
-    /// Tokens that recalled turns may have. Doubtful evidence gets a quarter of the room, good evidence all of it: everyday talk that
-    /// opens recall by chance is cheap then. In small windows a share would not hold a single turn.
+    /// Tokens that recalled turns may have. Doubtful evidence gets a fifth of the room, the best 70 % of it: everyday talk that
+    /// opens recall by chance is cheap then, and the rest stays for the turn after. In small windows a share would not hold a single
+    /// turn.
     func tokens(contextSize: Int, evidence: Double) -> Int {
-        let certainty = min(1, 0.25 + 2.5 * max(0, evidence - minimumEvidence))
+        let certainty = min(1, 0.2 + max(0, evidence - minimumEvidence))
         return min(max(contextSize.share(share * certainty), min(128, contextSize / 4)), contextSize.share(share))
     }
 

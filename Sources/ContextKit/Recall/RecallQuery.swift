@@ -11,9 +11,15 @@ struct RecallQuery {
         var isDate = false
     }
 
+    struct Sentence {
+        var words: Set<String>
+        var isQuestion: Bool
+        /// Whether it ends in a mark that is none of a question: keywords and titles do not.
+        var isStatement: Bool
+    }
+
     let words: [Word]
-    /// Whether it asks something.
-    let isQuestion: Bool
+    let sentences: [Sentence]
 
     init(_ prompt: String) {
         let names = Self.names(in: prompt)
@@ -29,11 +35,31 @@ struct RecallQuery {
             words.append(Word(text: date, shown: "its date", isDate: true))
         }
         self.words = words
-        isQuestion = prompt.contains { "?？؟".contains($0) }
+        sentences = Self.sentences(of: prompt)
     }
 
-    /// Words with a capital letter that do not begin a sentence, in lower case. Whoever is spoken to (“Thanks, Nadia.”, “Hey Nadia!”)
-    /// is not spoken of.
+    private static func sentences(of prompt: String) -> [Sentence] {
+        var sentences: [Sentence] = []
+        var sentence = ""
+        func end(isQuestion: Bool = false, isStatement: Bool = false) {
+            let words = Set(SearchText.words(of: sentence))
+            if !words.isEmpty { sentences.append(Sentence(words: words, isQuestion: isQuestion, isStatement: isStatement)) }
+            sentence = ""
+        }
+        for scalar in prompt.unicodeScalars {
+            switch scalar {
+            case "?", "？", "؟": end(isQuestion: true)
+            case ".", "!", "…", "。", "！": end(isStatement: true)
+            case "\n": end()
+            default: sentence.unicodeScalars.append(scalar)
+            }
+        }
+        end()
+        return sentences
+    }
+
+    /// Words with a capital letter that do not begin a sentence, in lower case. Days and months are not among them, nor is whoever is
+    /// spoken to (“Thanks, Nadia.”, “Hey Nadia!”).
     private static func names(in prompt: String) -> Set<String> {
         var names: Set<String> = []
         var wordsBefore = 0
@@ -43,8 +69,9 @@ struct RecallQuery {
             let endsClause = ".,!?…;:".contains(last)
             if let word = part.split(whereSeparator: { !$0.isLetter && !$0.isNumber }).first {
                 let isSpokenTo = followsComma || wordsBefore == 1 && endsClause
-                if wordsBefore > 0, !isSpokenTo, word.count > 1, word.first?.isUppercase == true {
-                    names.insert(word.lowercased())
+                let name = word.lowercased()
+                if wordsBefore > 0, !isSpokenTo, word.count > 1, word.first?.isUppercase == true, !DateWords.isOfCalendar(name) {
+                    names.insert(name)
                 }
                 wordsBefore += 1
             }
