@@ -16,9 +16,10 @@ package final class Grammar: @unchecked Sendable {
     /// Bytes of masks to keep.
     private static let greatestSize = 16 << 20
 
-    private static let secondsToCompile = 0.9
-    /// Seconds that one question of a matcher may take; what a pattern has not become by then is not allowed.
-    private static let secondsToAnswer = 2.0
+    /// Work that compilation may take, about a second's.
+    private static let fuelToCompile = 1_000_000
+    /// Work that one question of a matcher may take; what a pattern has not become by then is not allowed.
+    private static let fuelToAnswer = 2_000_000
 
     /// A source as an automaton's tables.
     private struct Compiled {
@@ -52,7 +53,7 @@ package final class Grammar: @unchecked Sendable {
         switch source {
         case .schema(let document):
             let arena = ConstraintArena()
-            arena.regexes.setDeadline(secondsToCompile)
+            arena.regexes.setFuel(fuelToCompile)
             var parser = SchemaParser(document, arena: arena)
             let root = try parser.parse()
             let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
@@ -61,7 +62,7 @@ package final class Grammar: @unchecked Sendable {
                 notes: parser.notes)
         case .framed(let before, let document, let after):
             let arena = ConstraintArena()
-            arena.regexes.setDeadline(secondsToCompile)
+            arena.regexes.setFuel(fuelToCompile)
             var parser = SchemaParser(document, arena: arena)
             let program = try ProgramBuilder.build(
                 try parser.parse(), arena, allowsZeroFraction: options.allowsZeroFraction)
@@ -74,7 +75,7 @@ package final class Grammar: @unchecked Sendable {
                 notes: parser.notes)
         case .pattern(let pattern):
             let regexes = RegexArena()
-            regexes.setDeadline(secondsToCompile)
+            regexes.setFuel(fuelToCompile)
             return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: try language(pattern, regexes))])
         case .texts(let texts):
             if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no text to choose") }
@@ -84,7 +85,7 @@ package final class Grammar: @unchecked Sendable {
         case .tools(let tools):
             let arena = ConstraintArena()
             let regexes = arena.regexes
-            regexes.setDeadline(secondsToCompile)
+            regexes.setFuel(fuelToCompile)
             var root = try calls(tools.tools, arena)
             if tools.greatestCount > 1 {
                 root = arena.all([
@@ -151,7 +152,7 @@ package final class Grammar: @unchecked Sendable {
         lock.withLock { _ in
             // Matchers keep what they began with; a new one begins anew when too much has gathered.
             if table.automaton.isFull || table.size > Self.greatestSize {
-                // It compiled once; should time be short now, what there is has to do.
+                // It compiled once, so it does again.
                 if let again = try? Self.compile(source, options) { compiled = again }
                 table = Self.makeTable(compiled, vocabulary, options)
             }
@@ -176,7 +177,7 @@ package final class Grammar: @unchecked Sendable {
 
     func withLock<Result>(_ table: MaskTable, _ body: () -> Result) -> Result {
         lock.withLock { _ in
-            table.automaton.regexes.setDeadline(Self.secondsToAnswer)
+            table.automaton.regexes.setFuel(Self.fuelToAnswer)
             return body()
         }
     }

@@ -27,6 +27,8 @@ struct Verdicts: CustomTestStringConvertible {
     @Test(arguments: Self.patterns + Self.formats)
     func checkTexts(_ table: Verdicts) throws { try check(table) }
 
+    @Test(arguments: Self.published) func checkPublished(_ table: Verdicts) throws { try check(table) }
+
     private func check(_ table: Verdicts) throws {
         let grammar = try Grammar(table.schema)
         for document in table.accepted { #expect(grammar.accepts(document), "\(document) is valid") }
@@ -285,5 +287,44 @@ struct Verdicts: CustomTestStringConvertible {
             "{\"type\":\"string\",\"format\":\"uri\"}", ["\"https://a.b/c?d=e#f\"", "\"urn:isbn:1\"", "\"http://[::1]:8080/\""],
             not: ["\"/a/b\"", "\"http://a b\"", "\"://x\""]),
         Verdicts("{\"type\":\"string\",\"format\":\"no such format\"}", ["\"anything\""], not: ["1"]),
+    ]
+
+    /// Schemas in the style of published ones, which were refused or took too long.
+    static let published = [
+        Verdicts(
+            "{\"type\":\"object\",\"oneOf\":[{\"properties\":{\"kind\":{\"const\":\"a\"},\"a1\":{\"type\":\"string\"},\"a2\":{\"type\":\"string\"},\"a3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"b\"},\"b1\":{\"type\":\"string\"},\"b2\":{\"type\":\"string\"},\"b3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"c\"},\"c1\":{\"type\":\"string\"},\"c2\":{\"type\":\"string\"},\"c3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"d\"},\"d1\":{\"type\":\"string\"},\"d2\":{\"type\":\"string\"},\"d3\":{\"type\":\"string\"}},\"required\":[\"kind\"]}]}",
+            ["{\"kind\":\"a\"}", "{\"kind\":\"d\",\"d1\":\"x\"}", "{\"kind\":\"b\",\"a1\":1}"],
+            not: ["{\"kind\":\"e\"}", "{\"kind\":\"a\",\"a1\":1}", "{}", "1"]),
+        Verdicts(
+            "{\"oneOf\":[{\"properties\":{\"kind\":{\"const\":\"a\"},\"a1\":{\"type\":\"string\"},\"a2\":{\"type\":\"string\"},\"a3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"b\"},\"b1\":{\"type\":\"string\"},\"b2\":{\"type\":\"string\"},\"b3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"c\"},\"c1\":{\"type\":\"string\"},\"c2\":{\"type\":\"string\"},\"c3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"d\"},\"d1\":{\"type\":\"string\"},\"d2\":{\"type\":\"string\"},\"d3\":{\"type\":\"string\"}},\"required\":[\"kind\"]}]}",
+            ["{\"kind\":\"c\",\"c2\":\"x\"}"], not: ["{\"kind\":\"e\"}", "1", "null"]),
+        Verdicts(
+            "{\"type\":\"object\",\"oneOf\":[{\"properties\":{\"x0\":{\"type\":\"string\"},\"y0\":{\"type\":\"integer\"}},\"required\":[\"x0\"]},{\"properties\":{\"x1\":{\"type\":\"string\"},\"y1\":{\"type\":\"integer\"}},\"required\":[\"x1\"]},{\"properties\":{\"x2\":{\"type\":\"string\"},\"y2\":{\"type\":\"integer\"}},\"required\":[\"x2\"]},{\"properties\":{\"x3\":{\"type\":\"string\"},\"y3\":{\"type\":\"integer\"}},\"required\":[\"x3\"]},{\"properties\":{\"x4\":{\"type\":\"string\"},\"y4\":{\"type\":\"integer\"}},\"required\":[\"x4\"]}]}",
+            ["{\"x0\":\"a\"}", "{\"x4\":\"a\",\"y4\":1}", "{\"x0\":\"a\",\"x1\":2}", "{\"x0\":\"a\",\"x1\":\"b\",\"y1\":\"c\"}"],
+            not: ["{}", "{\"x0\":\"a\",\"x1\":\"b\"}", "{\"x0\":\"a\",\"y0\":\"b\"}"]),
+        Verdicts(
+            "{\"oneOf\":[{\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":32767}}},{\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":3}}}]}",
+            ["{\"a\":\"abcd\"}"], not: ["{\"a\":\"abc\"}", "{\"a\":1}", "{}", "1"]),
+        Verdicts(
+            "{\"type\":\"string\",\"not\":{\"maxLength\":4}}",
+            ["\"abcde\""], not: ["\"abcd\"", "1"]),
+        Verdicts(
+            "{\"type\":\"object\",\"allOf\":[{\"not\":{\"propertyNames\":{\"not\":{\"enum\":[\"a\",\"c\"]}}}},{\"not\":{\"propertyNames\":{\"not\":{\"enum\":[\"b\",\"c\"]}}}}],\"maxProperties\":1}",
+            ["{\"c\":1}"], not: ["{\"a\":1}", "{\"b\":1}", "{}", "{\"a\":1,\"b\":1}"]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^[^\\\\.\\\\s\\\\\\\\/:\\\\*\\\\?\\\"<>\\\\|\\\\x01-\\\\x1f]{1,32}(\\\\.[^\\\\.\\\\s\\\\\\\\/:\\\\*\\\\?\\\"<>\\\\|\\\\x01-\\\\x1f]{1,32}){1,3}$\",\"maxLength\":128}",
+            ["\"Microsoft.VisualStudioCode.Insiders\""], not: ["\"Microsoft\"", "\"a b.c\"", "\"a.b.c.d.e\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^(?:\\\\S+\\\\s+){0,20}\\\\S+$\",\"maxLength\":12}",
+            ["\"some words\"", "\"a b c d e f\""], not: ["\"some more words\"", "\" a\"", "\"\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^(a(b|$))*$\"}",
+            ["\"\"", "\"a\"", "\"ab\"", "\"aba\""], not: ["\"aa\"", "\"b\"", "\"aab\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^((?!mode).)*$\"}",
+            ["\"\"", "\"mod\"", "\"a mo de\""], not: ["\"mode\"", "\"a model\""]),
+        Verdicts(
+            "{\"type\":\"string\",\"pattern\":\"^(?:(?=c)|.)*$\",\"maxLength\":4}",
+            ["\"\"", "\"abc\"", "\"cccc\""], not: ["\"abcde\"", "\"a\\nb\""]),
     ]
 }

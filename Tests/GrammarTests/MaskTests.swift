@@ -8,7 +8,7 @@ import Testing
     static let schemas =
         KeywordTests.values + KeywordTests.numbers + KeywordTests.strings + KeywordTests.objects
         + KeywordTests.arrays + KeywordTests.differing + KeywordTests.combinations + KeywordTests.references + KeywordTests.found
-        + KeywordTests.patterns + KeywordTests.formats
+        + KeywordTests.patterns + KeywordTests.formats + KeywordTests.published
 
     /// At every step of random walks each bit says exactly whether the token can follow.
     @Test(arguments: [false, true])

@@ -17,7 +17,7 @@ extension Automaton {
         let wanted = object.allWants & ~progress.wants
         let count = Int(progress.count)
         // Members that must still come; another name may satisfy several wants at once.
-        let leastOthers = wanted == 0 ? 0 : object.regions.contains { wanted & ~$0.wants == 0 } ? 1 : wanted.nonzeroBitCount
+        let leastOthers = object.regions(for: wanted)?.count ?? wanted.nonzeroBitCount
         func fits(_ additional: Int) -> Bool { object.most.map { count + additional <= $0 } ?? true }
         var names = BitSet(count: object.names.count)
         let remaining = object.least > 0 ? remainingCount(object, progress) : 0
@@ -37,8 +37,7 @@ extension Automaton {
             guard canHaveOthers, otherNames(id, index, progress.written) != RegexArena.empty else { return false }
             let rest = wanted & ~region.wants
             if rest != 0, !leavesNames(id, index, for: rest, progress.written) { return false }
-            let others = rest == 0 ? 0 : object.regions.contains { rest & ~$0.wants == 0 } ? 1 : rest.nonzeroBitCount
-            return fits(missing + others + 1)
+            return fits(missing + (object.regions(for: rest)?.count ?? rest.nonzeroBitCount) + 1)
         }
         var ranks: [Int32] = [0]
         ranks.reserveCapacity(object.keys.order.count + 1)

@@ -219,7 +219,7 @@ extension Automaton {
             if name.isRequired { wanted.append(index) } else { optional.append(index) }
         }
         let wants = shape.allWants & ~progress.wants
-        let others = wants == 0 ? 0 : 1
+        let others = shape.regions(for: wants)?.count ?? 0
         var missing = max(shape.least - Int(progress.count), least) - wanted.count - others
         if missing > 0 {
             optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }

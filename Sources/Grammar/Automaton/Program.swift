@@ -49,6 +49,37 @@ struct Program {
 
         var allWants: UInt64 { wantCount == 0 ? 0 : (1 << UInt64(wantCount)) - 1 }
         var counts: Bool { least > 0 || most != nil }
+
+        /// The fewest regions whose members give all of `wants`; nil if there are none. Exact for a few wants, and otherwise the
+        /// region that gives most of what is left, each time.
+        func regions(for wants: UInt64, where isPossible: (Region) -> Bool = { _ in true }) -> [Int]? {
+            guard wants != 0 else { return [] }
+            let givers = regions.indices.filter { regions[$0].wants & wants != 0 && isPossible(regions[$0]) }
+            if wants.nonzeroBitCount > 10 {
+                var (rest, chosen) = (wants, [Int]())
+                while rest != 0 {
+                    func gain(_ giver: Int) -> Int { (regions[giver].wants & rest).nonzeroBitCount }
+                    guard let best = givers.max(by: { gain($0) < gain($1) }), regions[best].wants & rest != 0 else { return nil }
+                    rest &= ~regions[best].wants
+                    chosen.append(best)
+                }
+                return chosen
+            }
+            var seen: Set<UInt64> = [wants]
+            var front: [(rest: UInt64, chosen: [Int])] = [(wants, [])]
+            while !front.isEmpty {
+                var next: [(rest: UInt64, chosen: [Int])] = []
+                for (rest, chosen) in front {
+                    for giver in givers where regions[giver].wants & rest != 0 {
+                        let left = rest & ~regions[giver].wants
+                        if left == 0 { return chosen + [giver] }
+                        if seen.insert(left).inserted { next.append((left, chosen + [giver])) }
+                    }
+                }
+                front = next
+            }
+            return nil
+        }
     }
 
     struct Array {

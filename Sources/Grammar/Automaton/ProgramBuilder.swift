@@ -236,7 +236,7 @@ struct ProgramBuilder {
         let listedNames = regexes.words(ids.map { arena.names[Int($0)] })
         let others = regexes.intersection([allowedNames, regexes.complement(listedNames)])
         var finite: [(NameID, ConstraintID)] = []
-        if regexes.isOutOfTime { throw tooManyStates(constraint) }
+        if regexes.isOutOfFuel { throw tooManyStates(constraint) }
         if try isAlive(others, constraint) {
             for region in try regions(others, shape, witnesses, constraint) {
                 do {

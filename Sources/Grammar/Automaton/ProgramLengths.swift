@@ -16,15 +16,11 @@ extension Program {
             }
         }
         let extra = otherLength(Int32(index))
-        var wants = object.allWants
-        for region in object.regions where types[Int(region.type)].shortest < Self.endless {
-            let length = region.shortestName + 3 + types[Int(region.type)].shortest
-            if region.wants & wants != 0 {
-                members.append(length)
-                wants &= ~region.wants
-            }
+        let wanted = object.regions(for: object.allWants) { types[Int($0.type)].shortest < Self.endless }
+        for index in wanted ?? [] {
+            members.append(object.regions[index].shortestName + 3 + types[Int(object.regions[index].type)].shortest)
         }
-        if wants != 0 || members.contains(where: { $0 >= Self.endless }) || object.most.map({ members.count > $0 }) ?? false {
+        if wanted == nil || members.contains(where: { $0 >= Self.endless }) || object.most.map({ members.count > $0 }) ?? false {
             objects[index] = object
             return
         }

@@ -9,7 +9,7 @@ extension RegexArena {
         let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
         row.initialize(repeating: Self.empty, count: 256)
         depth += 1
-        checkTime()
+        spend(1)
         if depth > Self.greatestDepth { isTooDeep = true }
         if !isFull { fill(id, row) }
         depth -= 1
@@ -75,6 +75,7 @@ extension RegexArena {
                 let rest = row[Int(byte)]
                 if rest != Self.empty { row[Int(byte)] = add(.textExcept(text: rest, trie: trie, node: child)) }
             }
+        case .recursive(let definition): row.update(from: rawRow(definitions[Int(definition)].language), count: 256)
         case .escaped(let content, let style, let state):
             for byte in UInt8.min...UInt8.max { row[Int(byte)] = escapedDerivative(content, style, state, byte) }
         }
@@ -104,6 +105,7 @@ extension RegexArena {
                 if let found = known.first(where: { $0.source == last }) {
                     lastTarget = found.target
                 } else {
+                    spend(1)
                     lastTarget = transform(last)
                     known.append((last, lastTarget))
                 }
@@ -117,6 +119,7 @@ extension RegexArena {
         _ row: UnsafeMutablePointer<RegexID>, _ sources: [UnsafeMutablePointer<RegexID>], _ transform: ([RegexID]) -> RegexID
     ) {
         var known: [(targets: [RegexID], target: RegexID)] = []
+        spend(sources.count)
         var targets = [RegexID](repeating: Self.empty, count: sources.count)
         var last: [RegexID] = []
         var lastTarget: RegexID = Self.empty
@@ -132,6 +135,7 @@ extension RegexArena {
                 if let found = known.first(where: { $0.targets == last }) {
                     lastTarget = found.target
                 } else {
+                    spend(1 + sources.count / 4)
                     lastTarget = transform(last)
                     known.append((last, lastTarget))
                 }
@@ -202,6 +206,9 @@ extension RegexArena {
             result = hasEscapable(content, style, 0...0xFFFF)
             if !result { result = try hasScalar(content, in: 0x10000...0x10FFFF) }
         case .escaped: result = true
+        case .intersection(let parts):
+            guard let known = hasWords(parts) else { return try search(id) }
+            result = known
         case .number(let machine, let state):
             if machines[Int(machine)].shortWord(state) == nil { return try search(id) }
             result = true
@@ -218,6 +225,7 @@ extension RegexArena {
         var path: [(state: RegexID, byte: Int)] = [(id, 0)]
         var visited: Set<RegexID> = [id]
         while let (state, start) = path.last {
+            spend(1)
             let row = rawRow(state)
             var byte = start
             var next: RegexID?
@@ -252,7 +260,8 @@ extension RegexArena {
     /// Whether a state on the way of a search is alive by what is known or by its structure.
     func isSurelyAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
         switch nodes[Int(id)] {
-        case .intersection, .complement, .number: life[Int(id)] == .alive
+        case .intersection(let parts): life[Int(id)] == .alive || hasWords(parts) == true
+        case .complement, .number, .recursive: life[Int(id)] == .alive
         default: try isAlive(id)
         }
     }

@@ -64,7 +64,7 @@ extension RegexArena {
         }
     }
 
-    private static let friendlyOrder: [UInt8] = {
+    fileprivate static let friendlyOrder: [UInt8] = {
         let first = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+".utf8)
         return first + (UInt8.min...UInt8.max).filter { !first.contains($0) }
     }()
@@ -119,5 +119,90 @@ extension RegexArena {
             return true
         }
         return try visit(id, []) ? words : nil
+    }
+}
+
+/// How many characters the words of a language have. Bounds; exact where that is said.
+struct CharacterCount {
+    var least = 0
+    var most: Int?
+    /// Whether some word has `least` characters, and the language has words at all.
+    var isExact = false
+}
+
+extension RegexArena {
+    /// By structure alone: bytes that continue a character count for nothing.
+    func characterCount(_ id: RegexID) -> CharacterCount {
+        if let known = characterCounts[id] { return known }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.greatestDepth {
+            isTooDeep = true
+            return CharacterCount()
+        }
+        spend(1)
+        func sum(_ a: Int, _ b: Int) -> Int { min(a + b, 1 << 40) }
+        let result: CharacterCount
+        switch nodes[Int(id)] {
+        case .epsilon: result = CharacterCount(least: 0, most: 0, isExact: true)
+        case .bytes(let set):
+            let tails = set.intersection(ByteSet(0x80...0xBF))
+            result = CharacterCount(least: tails.isEmpty ? 1 : 0, most: tails == set ? 0 : 1, isExact: true)
+        case .concat(let a, let b):
+            let (first, second) = (characterCount(a), characterCount(b))
+            result = CharacterCount(
+                least: sum(first.least, second.least), most: first.most.flatMap { most in second.most.map { sum(most, $0) } },
+                isExact: first.isExact && second.isExact)
+        case .alternation(let parts):
+            let counts = parts.map { characterCount($0) }
+            result = CharacterCount(
+                least: counts.map(\.least).min() ?? 0,
+                most: counts.allSatisfy { $0.most != nil } ? counts.compactMap(\.most).max() : nil,
+                isExact: counts.allSatisfy(\.isExact))
+        case .intersection(let parts):
+            let counts = parts.map { characterCount($0) }
+            result = CharacterCount(least: counts.map(\.least).max() ?? 0, most: counts.compactMap(\.most).min())
+        case .repetition(let a, let least, let most):
+            let part = characterCount(a)
+            let times = Int(most)
+            result = CharacterCount(
+                least: min(part.least * Int(least), 1 << 40),
+                most: part.most == 0 ? 0 : most < 0 ? nil : part.most.map { min($0 * times, 1 << 40) },
+                isExact: part.isExact || least == 0)
+        default: result = CharacterCount()
+        }
+        characterCounts[id] = result
+        return result
+    }
+
+    /// Whether a language with a maximum length has words, where structure says so; nil where it has to be searched for.
+    func hasWords(_ parts: [RegexID]) -> Bool? {
+        guard parts.count == 2 else { return nil }
+        for (bound, other) in [(parts[0], parts[1]), (parts[1], parts[0])] {
+            guard case .repetition(anyCharacter, 0, let most) = nodes[Int(bound)], most >= 0 else { continue }
+            let count = characterCount(other)
+            if count.isExact { return count.least <= Int(most) }
+        }
+        return nil
+    }
+}
+
+extension RegexArena {
+    /// So many characters suffice for some word of a string's body; rather too many where the fewest are not known at once.
+    func sufficientLength(_ id: RegexID) -> Int {
+        var rest = id
+        // Within an escape: any way out of it will do. It has six bytes, and its partner as many.
+        for _ in 0..<12 {
+            if let (content, _) = stringContent(rest) {
+                let count = characterCount(content)
+                if count.isExact { return min(count.least, 1 << 20) }
+                break
+            }
+            guard case .concat(let body, quoteByte) = nodes[Int(rest)], case .escaped = nodes[Int(body)],
+                let row = liveRow(rest), let byte = Self.friendlyOrder.first(where: { row[Int($0)] != Self.empty })
+            else { break }
+            rest = row[Int(byte)]
+        }
+        return (try? shortestLength(id)) ?? 1 << 20
     }
 }

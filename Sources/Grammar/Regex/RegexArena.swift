@@ -19,7 +19,10 @@ final class RegexArena {
     var tries: [WordTrie] = []
     var machines: [NumberMachine] = []
     private var machineIDs: [NumberMachine: Int32] = [:]
+    /// What recursive languages are, and whether they have the empty word.
+    private(set) var definitions: [(language: RegexID, isNullable: Bool)] = []
     var shortestLengths: [RegexID: Int] = [:]
+    var characterCounts: [RegexID: CharacterCount] = [:]
 
     static let empty: RegexID = 0
     static let epsilon: RegexID = 1
@@ -78,7 +81,9 @@ final class RegexArena {
         tries = other.tries
         machines = other.machines
         machineIDs = other.machineIDs
+        definitions = other.definitions
         shortestLengths = other.shortestLengths
+        characterCounts = other.characterCounts
         anyCharacter = other.anyCharacter
         anyText = other.anyText
         quoteByte = other.quoteByte
@@ -115,42 +120,19 @@ final class RegexArena {
     }
 
     /// Whether the arena has grown past what a grammar may use.
-    var isFull: Bool { nodes.count > Self.sizeLimit || rowCount > Self.rowLimit || isTooDeep || isLate }
+    var isFull: Bool { nodes.count > Self.sizeLimit || rowCount > Self.rowLimit || isTooDeep || isOutOfFuel }
     /// Whether so much has gathered that a new document should begin with a new arena, lest it run into the limits.
     var isLarge: Bool { isFull || nodes.count > Self.sizeLimit / 4 || rowCount > Self.rowLimit / 4 }
     var rowCount = 0
     private static let rowLimit = 120_000
 
-    /// Gives what follows so many seconds: after that, languages cannot be extended any more.
-    func setDeadline(_ seconds: Double) {
-        allowance = seconds
-        start = nil
-        isLate = false
-    }
-    private var allowance = 3_600.0
-    /// When time was first looked at; only long work ever looks.
-    private var start: ContinuousClock.Instant?
-    var isLate = false
-    private var work: UInt32 = 0
+    /// Work that what follows may take: after that, languages cannot be extended any more. A unit is about what the smallest row
+    /// costs; counting work instead of time gives the same answer on every machine.
+    func setFuel(_ amount: Int) { fuel = amount }
+    private(set) var fuel = Int.max
+    var isOutOfFuel: Bool { fuel < 0 }
 
-    #if DEBUG
-        private static let patience = 10.0
-    #else
-        private static let patience = 1.0
-    #endif
-
-    /// Notices now and then that time is up.
-    func checkTime() {
-        work &+= 1
-        guard work & 255 == 0 else { return }
-        let now = ContinuousClock.now
-        if let start { isLate = now - start > .seconds(allowance * Self.patience) } else { start = now }
-    }
-
-    var isOutOfTime: Bool {
-        checkTime()
-        return isLate
-    }
+    func spend(_ work: Int) { fuel -= work }
 
     /// Calls within calls, and whether there were too many: a language nested so deep would exhaust the stack.
     var depth = 0
@@ -192,13 +174,14 @@ final class RegexArena {
         case .words(let trie, let node): tries[Int(trie)].isWord(node)
         case .number(let machine, let state): machines[Int(machine)].accepts(state)
         case .textExcept(let text, let trie, let node): isNullable[Int(text)] && !tries[Int(trie)].isWord(node)
+        case .recursive(let definition): definitions[Int(definition)].isNullable
         case .escaped(let content, _, let state): state == .none && isNullable[Int(content)]
         }
     }
 
     private func computePlain(_ node: RegexNode) -> Bool {
         switch node {
-        case .empty, .intersection, .complement, .number: false
+        case .empty, .intersection, .complement, .number, .recursive: false
         case .epsilon, .bytes, .words, .textExcept: true
         case .concat(let a, let b): isPlain[Int(a)] && isPlain[Int(b)]
         case .alternation(let parts): parts.contains { isPlain[Int($0)] }
@@ -244,6 +227,7 @@ final class RegexArena {
         if !set.isEmpty { members.append(bytes(set)) }
         members.sort()
         members = members.deduplicated()
+        absorb(&members)
         if members.count > 1, members[0] == Self.epsilon, members.dropFirst().contains(where: { isNullable[Int($0)] }) {
             members.removeFirst()
         }
@@ -251,6 +235,22 @@ final class RegexArena {
         case 0: return Self.empty
         case 1: return members[0]
         default: return add(.alternation(members))
+        }
+    }
+
+    /// Leaves out intersections that another member has in it: `x | x & y` is `x`. Without that, what lookaheads make of a
+    /// repetition would grow with every character.
+    private func absorb(_ members: inout [RegexID]) {
+        func parts(_ id: RegexID) -> [RegexID]? { if case .intersection(let parts) = nodes[Int(id)] { parts } else { nil } }
+        guard members.count > 1, members.count <= 64, members.contains(where: { parts($0) != nil }) else { return }
+        let all = members
+        members.removeAll { id in
+            guard let own = parts(id) else { return false }
+            return all.contains { other in
+                if other == id { return false }
+                guard let rival = parts(other) else { return own.contains(other) }
+                return rival.count < own.count && rival.allSatisfy(own.contains)
+            }
         }
     }
 
@@ -277,9 +277,11 @@ final class RegexArena {
             return Self.empty
         }
         mergeLengths(&members)
+        dropLengths(&members)
         mergeExceptions(&members)
         filterWords(&members)
         if members.first == Self.empty { return Self.empty }
+        if members.count > 1 { members.removeAll { if case .complement(Self.empty) = nodes[Int($0)] { true } else { false } } }
         // All languages here are of valid text, so any text is no restriction; but a complement needs it beside it.
         if members.count > 1, members.contains(anyText), members.contains(where: { $0 != anyText && !isComplement($0) }) {
             members.removeAll { $0 == anyText }
@@ -313,6 +315,30 @@ final class RegexArena {
         if members.first == Self.empty { members = [Self.empty] }
     }
 
+    /// A bound of length that the other languages keep by themselves is none.
+    private func dropLengths(_ members: inout [RegexID]) {
+        guard members.count > 1,
+            let place = members.firstIndex(where: {
+                if case .repetition(anyCharacter, _, _) = nodes[Int($0)] { true } else { false }
+            }), case .repetition(_, let least, let most) = nodes[Int(members[place])]
+        else { return }
+        let others = members.indices.filter { $0 != place }.map { characterCount(members[$0]) }
+        let shortest = others.reduce(0) { max($0, $1.least) }
+        let longest = others.compactMap(\.most).min()
+        if most >= 0, shortest > Int(most) || longest.map({ $0 < Int(least) }) ?? false {
+            members = [Self.empty]
+            return
+        }
+        let hasLeast = Int(least) > shortest
+        let hasMost = most >= 0 && longest.map { $0 > Int(most) } ?? true
+        if hasLeast == (least > 0), hasMost == (most >= 0) { return }
+        members.remove(at: place)
+        if hasLeast || hasMost {
+            members.append(add(.repetition(anyCharacter, least: hasLeast ? least : 0, most: hasMost ? most : -1)))
+            members.sort()
+        }
+    }
+
     /// All text that is not in `a`.
     func complement(_ a: RegexID) -> RegexID {
         if a == Self.empty { return anyText }
@@ -320,6 +346,11 @@ final class RegexArena {
         switch nodes[Int(a)] {
         case .words(let trie, 0): return textExcept(trie)
         case .textExcept(anyText, let trie, 0): return wordsNode(trie, 0)
+        case .repetition(anyCharacter, let least, let most):
+            // Lengths stay bounds: counted out they would be as many states.
+            let shorter = least > 0 ? repetition(anyCharacter, least: 0, most: least - 1) : Self.empty
+            let longer = most >= 0 ? repetition(anyCharacter, least: most + 1, most: -1) : Self.empty
+            return alternation([shorter, longer])
         default: break
         }
         if let word = word(a) { return textExcept(newTrie([word])) }
@@ -383,6 +414,17 @@ final class RegexArena {
         if least == 1, most == 1 { return a }
         if case .repetition(_, 0, -1) = nodes[Int(a)] { return a }
         return add(.repetition(a, least: isNullable[Int(a)] ? 0 : least, most: most))
+    }
+
+    /// A language that `define` makes from itself. Wherever it refers to itself at least one byte must stand before.
+    func recursive<Failure: Error>(
+        isNullable: Bool, _ define: (RegexID) throws(Failure) -> RegexID
+    ) throws(Failure) -> RegexID {
+        let index = definitions.count
+        definitions.append((Self.empty, isNullable))
+        let language = add(.recursive(definition: Int32(index)))
+        definitions[index].language = try define(language)
+        return language
     }
 
     /// A fixed set of words.

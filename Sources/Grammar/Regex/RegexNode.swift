@@ -19,6 +19,8 @@ enum RegexNode: Hashable {
     case number(machine: Int32, NumberState)
     /// The words of `text`, which is any text or what is left of it within a character, but those below a trie's node.
     case textExcept(text: RegexID, trie: Int32, node: Int32)
+    /// A language that its definition in the arena refers to: what a repetition with a lookahead in it becomes.
+    case recursive(definition: Int32)
     /// The body of a JSON string, between the quotes, whose text is in `content`.
     case escaped(content: RegexID, EscapeStyle, EscapeState)
 }
@@ -45,6 +47,7 @@ extension RegexNode {
             return pair(10 &+ UInt64(bitPattern: Int64(hasher.finalize())), machine, 0)
         case .textExcept(let text, let trie, let node):
             return HashIndex.mix(pair(11, text, trie), UInt64(UInt32(bitPattern: node)))
+        case .recursive(let definition): return pair(13, definition, 0)
         case .escaped(let content, let style, let state):
             let hash = pair(12, content, RegexID(style.rawValue))
             switch state {

@@ -20,6 +20,19 @@ struct RegexParser {
         case end
         case ahead(Term, isNegative: Bool)
 
+        /// The same behind the start of a text.
+        var withoutStarts: Term {
+            switch self {
+            case .start: .set(ScalarSet([]))
+            case .empty, .set, .end: self
+            case .sequence(let parts): .sequence(parts.map(\.withoutStarts))
+            case .choice(let parts): .choice(parts.map(\.withoutStarts))
+            case .repetition(let inner, let least, let most): .repetition(inner.withoutStarts, least: least, most: most)
+            // What is ahead is read from where it stands.
+            case .ahead(let inner, let isNegative): .ahead(inner.withoutStarts, isNegative: isNegative)
+            }
+        }
+
         /// Whether it looks at where it is.
         var hasAssertion: Bool {
             switch self {
@@ -105,15 +118,30 @@ struct RegexParser {
         }
     }
 
-    /// Few repetitions of something with an anchor or a lookahead in it.
+    /// Repetitions of something with an anchor or a lookahead in it: what follows belongs to it, so each is built in front of the
+    /// next.
     private static func unrolled(
         _ inner: Term, _ least: Int, _ most: Int?, _ rest: Rest, _ arena: RegexArena
     ) throws(PatternError) -> Rest {
-        guard let most, most <= 8 else {
-            throw PatternError(reason: "an anchor or lookahead is repeated without a small limit", isUnsupported: true)
+        guard (most ?? least) <= 8 else {
+            throw PatternError(reason: "an anchor or lookahead is repeated more than eight times", isUnsupported: true)
         }
         var result = rest
-        for count in stride(from: most, to: 0, by: -1) {
+        if most == nil {
+            // A repetition of no text is none. Where the next one begins nothing of it was read: that stands at the place of the
+            // text's start, which cannot come again.
+            let nothing = RegexArena.empty
+            let later = inner.withoutStarts
+            let inside = try arena.recursive(isNullable: arena.isNullable[Int(rest.inside)]) {
+                (again: RegexID) throws(PatternError) -> RegexID in
+                let some = try build(later, Rest(inside: again, atStart: nothing), arena).atStart
+                return arena.alternation([some, rest.inside])
+            }
+            let first = try build(inner, Rest(inside: inside, atStart: nothing), arena).atStart
+            result = Rest(inside: inside, atStart: arena.alternation([first, rest.atStart]))
+        }
+        let count = most ?? least
+        for count in stride(from: count, to: 0, by: -1) {
             let once = try build(inner, result, arena)
             result =
                 count > least

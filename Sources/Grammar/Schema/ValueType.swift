@@ -16,9 +16,18 @@ struct ValueType {
             objects: [ObjectShape()], arrays: [ArrayShape()])
     }
 
-    var isNothing: Bool {
-        !hasNull && !hasTrue && !hasFalse && numbers.isEmpty && strings == RegexArena.empty && objects.isEmpty && arrays.isEmpty
+    var kinds: Kinds {
+        var kinds: Kinds = []
+        if hasNull { kinds.insert(.null) }
+        if hasTrue || hasFalse { kinds.insert(.boolean) }
+        if !numbers.isEmpty { kinds.insert(.number) }
+        if strings != RegexArena.empty { kinds.insert(.string) }
+        if !objects.isEmpty { kinds.insert(.object) }
+        if !arrays.isEmpty { kinds.insert(.array) }
+        return kinds
     }
+
+    var isNothing: Bool { kinds.isEmpty }
 }
 
 /// Objects that satisfy several constraints at once.
@@ -241,7 +250,8 @@ final class TypeNormalizer {
 
     private func step(_ id: ConstraintID) throws(SchemaError) {
         steps += 1
-        if steps > Self.greatestSteps || regexes.isOutOfTime {
+        regexes.spend(1)
+        if steps > Self.greatestSteps || regexes.isOutOfFuel {
             throw error(.tooComplex, id, "its keywords combine in too many ways")
         }
     }
@@ -341,19 +351,27 @@ final class TypeNormalizer {
 
     // MARK: - Exactly one
 
+    /// Kind by kind: branches that say nothing of other kinds than objects all allow those, and only objects have to be told apart.
     private func exactlyOne(_ parts: [ConstraintID], _ id: ConstraintID) throws(SchemaError) -> ValueType {
+        var kinds: [Kinds] = []
+        for part in parts { kinds.append(try type(part).kinds) }
         var branches: [ConstraintID] = []
-        for (index, part) in parts.enumerated() {
-            var conditions = [part]
-            let type = try self.type(part)
-            for (other, rival) in parts.enumerated() where other != index {
-                try step(id)
-                if rival == part { conditions.append(ConstraintArena.nothing) }
-                if try areDisjoint(type, try self.type(rival)) { continue }
-                conditions.append(arena.not(rival))
+        for kind in [Kinds.null, .boolean, .number, .string, .object, .array] {
+            let members = parts.indices.filter { kinds[$0].contains(kind) }.map { index in
+                kinds[index] == kind ? parts[index] : arena.all([parts[index], arena.kinds(kind)])
             }
-            let branch = arena.all(conditions)
-            if branch != ConstraintArena.nothing { branches.append(branch) }
+            for (index, part) in members.enumerated() {
+                var conditions = [part]
+                let type = try self.type(part)
+                for (other, rival) in members.enumerated() where other != index {
+                    try step(id)
+                    if rival == part { conditions.append(ConstraintArena.nothing) }
+                    if try areDisjoint(type, try self.type(rival)) { continue }
+                    conditions.append(arena.not(rival))
+                }
+                let branch = arena.all(conditions)
+                if branch != ConstraintArena.nothing { branches.append(branch) }
+            }
         }
         return try union(branches, id)
     }
@@ -425,8 +443,18 @@ final class TypeNormalizer {
     private func complement(_ shape: ObjectShape, _ id: ConstraintID) throws(SchemaError) -> [ObjectShape] {
         var parts: [ObjectShape] = []
         func add(_ part: ObjectShape) { if !part.isContradictory { parts.append(part) } }
+        // A required member is absent or has a wrong value: one shape instead of two, whose products would be many.
+        var required: Set<NameID> = []
+        for name in shape.required {
+            if let value = try simpleValue(name, shape) {
+                required.insert(name)
+                add(ObjectShape(values: [name: arena.not(value)]))
+            } else {
+                add(ObjectShape(forbidden: [name]))
+            }
+        }
         func wrong(_ name: NameID, _ value: ConstraintID) {
-            guard value != ConstraintArena.anything else { return }
+            guard value != ConstraintArena.anything, !required.contains(name) else { return }
             add(ObjectShape(values: [name: arena.not(value)], required: [name]))
         }
         for index in shape.sources {
@@ -443,7 +471,6 @@ final class TypeNormalizer {
             }
         }
         for (name, value) in shape.values { wrong(name, value) }
-        for name in shape.required { add(ObjectShape(forbidden: [name])) }
         for name in shape.forbidden { add(ObjectShape(required: [name])) }
         for constraint in shape.names {
             let others = regexes.complement(try self.type(constraint).strings)

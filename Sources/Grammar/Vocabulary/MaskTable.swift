@@ -402,7 +402,7 @@ final class MaskTable {
         var isNullable: Bool
         /// The classes of bytes after which the language is where it was.
         var staying: UInt64
-        /// Bytes of the shortest word from here, if that is asked for.
+        /// Characters that suffice for a word from here, if that is asked for.
         var shortest = 0
     }
 
@@ -502,7 +502,7 @@ final class MaskTable {
     private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
         guard let row = regexes.liveRow(language) else { return nil }
         // A length that cannot be had counts as long: such tokens are looked at one by one.
-        let shortest = wantsNeeds ? (try? regexes.shortestLength(language)) ?? 1 << 20 : 0
+        let shortest = wantsNeeds ? regexes.sufficientLength(language) : 0
         return WalkState(
             language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row),
             shortest: shortest)
