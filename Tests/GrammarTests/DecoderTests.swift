@@ -43,6 +43,42 @@ import Testing
         }
     }
 
+    /// A model that only ever opens another level still writes a document that can be read.
+    @Test(arguments: [
+        "{\"$ref\":\"#/$defs/p\",\"$defs\":{\"p\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/p\"}}}}",
+        "{\"$ref\":\"#/$defs/p\",\"$defs\":{\"p\":{\"type\":\"object\",\"properties\":{\"c\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/p\"}}},\"required\":[\"c\"],\"additionalProperties\":false}}}",
+        "true",
+    ])
+    func nestingIsLimited(schema: String) throws {
+        let vocabulary = Vocabularies.small
+        let grammar = try Grammar(schema, vocabulary: vocabulary)
+        var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
+        var remaining = 20_000
+        var text: [UInt8] = []
+        while remaining > 0 {
+            let tokens: [Int32]
+            switch decoder.next(remaining: remaining) {
+            case .end: remaining = 0; tokens = []
+            case .forced(let forced): tokens = forced
+            case .few(let allowed): tokens = [deepest(allowed, vocabulary)]
+            case .many: tokens = [deepest(decoder.matcher.allowed, vocabulary)]
+            }
+            for token in tokens {
+                let isRead = decoder.accept(token)
+                #expect(isRead)
+                text += vocabulary.texts[Int(token)] ?? []
+                remaining -= 1
+            }
+        }
+        #expect(text.count > 300 && text.count < 10_000)
+        _ = try JSONParser.parse(text)
+    }
+
+    private func deepest(_ allowed: [Int32], _ vocabulary: TokenVocabulary) -> Int32 {
+        func levels(_ token: Int32) -> Int { (vocabulary.texts[Int(token)] ?? []).count { $0 == 0x5B || $0 == 0x7B } }
+        return allowed.max { levels($0) < levels($1) } ?? 0
+    }
+
     /// The worst model there is: it chooses at random, and never wants to end.
     private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom)
         -> Int32

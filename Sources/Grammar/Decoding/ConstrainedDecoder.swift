@@ -32,6 +32,10 @@ package struct ConstrainedDecoder: Sendable {
     /// Slack below which a word is the last.
     private static let firmSlack = 4
 
+    /// Nesting at which the shortest ending is all that may come. Readers refuse more than ``JSONParser/greatestDepth``; one token
+    /// may open several levels, and the ending too.
+    private static let maximumDepth = JSONParser.greatestDepth - 112
+
     /// - Parameter encode: The tokens of a text, as the model's tokenizer cuts it.
     package init(_ grammar: Grammar, encode: @escaping @Sendable ([UInt8]) -> [Int32]) {
         matcher = grammar.matcher()
@@ -51,9 +55,9 @@ package struct ConstrainedDecoder: Sendable {
         if !plan.isEmpty { return .forced(Array(plan)) }
         if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
         if matcher.isAtEnd { return .end }
-        if isTight(remaining) {
+        if isTight(remaining) || cursor.depth >= Self.maximumDepth {
             let ending = matcher.shortestTokens
-            if ending.count >= remaining {
+            if ending.count >= remaining || cursor.depth >= Self.maximumDepth {
                 plan = ending[...]
                 return ending.isEmpty ? .end : .forced(Array(ending))
             }

@@ -21,6 +21,9 @@ package struct DocumentCursor: Sendable {
 
     package init() {}
 
+    /// Objects and arrays that are open.
+    var depth: Int { containers.count }
+
     /// Whether the last byte was inside a string that is a value.
     package var isInStringValue: Bool { isInString && !isInName }
 

@@ -75,6 +75,8 @@ struct NumberState: Hashable {
     var isNegative = false
     /// Digits read before the point, or after it; counted no further than bounds and divisors need.
     var count: Int16 = 0
+    /// Digits read in all, where they are limited.
+    var digits: Int16 = 0
     /// How the digits so far compare with the least and the greatest magnitude: -1, 0, 1.
     var toLower: Int8 = 0
     var toUpper: Int8 = 0
@@ -91,7 +93,8 @@ struct NumberState: Hashable {
 
 /// Reads JSON numbers digit by digit and knows at the end whether the value is in a ``NumberSpec``.
 ///
-/// Plain decimals are compared exactly, however long. Exponents are allowed without divisors: after any digits where zero
+/// Plain decimals are compared exactly. They have no more digits than programs read and write, unless bounds ask for more: without
+/// that, a model that goes on writing digits would go on to the end of its window. Exponents are allowed without divisors: after any digits where zero
 /// is the only bound, otherwise after one digit that is not zero before the point, as programs write them.
 struct NumberMachine: Hashable {
     /// One sign's interval of magnitudes. Digits without trailing zeros after the point.
@@ -115,6 +118,10 @@ struct NumberMachine: Hashable {
 
     /// Exponents beyond this are not written.
     private static let greatestExponent = 307
+    /// Digits of numbers that no bound gives more: 2⁶⁴ has as many, and a double needs 17.
+    private static let commonDigits = 20
+    /// Digits after the point of numbers that are multiples of something, unless that has more.
+    private static let commonFraction = 6
 
     private let positive: Side?
     private let negative: Side?
@@ -122,6 +129,8 @@ struct NumberMachine: Hashable {
     /// Whether integers may be written as 1.0.
     private let allowsZeroFraction: Bool
     private let divisors: [Divisor]
+    /// Digits of a number without divisors.
+    private let maximumDigits: Int
 
     /// - Throws: the divisor that is too long to calculate with.
     init(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(UnsupportedNumber) {
@@ -140,6 +149,15 @@ struct NumberMachine: Hashable {
         }
         self.divisors = divisors
         isInteger = spec.isInteger
+        let bounds = [spec.lower, spec.upper].compactMap { $0?.value }
+        let wholeCount = max(Self.commonDigits, (bounds.map(\.wholeDigits.count).max() ?? 0) + 1)
+        maximumDigits = max(Self.commonDigits, wholeCount + (bounds.map(\.fractionDigits.count).max() ?? 0) + 3)
+        var spec = spec
+        // With divisors a bound would make as many states as there are remainders.
+        if spec.isInteger == true, divisors.isEmpty, let largest = DecimalNumber(String(repeating: "9", count: wholeCount)) {
+            if spec.upper == nil { spec.upper = .init(value: largest, isExclusive: false) }
+            if spec.lower == nil { spec.lower = .init(value: largest.negated, isExclusive: false) }
+        }
         self.allowsZeroFraction = allowsZeroFraction
         let mayHaveExponent = divisors.isEmpty && spec.isInteger == nil
         positive = Self.side(lower: spec.lower, upper: spec.upper, mayHaveExponent: mayHaveExponent)
@@ -400,6 +418,7 @@ struct NumberMachine: Hashable {
         guard let side = side(state) else { return nil }
         var state = state
         let place = Int(state.count)
+        guard countDigit(&state) else { return nil }
         if state.toLower == 0, place < side.lowerWhole.count { state.toLower = order(digit, side.lowerWhole[place]) }
         if state.toUpper == 0, place < side.upperWhole.count { state.toUpper = order(digit, side.upperWhole[place]) }
         if side.scientific {
@@ -419,6 +438,13 @@ struct NumberMachine: Hashable {
         return state
     }
 
+    /// Whether there may be one more. Bounds limit integers; how many digits a multiple has before the point is not limited.
+    private func countDigit(_ state: inout NumberState) -> Bool {
+        if isInteger == true || !divisors.isEmpty { return true }
+        state.digits += 1
+        return Int(state.digits) <= maximumDigits
+    }
+
     /// Compares by the number of digits, which beats what the digits say.
     private func endOfWhole(_ state: NumberState) -> NumberState {
         guard let side = side(state) else { return state }
@@ -434,6 +460,7 @@ struct NumberMachine: Hashable {
         guard let side = side(state) else { return nil }
         var state = state
         let place = Int(state.count)
+        guard countDigit(&state) else { return nil }
         if state.toLower == 0 { state.toLower = order(digit, place < side.lowerFraction.count ? side.lowerFraction[place] : 0) }
         if side.hasUpper, state.toUpper == 0 {
             state.toUpper = order(digit, place < side.upperFraction.count ? side.upperFraction[place] : 0)
@@ -452,9 +479,14 @@ struct NumberMachine: Hashable {
             if state.digitsToLower == 0 { state.digitsToLower = order(digit, lower) }
             if state.digitsToUpper == 0 { state.digitsToUpper = order(digit, upper) }
         }
-        let finest = max(
+        var finest = max(
             side.lowerDigits.count, side.upperDigits.count, side.lowerFraction.count, side.upperFraction.count,
             divisors.map { Int($0.scale) }.max() ?? 0)
+        // Of several divisors there are too many remainders to count beside them.
+        if isInteger == true || divisors.count == 1 {
+            finest = max(finest, Self.commonFraction)
+            if place >= finest { return nil }
+        }
         state.count = Int16(min(place + 1, finest))
         state.phase = .fraction
         return state
@@ -481,6 +513,7 @@ struct NumberMachine: Hashable {
         if endsWhole { state = endOfWhole(state) }
         state.phase = .exponent
         state.count = 0
+        state.digits = 0
         state.hasFraction = false
         state.exponent = 0
         return canReachExponent(state) ? state : nil
