@@ -60,6 +60,34 @@ struct ToolTests {
         .init(name: name, arguments: arguments)
     }
 
+    final class NextPage: Tool {
+        let description = "Gives the next page."
+        @Generable struct Arguments {}
+        let pages: Mutex<[String]>
+        init(_ pages: [String]) { self.pages = Mutex(pages) }
+        func call(arguments: Arguments) async -> String { pages.withLock { $0.isEmpty ? "the end" : $0.removeFirst() } }
+    }
+
+    @Test("[C4] the same call is run again; what gives the same three times in a row is not asked for any more") func again()
+        async throws
+    {
+        let tool = NextPage(["one", "two", "three"])
+        let call = Self.call("NextPage", GeneratedContent(properties: [:]))
+        // Three pages, and the end three times: then the model has to answer.
+        let model = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 6) + [.text("Read all of it.")])
+        let session = LanguageModelSession(model: model, tools: [tool])
+        #expect(try await session.respond(to: "Read on").content == "Read all of it.")
+        let outputs = session.transcript.compactMap { entry -> String? in
+            if case .toolOutput(let output) = entry { output.segments.map(\.description).joined() } else { nil }
+        }
+        #expect(outputs == ["one", "two", "three", "the end", "the end", "the end"])
+        // A seventh call is one too many.
+        let stubborn = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 7))
+        await #expect(throws: (any Error).self) {
+            try await LanguageModelSession(model: stubborn, tools: [NextPage(["one", "two", "three"])]).respond(to: "Read on")
+        }
+    }
+
     @Test("[C2] calls of one round run side by side, outputs come in order, then the answer") func concurrent() async throws {
         let slow = Slow()
         let calls = (1...3).map { Self.call("slow", GeneratedContent(properties: ["id": $0])) }
@@ -124,17 +152,6 @@ struct ToolTests {
         } catch let error as LanguageModelSession.ToolCallError {
             #expect(error.tool.name == "nothing")
         }
-    }
-
-    @Test("[C4] a repeated call is answered from the first result, and the model has to answer then") func repeated() async throws
-    {
-        let slow = Slow()
-        let call = Self.call("slow", GeneratedContent(properties: ["id": 2]))
-        let model = ScriptedLanguageModel([.toolCalls([call]), .toolCalls([call]), .text("Enough.")])
-        let session = LanguageModelSession(model: model, tools: [slow])
-        #expect(try await session.respond(to: "Go").content == "Enough.")
-        #expect(slow.running.withLock { $0.calls } == 1)
-        #expect(session.transcript.count { if case .toolOutput = $0 { true } else { false } } == 2)
     }
 
     @Test("[C4] a model that calls for ever is stopped") func endless() async throws {

@@ -60,7 +60,8 @@ public struct GenerationOptions: Sendable, Equatable {
         public var kind: Kind
         /// The model decides.
         public static let allowed = ToolCallingMode(kind: .allowed)
-        /// The model calls tools again and again, until one throws, the mode changes, or it repeats itself.
+        /// The model calls tools again and again, until one throws, the mode changes, the same calls give
+        /// the same three times in a row, or there were sixteen rounds.
         public static let required = ToolCallingMode(kind: .required)
         /// The model does not see the tools.
         public static let disallowed = ToolCallingMode(kind: .disallowed)

@@ -5,31 +5,34 @@ struct ToolRounds {
     /// Rounds after which the model has to answer.
     private static let greatestCount = 16
 
+    /// Rounds of the same calls with the same outputs after which the model has to answer.
+    private static let greatestRepetition = 3
+
     private var count = 0
-    private var hasRepeated = false
-    /// What the calls of the last round gave, by tool and arguments. Older ones say nothing: another call may have changed what
-    /// there is to see.
-    private var outputs: [String: [Transcript.Segment]] = [:]
+    /// What the calls of the last round were and gave, and how many rounds in a row that was so.
+    private var last: [Exchange] = []
+    private var repetition = 0
+
+    private struct Exchange: Equatable {
+        var call: String
+        var output: String
+    }
 
     /// Whether the model has had its share of calls: it goes round in circles, or there were too many.
-    var isExhausted: Bool { hasRepeated || count >= Self.greatestCount }
+    var isExhausted: Bool { repetition >= Self.greatestRepetition || count >= Self.greatestCount }
 
-    /// Runs calls and returns their outputs in order. A call that is the same as in the last round is answered from what it gave
-    /// then; when all of them are, the model is not asked for calls again.
+    /// Runs calls and returns their outputs in order. A call that was made before is run again: it may give something else, as the
+    /// next page of a list. Only when the same calls give the same over and over, the model is not asked for more.
     ///
     /// - Throws: ``LanguageModelSession/ToolCallError`` of the first call that fails, or what a callback throws.
     mutating func run(
         _ calls: [Transcript.ToolCall], tools: [any Tool], callbacks: ProfileCallbacks
     ) async throws -> [Transcript.ToolOutput] {
         count += 1
-        let keys = calls.map { "\($0.toolName) \($0.arguments.jsonString)" }
-        hasRepeated = keys.allSatisfy { outputs[$0] != nil }
-        let fresh = calls.indices.filter { outputs[keys[$0]] == nil }
-        for index in fresh { for callback in callbacks.onToolCall { try await callback(calls[index]) } }
+        for call in calls { for callback in callbacks.onToolCall { try await callback(call) } }
         var made: [Int: [Transcript.Segment]] = [:]
         try await withThrowingTaskGroup(of: (Int, [Transcript.Segment]).self) { group in
-            for index in fresh {
-                let call = calls[index]
+            for (index, call) in calls.enumerated() {
                 guard let tool = tools.first(where: { $0.name == call.toolName }) else {
                     throw LanguageModelSession.ToolCallError(
                         tool: UnknownTool(name: call.toolName), underlyingError: UnknownTool.NotFound(name: call.toolName))
@@ -46,12 +49,15 @@ struct ToolRounds {
         }
         var results: [Transcript.ToolOutput] = []
         for (index, call) in calls.enumerated() {
-            let segments = made[index] ?? outputs[keys[index]] ?? []
-            let output = Transcript.ToolOutput(id: call.id, toolName: call.toolName, segments: segments)
+            let output = Transcript.ToolOutput(id: call.id, toolName: call.toolName, segments: made[index] ?? [])
             for callback in callbacks.onToolOutput { try await callback(call, output) }
             results.append(output)
         }
-        outputs = Dictionary(zip(keys, results.map(\.segments))) { first, _ in first }
+        let round = zip(calls, results).map { call, output in
+            Exchange(call: "\(call.toolName) \(call.arguments.jsonString)", output: output.segments.modelText)
+        }
+        repetition = round == last ? repetition + 1 : 1
+        last = round
         return results
     }
 }
