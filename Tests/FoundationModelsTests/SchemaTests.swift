@@ -43,6 +43,32 @@ struct SchemaTests {
         #expect(text.utf8.count < 2 * json.utf8.count + 100)
     }
 
+    @Generable(representNilExplicitlyInGeneratedContent: true) struct Explicit { var name: String; var nick: String? }
+    @Generable struct Implicit { var name: String; var nick: String? }
+
+    @Test("[B1] writing null for nil changes values, not the schema") func explicitNil() throws {
+        func text(_ schema: GenerationSchema, _ name: String) throws -> String {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            return try String(decoding: encoder.encode(schema), as: UTF8.self).replacing(name, with: "T")
+        }
+        let schema = try text(Explicit.generationSchema, "Explicit")
+        #expect(try schema == text(Implicit.generationSchema, "Implicit"))
+        #expect(!schema.contains("null"))
+        #expect(Explicit(name: "a", nick: nil).generatedContent.jsonString.contains("null"))
+        #expect(!Implicit(name: "a", nick: nil).generatedContent.jsonString.contains("null"))
+        // Values that were written can be read.
+        #expect(try Explicit(Explicit(name: "a", nick: nil).generatedContent).nick == nil)
+    }
+
+    @Test("filtering a transcript gives entries where a list of them is wanted, and a transcript where that is") func filtered() {
+        let transcript = Transcript(entries: [.prompt(.init(segments: [])), .response(.init(assetIDs: [], segments: []))])
+        let entries: [Transcript.Entry] = transcript.filter { if case .prompt = $0 { true } else { false } }
+        let shorter: Transcript = transcript.filter { if case .prompt = $0 { true } else { false } }
+        func returned() -> [Transcript.Entry] { transcript.filter { _ in true } }
+        #expect(entries.count == 1 && shorter.count == 1 && returned().count == 2)
+    }
+
     @Test("[B5] references that lead only to each other are refused")
     func endless() {
         for json in [

@@ -94,7 +94,8 @@ public struct Recall: Sendable, Codable {
         }
         let left = items.count { $0.outcome == .noRoom }
         let damaged = items.count { $0.outcome == .damaged }
-        return "\(brought.count) earlier turns were recalled, \(tokens) of \(budget) tokens (\(certainty))"
+        let turns = brought.count == 1 ? "1 earlier turn was" : "\(brought.count) earlier turns were"
+        return "\(turns) recalled, \(tokens) of \(budget) tokens (\(certainty))"
             + (left > 0 ? "; \(left) more had no room" : "") + (damaged > 0 ? "; \(damaged) are damaged" : "") + "."
     }
 }

@@ -15,16 +15,15 @@ public struct DynamicGenerationSchema: Sendable {
 
     /// An object, its properties generated in this order.
     ///
-    /// - Parameter explicitNil: Whether an optional property may also be written as null, not only left out.
+    /// - Parameter explicitNil: Whether values write null for a missing property. What is generated leaves it out either way.
     public init(
         name: String, description: String? = nil, representNilExplicitlyInGeneratedContent explicitNil: Bool,
         properties: [Property]
     ) {
         let nodes = properties.map { property in
-            var node = property.schema.node
-            if explicitNil, property.isOptional { node = .choice(name: nil, description: nil, [node, .null]) }
-            return SchemaNode.Property(
-                name: property.name, description: property.description, node: node, isOptional: property.isOptional)
+            SchemaNode.Property(
+                name: property.name, description: property.description, node: property.schema.node,
+                isOptional: property.isOptional)
         }
         self.init(.object(.init(name: name, description: description, properties: nodes)))
     }

@@ -24,7 +24,7 @@ public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible 
 
     /// An object with these properties, generated in this order.
     ///
-    /// - Parameter explicitNil: Whether an optional property may also be written as null, not only left out.
+    /// - Parameter explicitNil: Whether values write null for a missing property. What is generated leaves it out either way.
     public init(
         type: any Generable.Type, description: String? = nil, representNilExplicitlyInGeneratedContent explicitNil: Bool,
         properties: [Property]
@@ -82,12 +82,8 @@ extension GenerationSchema {
         _name: String, type: any Generable.Type, description: String? = nil,
         representNilExplicitlyInGeneratedContent explicitNil: Bool = false, properties: [Property]
     ) {
-        let nodes = properties.map { property in
-            var node = property.node
-            if explicitNil, node.isOptional { node.node = .choice(name: nil, description: nil, [node.node, .null]) }
-            return node
-        }
-        self.init(node: .object(.init(name: _name, description: description, properties: nodes)), type: type)
+        self.init(
+            node: .object(.init(name: _name, description: description, properties: properties.map(\.node))), type: type)
     }
 
     public init(_name: String, type: any Generable.Type, description: String? = nil, anyOf choices: [String]) {
