@@ -43,6 +43,8 @@ package final class Grammar: @unchecked Sendable {
     }
 
     private static func makeTable(_ compiled: Compiled, _ vocabulary: TokenVocabulary, _ options: GrammarOptions) -> MaskTable {
+        compiled.regexes.markCompiled()
+        compiled.regexes.setFuel(fuelToAnswer)
         let automaton = Automaton(
             compiled.program, compiled.regexes, isPretty: options.isPretty, isSpaced: options.isSpaced,
             sequences: compiled.sequences)
@@ -150,6 +152,7 @@ package final class Grammar: @unchecked Sendable {
     /// A matcher before the first byte.
     package func matcher() -> GrammarMatcher {
         lock.withLock { _ in
+            table.automaton.regexes.setFuel(Self.fuelToAnswer)
             // Matchers keep what they began with; a new one begins anew when too much has gathered.
             if table.automaton.isFull || table.size > Self.greatestSize {
                 // It compiled once, so it does again.
@@ -171,7 +174,8 @@ package final class Grammar: @unchecked Sendable {
     /// Runs with an automaton of its own, whatever the options say of white space.
     func withCompactAutomaton<Result>(_ body: (Automaton) -> Result) -> Result {
         lock.withLock { _ in
-            body(Automaton(compiled.program, compiled.regexes, isPretty: false, sequences: compiled.sequences))
+            compiled.regexes.setFuel(Self.fuelToAnswer)
+            return body(Automaton(compiled.program, compiled.regexes, isPretty: false, sequences: compiled.sequences))
         }
     }
 

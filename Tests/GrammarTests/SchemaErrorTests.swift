@@ -16,6 +16,13 @@ import Testing
         }
     }
 
+    @Test func longTextsAreMeasured() throws {
+        let text = String(repeating: "ab", count: 3_000)
+        let schema = "{\"const\":\"\(text)\",\"minLength\":10,\"maxLength\":6000}"
+        #expect(try Grammar(schema).accepts("\"\(text)\""))
+        #expect(kind(schema.replacing("6000", with: "5999"))?.0 == .unsatisfiable)
+    }
+
     @Test(arguments: [
         ("false", ""), ("{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", ""),
         ("{\"properties\":{\"a\":{\"enum\":[]}}}", "/properties/a/enum"),

@@ -94,8 +94,8 @@ struct NumberState: Hashable {
 /// Reads JSON numbers digit by digit and knows at the end whether the value is in a ``NumberSpec``.
 ///
 /// Plain decimals are compared exactly. They have no more digits than programs read and write, unless bounds ask for more: without
-/// that, a model that goes on writing digits would go on to the end of its window. Exponents are allowed without divisors: after any digits where zero
-/// is the only bound, otherwise after one digit that is not zero before the point, as programs write them.
+/// that, a model that goes on writing digits would go on to the end of its window. Exponents are allowed without divisors: after any
+/// digits where zero is the only bound, otherwise after one digit that is not zero before the point, as programs write them.
 struct NumberMachine: Hashable {
     /// One sign's interval of magnitudes. Digits without trailing zeros after the point.
     private struct Side: Hashable {

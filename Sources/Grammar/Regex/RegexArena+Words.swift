@@ -136,10 +136,8 @@ extension RegexArena {
         if let known = characterCounts[id] { return known }
         depth += 1
         defer { depth -= 1 }
-        if depth > Self.greatestDepth {
-            isTooDeep = true
-            return CharacterCount()
-        }
+        // Nothing is known of what is nested so deep.
+        if depth > Self.greatestDepth { return CharacterCount() }
         spend(1)
         func sum(_ a: Int, _ b: Int) -> Int { min(a + b, 1 << 40) }
         let result: CharacterCount
@@ -148,11 +146,26 @@ extension RegexArena {
         case .bytes(let set):
             let tails = set.intersection(ByteSet(0x80...0xBF))
             result = CharacterCount(least: tails.isEmpty ? 1 : 0, most: tails == set ? 0 : 1, isExact: true)
-        case .concat(let a, let b):
-            let (first, second) = (characterCount(a), characterCount(b))
-            result = CharacterCount(
-                least: sum(first.least, second.least), most: first.most.flatMap { most in second.most.map { sum(most, $0) } },
-                isExact: first.isExact && second.isExact)
+        case .concat:
+            // Sequences lean to the right: a loop, lest a long one exhaust the stack.
+            var total = CharacterCount(least: 0, most: 0, isExact: true)
+            func add(_ count: CharacterCount) {
+                total.least = sum(total.least, count.least)
+                total.most = total.most.flatMap { most in count.most.map { sum(most, $0) } }
+                total.isExact = total.isExact && count.isExact
+            }
+            var rest = id
+            while case .concat(let a, let b) = nodes[Int(rest)] {
+                if rest != id, let known = characterCounts[rest] {
+                    add(known)
+                    rest = Self.epsilon
+                } else {
+                    add(characterCount(a))
+                    rest = b
+                }
+            }
+            add(characterCount(rest))
+            result = total
         case .alternation(let parts):
             let counts = parts.map { characterCount($0) }
             result = CharacterCount(

@@ -121,8 +121,13 @@ final class RegexArena {
 
     /// Whether the arena has grown past what a grammar may use.
     var isFull: Bool { nodes.count > Self.sizeLimit || rowCount > Self.rowLimit || isTooDeep || isOutOfFuel }
-    /// Whether so much has gathered that a new document should begin with a new arena, lest it run into the limits.
-    var isLarge: Bool { isFull || nodes.count > Self.sizeLimit / 4 || rowCount > Self.rowLimit / 4 }
+    /// Whether so much has gathered since compilation that a new document should begin with a new arena, lest it run into the limits.
+    var isLarge: Bool {
+        isFull || nodes.count - compiled.nodes > Self.sizeLimit / 4 || rowCount - compiled.rows > Self.rowLimit / 4
+    }
+    /// What compilation made.
+    private var compiled = (nodes: 0, rows: 0)
+    func markCompiled() { compiled = (nodes.count, rowCount) }
     var rowCount = 0
     private static let rowLimit = 120_000
 
@@ -325,7 +330,7 @@ final class RegexArena {
         let others = members.indices.filter { $0 != place }.map { characterCount(members[$0]) }
         let shortest = others.reduce(0) { max($0, $1.least) }
         let longest = others.compactMap(\.most).min()
-        if most >= 0, shortest > Int(most) || longest.map({ $0 < Int(least) }) ?? false {
+        if most >= 0 && shortest > Int(most) || longest.map({ $0 < Int(least) }) ?? false {
             members = [Self.empty]
             return
         }
