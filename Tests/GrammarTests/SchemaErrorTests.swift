@@ -44,7 +44,7 @@ import Testing
 
     @Test(arguments: [
         ("{\"properties\":{\"a\":{\"pattern\":\"(a)\\\\1\"}}}", "/properties/a/pattern"),
-        ("{\"pattern\":\"(?<=a)b\"}", "/pattern"),
+        ("{\"pattern\":\"(?<=a)b\"}", "/pattern"), ("{\"pattern\":\"^(?:(?:a(?!b))+c)*$\"}", "/pattern"),
         ("{\"items\":{\"$ref\":\"http://example.com/x\"}}", "/items/$ref"), ("{\"$dynamicRef\":\"#a\"}", "/$dynamicRef"),
         ("{\"anyOf\":[{}],\"unevaluatedProperties\":false}", "/unevaluatedProperties"),
         ("{\"$schema\":\"http://json-schema.org/draft-03/schema#\"}", "/$schema"),

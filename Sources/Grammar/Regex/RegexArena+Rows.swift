@@ -257,12 +257,26 @@ extension RegexArena {
         return false
     }
 
-    /// Whether a state on the way of a search is alive by what is known or by its structure.
+    /// Whether a state on the way of a search is alive by what is known or by its structure. It never searches itself: the search
+    /// visits what it is not sure of, and one within another would begin again and again where a language refers to itself.
     func isSurelyAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
+        switch life[Int(id)] {
+        case .alive: return true
+        case .dead: return false
+        case .unknown: break
+        }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.greatestDepth { return false }
         switch nodes[Int(id)] {
-        case .intersection(let parts): life[Int(id)] == .alive || hasWords(parts) == true
-        case .complement, .number, .recursive: life[Int(id)] == .alive
-        default: try isAlive(id)
+        case .intersection(let parts): return hasWords(parts) == true
+        case .complement, .number, .recursive: return false
+        case .concat(let a, let b): if try isSurelyAlive(a) { return try isSurelyAlive(b) } else { return false }
+        case .alternation(let parts):
+            for part in parts where try isSurelyAlive(part) { return true }
+            return false
+        case .repetition(let a, _, _): return try isSurelyAlive(a)
+        default: return try isAlive(id)
         }
     }
 

@@ -33,6 +33,16 @@ struct RegexParser {
             }
         }
 
+        /// Whether something in it is repeated without a limit that looks at where it is.
+        var repeatsAssertions: Bool {
+            switch self {
+            case .empty, .set, .start, .end: false
+            case .sequence(let parts), .choice(let parts): parts.contains(where: \.repeatsAssertions)
+            case .repetition(let inner, _, let most): most == nil && inner.hasAssertion || inner.repeatsAssertions
+            case .ahead(let inner, _): inner.repeatsAssertions
+            }
+        }
+
         /// Whether it looks at where it is.
         var hasAssertion: Bool {
             switch self {
@@ -128,6 +138,10 @@ struct RegexParser {
         }
         var result = rest
         if most == nil {
+            // The languages would refer to each other, and their states grow without end.
+            if inner.repeatsAssertions {
+                throw PatternError(reason: "repetitions with anchors or lookaheads are nested", isUnsupported: true)
+            }
             // A repetition of no text is none. Where the next one begins nothing of it was read: that stands at the place of the
             // text's start, which cannot come again.
             let nothing = RegexArena.empty
