@@ -17,7 +17,7 @@ struct RecallBench: AsyncParsableCommand {
     @Option(help: "Conversations.") var conversations = 10
     @Option(help: "Exchanges of each.") var exchanges = 300
     @Option(help: "Another set of conversations for another number.") var seed: UInt64 = 1
-    @Option(help: "Names and topics: first and second, which recall was tuned with, or third, which nothing was tuned with.")
+    @Option(help: "Names and topics: first and second, which recall was tuned with, or third, whose totals only were seen.")
     var stories = Stories.third
     @Flag(help: "Show the questions whose evidence is missing, and the ordinary turns that recalled something.") var shows = false
     @Option(

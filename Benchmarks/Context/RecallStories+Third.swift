@@ -1,5 +1,5 @@
 extension RecallStories {
-    /// A third set, which nothing was tuned with and nobody looked at while tuning.
+    /// A third set, whose texts were not read while recall was tuned.
     static let third = RecallStories(
         names: [
             ("Carla", "Bennett"), ("Noor", "Julian"), ("Agnes", "Tariq"), ("Hannah", "Mateo"), ("Sunita", "Patrick"),

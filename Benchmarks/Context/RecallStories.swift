@@ -1,5 +1,5 @@
 /// What two friends tell each other, as data: two sets that recall was tuned with, and a third one with other names and topics to
-/// measure with.
+/// measure with, whose totals were seen while the last values were chosen.
 ///
 /// Statements have `{v}`, which stands for one of the values; questions have `{who}` and `{whose}`, which are a name and its genitive
 /// when somebody else asks, and “I” and “my” when the speaker does.

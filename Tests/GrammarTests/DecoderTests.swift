@@ -21,26 +21,36 @@ import Testing
         for extra in 0..<60 {
             var random = TestRandom(seed: extra + 1)
             var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
-            var remaining = least + extra
-            var text: [UInt8] = []
-            while remaining > 0 {
-                let tokens: [Int32]
-                switch decoder.next(remaining: remaining) {
-                case .end: remaining = 0; tokens = []
-                case .forced(let forced): tokens = forced
-                case .few(let few): tokens = [choose(few, &decoder, remaining, &random)]
-                case .many: tokens = [choose(decoder.matcher.allowed, &decoder, remaining, &random)]
-                }
-                for token in tokens {
-                    let isRead = decoder.accept(token)
-                    #expect(isRead)
-                    text += vocabulary.texts[Int(token)] ?? []
-                    remaining -= 1
-                }
+            let (text, remaining) = write(&decoder, within: least + extra) { allowed, decoder, remaining in
+                choose(allowed, &decoder, remaining, &random)
             }
             #expect(decoder.isComplete && remaining == 0, "\(extra) more than \(least): \(String(decoding: text, as: UTF8.self))")
             #expect(try checker.problem(JSONParser.parse(text)) == nil)
         }
+    }
+
+    /// Writes a document with tokens that `choose` takes of the allowed ones, and says how many tokens are left.
+    private func write(
+        _ decoder: inout ConstrainedDecoder, within budget: Int,
+        choose: ([Int32], inout ConstrainedDecoder, _ remaining: Int) -> Int32
+    ) -> (text: [UInt8], remaining: Int) {
+        var (text, remaining): ([UInt8], Int) = ([], budget)
+        while remaining > 0 {
+            let tokens: [Int32]
+            switch decoder.next(remaining: remaining) {
+            case .end: remaining = 0; tokens = []
+            case .forced(let forced): tokens = forced
+            case .few(let few): tokens = [choose(few, &decoder, remaining)]
+            case .many: tokens = [choose(decoder.matcher.allowed, &decoder, remaining)]
+            }
+            for token in tokens {
+                let isRead = decoder.accept(token)
+                #expect(isRead)
+                text += decoder.matcher.grammar.vocabulary.texts[Int(token)] ?? []
+                remaining -= 1
+            }
+        }
+        return (text, remaining)
     }
 
     /// A model that only ever opens another level still writes a document that can be read.
@@ -53,23 +63,7 @@ import Testing
         let vocabulary = Vocabularies.small
         let grammar = try Grammar(schema, vocabulary: vocabulary)
         var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
-        var remaining = 20_000
-        var text: [UInt8] = []
-        while remaining > 0 {
-            let tokens: [Int32]
-            switch decoder.next(remaining: remaining) {
-            case .end: remaining = 0; tokens = []
-            case .forced(let forced): tokens = forced
-            case .few(let allowed): tokens = [deepest(allowed, vocabulary)]
-            case .many: tokens = [deepest(decoder.matcher.allowed, vocabulary)]
-            }
-            for token in tokens {
-                let isRead = decoder.accept(token)
-                #expect(isRead)
-                text += vocabulary.texts[Int(token)] ?? []
-                remaining -= 1
-            }
-        }
+        let (text, _) = write(&decoder, within: 20_000) { allowed, _, _ in deepest(allowed, vocabulary) }
         #expect(text.count > 300 && text.count < 10_000)
         _ = try JSONParser.parse(text)
     }

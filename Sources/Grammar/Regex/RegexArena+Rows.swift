@@ -172,11 +172,7 @@ extension RegexArena {
 
     /// Whether a language has any word. Structure tells, except where languages can cancel out.
     func isAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
-        switch life[Int(id)] {
-        case .alive: return true
-        case .dead: return false
-        case .unknown: break
-        }
+        if life[Int(id)] != .unknown { return life[Int(id)] == .alive }
         depth += 1
         defer { depth -= 1 }
         if depth > Self.greatestDepth {
@@ -260,11 +256,7 @@ extension RegexArena {
     /// Whether a state on the way of a search is alive by what is known or by its structure. It never searches itself: the search
     /// visits what it is not sure of, and one within another would begin again and again where a language refers to itself.
     func isSurelyAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
-        switch life[Int(id)] {
-        case .alive: return true
-        case .dead: return false
-        case .unknown: break
-        }
+        if life[Int(id)] != .unknown { return life[Int(id)] == .alive }
         depth += 1
         defer { depth -= 1 }
         if depth > Self.greatestDepth { return false }

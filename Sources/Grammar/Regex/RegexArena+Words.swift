@@ -216,6 +216,6 @@ extension RegexArena {
             else { break }
             rest = row[Int(byte)]
         }
-        return (try? shortestLength(id)) ?? 1 << 20
+        return (try? shortestLength(id)) ?? 1 << 20  // not to be had: such tokens are looked at one by one
     }
 }

@@ -154,8 +154,7 @@ struct RegexParser {
             let first = try build(inner, Rest(inside: inside, atStart: nothing), arena).atStart
             result = Rest(inside: inside, atStart: arena.alternation([first, rest.atStart]))
         }
-        let count = most ?? least
-        for count in stride(from: count, to: 0, by: -1) {
+        for count in stride(from: most ?? least, to: 0, by: -1) {
             let once = try build(inner, result, arena)
             result =
                 count > least

@@ -501,7 +501,6 @@ final class MaskTable {
 
     private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
         guard let row = regexes.liveRow(language) else { return nil }
-        // A length that cannot be had counts as long: such tokens are looked at one by one.
         let shortest = wantsNeeds ? regexes.sufficientLength(language) : 0
         return WalkState(
             language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row),
