@@ -76,6 +76,44 @@ import Testing
         return text + ending
     }
 
+    /// Items of an array that must differ, with texts of several thousand bytes: mask and `advance` agree at every byte, and
+    /// what the automaton keeps grows with the text, not with its square.
+    @Test func longItemsThatMustDiffer() throws {
+        let schema = """
+            {"type":"array","uniqueItems":true,"items":{"anyOf":[{"type":"string"},{"type":"object","properties":
+            {"title":{"type":"string"},"summary":{"type":"string"}},"required":["title","summary"],
+            "additionalProperties":false}]}}
+            """
+        func document(_ size: Int) -> String {
+            let text = String(repeating: "words of a summary, ", count: size / 20)
+            let object = "{\"title\":\"A title\",\"summary\":\"\(text)"
+            return "[\(object)\"},\(object)x\"},\"\(text)\",\"\(text)x\",\(object)xy\"}]"
+        }
+        func states(_ size: Int) throws -> Int {
+            let grammar = try Grammar(schema, vocabulary: Vocabularies.small)
+            var matcher = grammar.matcher()
+            for (index, byte) in document(size).utf8.enumerated() {
+                // Every place near the ends of items, and some of the others.
+                if index % 16 == 0 || byte == UInt8(ascii: "x") || byte == UInt8(ascii: "}") {
+                    let allowed = Set(matcher.allowed)
+                    for token in 0..<Int32(grammar.vocabulary.count) where grammar.vocabulary.texts[Int(token)] != nil {
+                        #expect(allowed.contains(token) == matcher.canFollow(token), "token \(token) at byte \(index)")
+                    }
+                }
+                try matcher.read([byte])
+            }
+            #expect(matcher.isComplete)
+            return matcher.table.automaton.configs.count
+        }
+        let small = try states(1_000)
+        let large = try states(4_000)
+        #expect(large < 5 * small)
+        // The same item again is refused where it can no longer differ: before the quote that ends its text.
+        var again = try Grammar(schema, vocabulary: Vocabularies.small).matcher()
+        try again.read("[{\"title\":\"\",\"summary\":\"b\"},{\"title\":\"\",\"summary\":\"b".utf8)
+        #expect(!again.canFollow("\"") && again.canFollow("b"))
+    }
+
     @Test func largeVocabularies() throws {
         let vocabulary = Vocabularies.synthetic(150_000)
         let grammar = try Grammar(

@@ -160,7 +160,7 @@ extension Automaton {
 
     func afterOtherKey(_ local: LocalState, _ text: Int32) -> StateID {
         // With its closing quote it is valid JSON: the automaton let nothing else through.
-        let name = JSONText.decoded(typedText(text).dropLast()) ?? []
+        let name = JSONText.decoded(itemTexts.bytes(text).dropLast()) ?? []
         let next = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
         let type = program.objects[Int(local.a)].regions[Int(local.phase)].type
         return state(LocalState(kind: .colon, depth: local.depth, a: local.a, b: next, c: type))

@@ -30,17 +30,18 @@ final class Automaton {
 
     private var texts: [[UInt8]] = []
     private var textIDs: [[UInt8]: Int32] = [:]
-    /// Texts typed so far, as a tree: what came before, and the last byte.
-    private var typed: [(before: Int32, byte: UInt8)] = [(0, 0)]
-    private var typedIDs = IntegerTable()
-    /// Sets of written names or items.
+    /// Texts of names and items read so far.
+    var itemTexts = ItemTexts()
+    /// Sets of written names or scalars.
     var writtenSets: [[[UInt8]]] = [[]]
     private var writtenIDs: [[[UInt8]]: Int32] = [[]: 0]
     var exclusions: [UInt64: RegexID] = [:]
-    struct DifferKey: Hashable { var key: UInt64, written: Int32 }
+    var itemSets = [ItemSet()]
+    var itemSetIDs: [[Int32]: Int32] = [[]: 0]
+    struct DifferKey: Hashable { var inner: ConfigID, text: Int32, written: Int32 }
     var differs: [DifferKey: Bool] = [:]
     var grafts = IntegerTable()
-    var itemValues: [[UInt8]: JSONValue] = [:]
+    var itemValues: [Int32: JSONValue] = [:]
 
     var completions: [ConfigID: Int] = [:]
     var completionTexts: [StateID: [UInt8]] = [:]
@@ -153,24 +154,6 @@ final class Automaton {
         return Int32(texts.count - 1)
     }
 
-    func typed(_ before: Int32, _ byte: UInt8) -> Int32 {
-        let key = UInt64(UInt32(bitPattern: before)) << 8 | UInt64(byte)
-        if let id = typedIDs[key] { return id }
-        typed.append((before, byte))
-        typedIDs.insert(key, Int32(typed.count - 1))
-        return Int32(typed.count - 1)
-    }
-
-    func typedText(_ id: Int32) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var id = Int(id)
-        while id != 0 {
-            bytes.append(typed[id].byte)
-            id = Int(typed[id].before)
-        }
-        return bytes.reversed()
-    }
-
     func written(_ set: Int32, adding text: [UInt8]) -> Int32 {
         var words = writtenSets[Int(set)]
         words.append(text)
@@ -266,7 +249,7 @@ final class Automaton {
         if local.kind == .scalar { return scalarState(rest) }
         var next = local
         next.c = rest
-        next.d = typed(local.d, byte)
+        next.d = itemTexts.appending(byte, to: local.d)
         if local.kind == .otherKey, rest == RegexArena.epsilon { return afterOtherKey(local, next.d) }
         return state(next)
     }

@@ -55,7 +55,7 @@ extension Automaton {
         case .uniqueItem:
             let word = shortestWord(local.c)
             var after = arrayProgress[Int(local.b)]
-            after.written = written(after.written, adding: typedText(local.d) + word)
+            after.written = itemSet(after.written, adding: itemTexts.appending(word, to: local.d))
             return word + rest(ofArray: program.arrays[Int(local.a)], after, local.depth, isFirst: false)
         case .value, .structure: return shortest(local.a, local.depth, hasScalars: local.kind == .value)
         case .object:
@@ -72,7 +72,7 @@ extension Automaton {
         case .otherKey:
             let word = shortestWord(local.c)
             var colon = local
-            let name = JSONText.decoded((typedText(local.d) + word).dropLast()) ?? []
+            let name = JSONText.decoded((itemTexts.bytes(local.d) + word).dropLast()) ?? []
             colon.b = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
             let type = program.objects[Int(local.a)].regions[Int(local.phase)].type
             return word + afterKey(type, local.depth, local.a, colon.b)
@@ -273,7 +273,7 @@ extension Automaton {
 
     /// The shortest ending of a structure that must differ from others, with that of its array.
     private func completion(ofStructure local: LocalState) -> [UInt8] {
-        let typed = typedText(local.d)
+        let written = arrayProgress[Int(local.b)].written
         // The shortest ways first; each that leads to an item there is already is left at every place in turn.
         var queue: [(text: [UInt8], inner: ConfigID)] = [([], local.c)]
         var found: [UInt8]?
@@ -282,7 +282,7 @@ extension Automaton {
             guard let index = lengths.indices.min(by: { lengths[$0] < lengths[$1] }) else { break }
             let (text, start) = queue.remove(at: index)
             let shortest = completion(start)
-            if isNew(typed + text + shortest, local) {
+            if isNew(itemTexts.appending(text + shortest, to: local.d), after: written) {
                 found = text + shortest
                 break
             }
@@ -299,7 +299,7 @@ extension Automaton {
         }
         guard let ending = found else { return [] }
         var after = arrayProgress[Int(local.b)]
-        after.written = written(after.written, adding: typed + ending)
+        after.written = itemSet(written, adding: itemTexts.appending(ending, to: local.d))
         return ending + rest(ofArray: program.arrays[Int(local.a)], after, local.depth, isFirst: false)
     }
 
@@ -314,9 +314,9 @@ extension Automaton {
             text += separator(depth, isFirst: isFirst)
             if array.isUnique {
                 // Two objects or arrays that must differ are never both required.
-                let language = uniqueItem(program.types[Int(type)].scalar, written)
+                let language = uniqueItem(program.types[Int(type)].scalar, itemSets[Int(written)].scalars)
                 let item = language == RegexArena.empty ? shortest(type, depth) : shortestWord(language)
-                written = self.written(written, adding: item)
+                written = itemSet(written, adding: itemTexts.appending(item, to: ItemTexts.empty))
                 text += item
             } else {
                 text += shortest(type, depth)

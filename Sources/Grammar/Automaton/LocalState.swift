@@ -28,8 +28,8 @@ struct LocalState: Hashable {
         case array
         /// In an item of array `a` with progress `b`, which must differ from others: language `c`, text `d`.
         case uniqueItem
-        /// In an object or array that is an item of array `a` with progress `b` and must differ from others: inside it is
-        /// at configuration `c`, which ends in a hole, after the text `d`.
+        /// In an item of array `a` with progress `b` that is compared with the items before: an object, an array or a long
+        /// string. Inside it is at configuration `c`, which ends in a hole, after the text `d`.
         case uniqueStructure
         /// In a fixed text `a` at offset `b`, before the state `c`.
         case text
@@ -102,6 +102,7 @@ struct ObjectProgress: Hashable {
 struct ArrayProgress: Hashable {
     var index: Int32 = 0
     var counts: [Int32] = []
+    /// Where items must differ, the set of those written, in ``Automaton/itemSets``.
     var written: Int32 = 0
 }
 

@@ -1,7 +1,7 @@
 /// Where in a document decoding is. A value: a copy is a way back.
 package struct GrammarMatcher: @unchecked Sendable {
     package let grammar: Grammar
-    private let table: MaskTable
+    let table: MaskTable
     private var config: ConfigID
 
     init(grammar: Grammar, table: MaskTable, config: ConfigID) {

@@ -35,6 +35,7 @@ final class MaskTable {
     private let trie: TokenTrie
     private var masks: [ConfigID: TokenMask] = [:]
     private var languageMasks: [RegexID: LanguageMask] = [:]
+    private var leaving: [UInt64: [Int32]] = [:]
     private var wantsNeeds = false
     /// Bits of tokens, all zero between uses.
     private var scratch: [UInt32]
@@ -135,36 +136,51 @@ final class MaskTable {
         mask.dense = own
     }
 
-    /// Adds the tokens of a structure that must differ from others: those of any structure, but for tokens that leave
-    /// it no way to differ.
+    /// Adds the tokens of an item that must differ from others: those of any item, except for tokens that leave it no
+    /// way to differ.
     private func addStructure(_ thread: Thread, to mask: inout TokenMask) {
-        let (config, rivals) = automaton.grafted(thread)
-        var own = [UInt32](repeating: 0, count: vocabulary.maskWords)
-        own.withUnsafeMutableBufferPointer { self.mask(config).fill($0) }
-        var inside = [UInt32](repeating: 0, count: vocabulary.maskWords)
-        inside.withUnsafeMutableBufferPointer { self.mask(automaton.states[Int(thread.state)].c).fill($0) }
+        let config = automaton.withoutComparison(thread)
+        let own = self.mask(config)
         let start = automaton.config([thread])
         // What follows the item depends on what it has become.
-        for index in own.indices where own[index] & ~inside[index] != 0 {
-            for bit in 0..<32
-            where (own[index] & ~inside[index]) >> UInt32(bit) & 1 == 1 && !advances(start, Int32(index * 32 + bit)) {
-                own[index] &= ~(1 << UInt32(bit))
-            }
-        }
-        for rival in rivals {
+        var refused = leavingTokens(config, automaton.states[Int(thread.state)].c).filter { !advances(start, $0) }
+        for text in automaton.continuations(thread, maximum: TokenTrie.longestToken) {
             // Only tokens along another item, or beyond its end, can be refused.
             var node = 0
-            for (index, byte) in rival.enumerated() {
+            for (index, byte) in text.enumerated() {
                 node = trie.child(of: node, byte)
                 if node < 0 { break }
-                let last = index + 1 == rival.count ? trie.lastToken(below: node) : Int(trie.firstToken[node + 1])
+                let last = index + 1 == text.count ? trie.lastToken(below: node) : Int(trie.firstToken[node + 1])
                 for position in Int(trie.firstToken[node])..<last where !advances(start, trie.tokens[position]) {
-                    let token = trie.tokens[position]
-                    own[Int(token) >> 5] &= ~(1 << UInt32(token & 31))
+                    refused.append(trie.tokens[position])
                 }
             }
         }
-        merge(own, into: &mask)
+        if let dense = own.dense { merge(dense, without: own.removed + refused, into: &mask) }
+        if refused.isEmpty {
+            mask.list += own.list
+        } else {
+            let refused = Set(refused)
+            mask.list += own.list.filter { !refused.contains($0) }
+        }
+    }
+
+    /// The tokens of a configuration that its part `inner`, which ends in a hole, does not have: those that go beyond it.
+    private func leavingTokens(_ config: ConfigID, _ inner: ConfigID) -> [Int32] {
+        let key = UInt64(UInt32(bitPattern: config)) << 32 | UInt64(UInt32(bitPattern: inner))
+        if let known = leaving[key] { return known }
+        var own = [UInt32](repeating: 0, count: vocabulary.maskWords)
+        own.withUnsafeMutableBufferPointer { self.mask(config).fill($0) }
+        var inside = [UInt32](repeating: 0, count: vocabulary.maskWords)
+        inside.withUnsafeMutableBufferPointer { self.mask(inner).fill($0) }
+        var tokens: [Int32] = []
+        for index in own.indices where own[index] & ~inside[index] != 0 {
+            for bit in 0..<32 where (own[index] & ~inside[index]) >> UInt32(bit) & 1 == 1 {
+                tokens.append(Int32(index * 32 + bit))
+            }
+        }
+        if !automaton.regexes.isFull { leaving[key] = tokens }
+        return tokens
     }
 
     // MARK: - Walking

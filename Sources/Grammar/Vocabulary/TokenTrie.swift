@@ -17,7 +17,7 @@ struct TokenTrie: Sendable {
     private(set) var greatestDepth = 0
 
     /// Tokens with more bytes are left out: no model has them, but a damaged file may.
-    private static let longestToken = 1_000
+    static let longestToken = 1_000
 
     init(_ texts: [[UInt8]?]) {
         var order: [Int32] = []
