@@ -1,12 +1,12 @@
 /// The formats of JSON Schema that are regular languages, as patterns. Each one names the RFC that defines it.
 enum Formats {
-    /// The pattern of a format; nil if the format is only an annotation here.
+    /// The pattern of a format; nil if the format is not enforced.
     static func pattern(_ name: String) -> String? { patterns[name] }
 
     private static let year = "(?!0000)\\d{4}"
     private static let leapYear =
         "(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-    /// RFC 3339, full-date, with the days each month has.
+    /// RFC 3339, full-date, with the number of days of each month.
     private static let date =
         "(?:\(year)-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)"
         + "|02-(?:0[1-9]|1\\d|2[0-8]))|\(leapYear)-02-29)"
