@@ -390,7 +390,7 @@ struct ProgramBuilder {
             if array.contains.contains(where: { $0.least > 1 }) || shape.least > 1 && !shape.prefix.isEmpty {
                 throw SchemaError(
                     .unsupported, at: arena.pointers[Int(constraint)],
-                    "'uniqueItems' beside 'minContains' of two or more, or 'prefixItems' that are required")
+                    "'uniqueItems' together with 'minContains' of two or more, or with required 'prefixItems'")
             }
             if try !hasEnough(shape, constraint) { return nil }
         }
@@ -443,7 +443,7 @@ struct ProgramBuilder {
         guard least < 2 || type.objects.isEmpty && type.arrays.isEmpty else {
             throw SchemaError(
                 .unsupported, at: arena.pointers[Int(constraint)],
-                "'uniqueItems' where two or more items are required that can be objects or arrays")
+                "'uniqueItems' for arrays that require two or more items that can be objects or arrays")
         }
     }
 

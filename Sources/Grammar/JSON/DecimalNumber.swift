@@ -1,4 +1,4 @@
-/// An exact decimal number of any length: ±0.d₁d₂d₃… × 10^exponent, where d₁ and the last digit are not zero.
+/// An exact decimal number of arbitrary precision: ±0.d₁d₂d₃… × 10^exponent, where d₁ and the last digit are not zero.
 package struct DecimalNumber: Sendable, Hashable, Comparable {
     package private(set) var isNegative: Bool
     /// Significant digits, each 0…9; empty for zero.

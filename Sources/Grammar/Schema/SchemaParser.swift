@@ -544,7 +544,7 @@ struct SchemaParser {
             if case .some(let items) = place.value[plain] { if case .array = items {} else { continue } }
             if mayUseUnevaluated(place), keyword == "unevaluatedProperties" || place.value["contains"] == nil { continue }
             throw SchemaError(
-                .unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' beside keywords that combine schemas")
+                .unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' next to keywords that combine schemas")
         }
     }
 }
