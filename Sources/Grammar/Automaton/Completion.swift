@@ -224,8 +224,8 @@ extension Automaton {
         var missing = max(shape.least - Int(progress.count), least) - wanted.count - others
         if missing > 0 {
             optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }
-            // Use only members that are no longer than an unlisted one: the same choice as in `measureObject`, for which
-            // the lengths have been shown to be finite.
+            // Use only members that are no longer than an unlisted one: the same choice as in `measureObject`, whose
+            // lengths are known to be finite.
             let extra = program.otherLength(object)
             let chosen = optional.prefix(missing).prefix { shape.names[$0].shortest <= extra }
             wanted += chosen

@@ -142,7 +142,7 @@ package struct JSONParser {
                 } else if let character = JSONText.character(ofEscape: letter) {
                     content.append(character)
                 } else {
-                    throw error("unknown escape")
+                    throw error("unknown escape sequence")
                 }
             case ..<0x20: throw error("a control character must be escaped")
             default: content.append(byte)
@@ -153,11 +153,11 @@ package struct JSONParser {
 
     private mutating func escapedScalar() throws(JSONSyntaxError) -> UInt32 {
         let high = try hexDigits()
-        if JSONText.isLowSurrogate(high) { throw error("half of a surrogate pair") }
+        if JSONText.isLowSurrogate(high) { throw error("unpaired surrogate") }
         guard JSONText.isHighSurrogate(high) else { return high }
-        guard take("\\u") else { throw error("half of a surrogate pair") }
+        guard take("\\u") else { throw error("unpaired surrogate") }
         let low = try hexDigits()
-        guard JSONText.isLowSurrogate(low) else { throw error("half of a surrogate pair") }
+        guard JSONText.isLowSurrogate(low) else { throw error("unpaired surrogate") }
         return JSONText.scalar(high: high, low: low)
     }
 

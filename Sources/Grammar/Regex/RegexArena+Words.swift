@@ -209,7 +209,8 @@ extension RegexArena {
     /// known from the structure.
     func sufficientLength(_ id: RegexID) -> Int {
         var rest = id
-        // Within an escape: any way out of it will do. It has six bytes, and its partner as many.
+        // Inside an escape, any way to complete it is sufficient. An escape has six bytes, and so has the second half of
+        // a surrogate pair.
         for _ in 0..<12 {
             if let (content, _) = stringContent(rest) {
                 let count = characterCount(content)

@@ -185,7 +185,7 @@ struct RegexParser {
 
     private mutating func choice() throws(PatternError) -> Term {
         depth += 1
-        if depth > Self.greatestDepth { throw PatternError(reason: "groups are nested too deep", isUnsupported: true) }
+        if depth > Self.greatestDepth { throw PatternError(reason: "groups are nested too deeply", isUnsupported: true) }
         defer { depth -= 1 }
         var parts = [try sequence()]
         while take("|") { parts.append(try sequence()) }
@@ -379,12 +379,12 @@ struct RegexParser {
         }
         let high = try hex(4)
         if JSONText.isLowSurrogate(high) {
-            throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
+            throw PatternError(reason: "an unpaired surrogate is not a character", isUnsupported: true)
         }
         guard JSONText.isHighSurrogate(high) else { return high }
         // Otherwise the first half of the pair stays alone, which is the error.
         if take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) { return JSONText.scalar(high: high, low: low) }
-        throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
+        throw PatternError(reason: "an unpaired surrogate is not a character", isUnsupported: true)
     }
 
     private mutating func property() throws(PatternError) -> ScalarSet {

@@ -164,7 +164,9 @@ struct SchemaParser {
             case .array(let values): next = Int(name).flatMap { values.indices.contains($0) ? values[$0] : nil }
             default: break
             }
-            guard let next else { throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' cannot be resolved") }
+            guard let next else {
+                throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' cannot be resolved")
+            }
             target = child(target, name, next)
             if case .string(let id) = next["$id"] ?? .null, !id.hasPrefix("#") {
                 target.base = Self.withoutFragment(Self.resolve(id, against: target.base))

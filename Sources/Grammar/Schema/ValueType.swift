@@ -128,7 +128,7 @@ final class TypeNormalizer {
         if let type = types[id] { return type }
         guard inProgress.insert(id).inserted else { throw error(.unsatisfiable, id, "it contains a circular reference") }
         defer { inProgress.remove(id) }
-        if inProgress.count > 300 { throw error(.tooComplex, id, "references are nested too deep") }
+        if inProgress.count > 300 { throw error(.tooComplex, id, "references are nested too deeply") }
         let type = try compute(id)
         types[id] = type
         return type
