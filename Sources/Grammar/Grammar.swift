@@ -1,27 +1,28 @@
 import Synchronization
 
-/// A compiled schema for a vocabulary: says at every point of a document which tokens may come next.
+/// A schema compiled for a vocabulary: determines the tokens that may come next at every position of a document.
 ///
-/// A token is allowed if and only if the bytes so far and its own can be completed to a document. What masks need is
-/// computed when first asked for and shared by all matchers; a lock makes that safe from any thread.
+/// A token is allowed if and only if the text so far followed by the token can be completed to a document. Data for
+/// masks is computed on demand and shared by all matchers; a lock makes this safe on any thread.
 package final class Grammar: @unchecked Sendable {
     package let vocabulary: TokenVocabulary
-    /// What the schema says that is not enforced, as sentences.
+    /// The keywords of the schema that are not enforced, as sentences.
     package let notes: [String]
     private let source: GrammarSource
     private let options: GrammarOptions
     private let lock = Mutex(())
     private var compiled: Compiled
     private var table: MaskTable
-    /// Bytes of masks to keep.
+    /// Maximum number of bytes of cached masks.
     private static let greatestSize = 16 << 20
 
-    /// Work that compilation may take, about a second's.
+    /// Maximum amount of work for compilation, about one second.
     private static let fuelToCompile = 1_000_000
-    /// Work that one question of a matcher may take; what a pattern has not become by then is not allowed.
+    /// Maximum amount of work for one call of a matcher. Continuations of a pattern that are not computed by then are
+    /// not allowed.
     private static let fuelToAnswer = 2_000_000
 
-    /// A source as an automaton's tables.
+    /// The automaton's tables for a source.
     private struct Compiled {
         var program = Program()
         var regexes: RegexArena
@@ -80,7 +81,7 @@ package final class Grammar: @unchecked Sendable {
             regexes.setFuel(fuelToCompile)
             return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: try language(pattern, regexes))])
         case .texts(let texts):
-            if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no text to choose") }
+            if texts.isEmpty { throw SchemaError(.unsatisfiable, at: "", "the list of texts is empty") }
             let regexes = RegexArena()
             let words = regexes.words(texts.map { Array($0.utf8) })
             return Compiled(regexes: regexes, beginnings: [LocalState(kind: .scalar, a: words)])
@@ -106,9 +107,9 @@ package final class Grammar: @unchecked Sendable {
         }
     }
 
-    /// The constraint of all calls, with the name of the tool at the place of an error.
+    /// The constraint for calls of all tools. Errors name the tool.
     private static func calls(_ tools: [ToolGrammar.Tool], _ arena: ConstraintArena) throws(SchemaError) -> ConstraintID {
-        if tools.isEmpty { throw SchemaError(.unsatisfiable, at: "", "there is no tool to call") }
+        if tools.isEmpty { throw SchemaError(.unsatisfiable, at: "", "the list of tools is empty") }
         var calls: [ConstraintID] = []
         for tool in tools {
             var parser = SchemaParser(tool.parameters, arena: arena)
@@ -129,7 +130,7 @@ package final class Grammar: @unchecked Sendable {
         return arena.any(calls)
     }
 
-    /// Any text that does not begin as a call does.
+    /// Any text that does not begin like a call.
     private static func freeText(_ opening: String, _ regexes: RegexArena) -> RegexID {
         let mark = opening.isEmpty ? "{" : opening
         let marked = regexes.concat(regexes.literal(Array(mark.utf8)), regexes.anyText)
@@ -149,13 +150,13 @@ package final class Grammar: @unchecked Sendable {
         return language
     }
 
-    /// A matcher before the first byte.
+    /// A matcher at the start of a document.
     package func matcher() -> GrammarMatcher {
         lock.withLock { _ in
             table.automaton.regexes.setFuel(Self.fuelToAnswer)
-            // Matchers keep what they began with; a new one begins anew when too much has gathered.
+            // Existing matchers keep their table; new ones get a new table when the caches have become too large.
             if table.automaton.isFull || table.size > Self.greatestSize {
-                // It compiled once, so it does again.
+                // Compilation succeeded before, so it succeeds again.
                 if let again = try? Self.compile(source, options) { compiled = again }
                 table = Self.makeTable(compiled, vocabulary, options)
             }
@@ -171,7 +172,7 @@ package final class Grammar: @unchecked Sendable {
 
     func startStates(_ automaton: Automaton) -> [StateID] { compiled.beginnings.map { automaton.state($0) } }
 
-    /// Runs with an automaton of its own, whatever the options say of white space.
+    /// Runs `body` with a separate automaton for compact text, regardless of the options for white space.
     func withCompactAutomaton<Result>(_ body: (Automaton) -> Result) -> Result {
         lock.withLock { _ in
             compiled.regexes.setFuel(Self.fuelToAnswer)

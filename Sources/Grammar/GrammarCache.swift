@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Compiled grammars by what they were made of: asking twice for the same one compiles it once.
+/// A cache of compiled grammars by source, options and vocabulary: equal requests compile a grammar once.
 package final class GrammarCache: Sendable {
     package static let shared = GrammarCache(capacity: 32)
 
@@ -24,10 +24,11 @@ package final class GrammarCache: Sendable {
     private let state = Mutex(State())
     private let capacity: Int
 
-    /// - Parameter capacity: Grammars to keep; those that were not used for longest go first.
+    /// - Parameter capacity: Maximum number of grammars; the least recently used one is removed first.
     package init(capacity: Int) { self.capacity = capacity }
 
-    /// The grammar, compiled now if it is not known. Compiling takes a thread of its own, not one that tasks share.
+    /// The cached grammar, compiled now if necessary. Compilation runs on a dispatch queue, because it would block a
+    /// thread of the Swift concurrency pool.
     ///
     /// - Throws: ``SchemaError``.
     package func grammar(
@@ -49,7 +50,7 @@ package final class GrammarCache: Sendable {
             return task
         }
         do { return try await task.value } catch {
-            // Errors are cheap to find again and not worth a place.
+            // Do not cache errors: computing them again is cheap.
             state.withLock { if $0.entries[key]?.task == task { $0.entries[key] = nil } }
             throw error
         }

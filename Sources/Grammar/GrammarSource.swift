@@ -1,18 +1,19 @@
-/// What a response must look like.
+/// The form that a response must have.
 package enum GrammarSource: Sendable, Hashable {
     /// A JSON document that a JSON Schema accepts.
     case schema(JSONValue)
-    /// A text in which a pattern of ECMA-262 is found; anchor it to have all of the text match.
+    /// A text that contains a match of an ECMA-262 pattern; anchor the pattern to match the complete text.
     case pattern(String)
     /// One of these texts.
     case texts([String])
-    /// Text, or calls of tools.
+    /// Free text, or calls of tools.
     case tools(ToolGrammar)
     /// A JSON document that a JSON Schema accepts, between two texts.
     case framed(before: String, schema: JSONValue, after: String)
 }
 
-/// Free text, or calls of tools: `{"name": …, "arguments": …}`, between a model's own marks if it has any.
+/// Free text, or calls of tools of the form `{"name": …, "arguments": …}`, enclosed in the model's markers if it has
+/// any.
 package struct ToolGrammar: Sendable, Hashable {
     package struct Tool: Sendable, Hashable {
         package var name: String
@@ -26,12 +27,12 @@ package struct ToolGrammar: Sendable, Hashable {
     }
 
     package var tools: [Tool]
-    /// What stands before and after a call, such as `<tool_call>` and its end.
+    /// The text before and after a call, such as `<tool_call>` and `</tool_call>`.
     package var opening: String
     package var closing: String
     /// Whether the response may be text instead of a call.
     package var allowsText: Bool
-    /// Calls that may be made at once; if more than one, they are a list of one or more.
+    /// Maximum number of calls. If it is more than one, the calls are a JSON array of at least one call.
     package var greatestCount: Int
 
     package init(
@@ -45,13 +46,13 @@ package struct ToolGrammar: Sendable, Hashable {
     }
 }
 
-/// How documents are written.
+/// The white space and number formats of documents.
 package struct GrammarOptions: Sendable, Hashable {
-    /// Line breaks and two spaces a level, instead of no space at all.
+    /// Line breaks and an indentation of two spaces per level, instead of no white space.
     package var isPretty: Bool
-    /// A space after each comma and colon, where documents are not pretty.
+    /// A space after each comma and colon; ignored if `isPretty` is set.
     package var isSpaced: Bool
-    /// Whether integers may also be written as 1.0, which JSON Schema counts as one.
+    /// Whether integers may also be written as 1.0, which JSON Schema considers an integer.
     package var allowsZeroFraction: Bool
 
     package init(isPretty: Bool = false, isSpaced: Bool = false, allowsZeroFraction: Bool = true) {
@@ -62,7 +63,7 @@ package struct GrammarOptions: Sendable, Hashable {
 }
 
 extension GrammarSource {
-    /// What tells sources apart, byte for byte.
+    /// A unique encoding of the source, as a cache key.
     var bytes: [UInt8] {
         switch self {
         case .schema(let schema): [0] + schema.bytes

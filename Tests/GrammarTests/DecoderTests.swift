@@ -11,7 +11,8 @@ import Testing
         "additionalProperties":false}
         """
 
-    /// Whatever a model prefers, the document is complete and valid within any budget that the shortest one fits.
+    /// Regardless of the model's choices, the document is complete and valid within any budget that is sufficient for
+    /// the shortest document.
     @Test func documentsFitTheirBudget() throws {
         let schema = try JSONParser.parse(Self.person)
         let checker = SchemaChecker(schema)
@@ -29,7 +30,8 @@ import Testing
         }
     }
 
-    /// Writes a document with tokens that `choose` takes of the allowed ones, and says how many tokens are left.
+    /// Generates a document by calling `choose` with the allowed tokens. Returns the text and the number of remaining
+    /// tokens.
     private func write(
         _ decoder: inout ConstrainedDecoder, within budget: Int,
         choose: ([Int32], inout ConstrainedDecoder, _ remaining: Int) -> Int32
@@ -53,7 +55,7 @@ import Testing
         return (text, remaining)
     }
 
-    /// A model that only ever opens another level still writes a document that can be read.
+    /// A model that always opens another nesting level still generates a document that can be parsed.
     @Test(arguments: [
         "{\"$ref\":\"#/$defs/p\",\"$defs\":{\"p\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/p\"}}}}",
         "{\"$ref\":\"#/$defs/p\",\"$defs\":{\"p\":{\"type\":\"object\",\"properties\":{\"c\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/p\"}}},\"required\":[\"c\"],\"additionalProperties\":false}}}",
@@ -73,7 +75,7 @@ import Testing
         return allowed.max { levels($0) < levels($1) } ?? 0
     }
 
-    /// The worst model there is: it chooses at random, and never wants to end.
+    /// Simulates the worst model: it chooses at random and does not prefer to end.
     private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom)
         -> Int32
     {
@@ -81,12 +83,12 @@ import Testing
         return decoder.closingToken ?? allowed[0]
     }
 
-    /// What is forced is what the grammar leaves no choice about, and always whole tokens.
+    /// Text that the grammar leaves no choice about is forced, in complete tokens.
     @Test func forcedTextIsNamed() throws {
         let grammar = try Grammar(Self.person, vocabulary: Vocabularies.small)
         var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }
         guard case .forced(let first) = decoder.next(remaining: 100) else {
-            Issue.record("a document begins with one name")
+            Issue.record("the beginning of the document is not forced")
             return
         }
         let text = first.flatMap { Vocabularies.small.texts[Int($0)] ?? [] }
@@ -137,7 +139,7 @@ import Testing
     }
 }
 
-/// The longest token at each place.
+/// Splits `bytes` into the longest matching tokens, from left to right.
 private func greedy(_ bytes: [UInt8], _ vocabulary: TokenVocabulary) -> [Int32] {
     var tokens: [Int32] = []
     var start = 0

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Grammar
 
-/// Random schemas against an independent checker. The same with millions of steps is `Tests/Tools/fuzz_grammar.py`.
+/// Compares random schemas with an independent checker. `Tests/Tools/fuzz_grammar.py` does the same with millions of
+/// steps.
 @Suite struct FuzzTests {
     @Test func randomSchemasAndDocuments() throws {
         var random = TestRandom(seed: 2026)
@@ -17,8 +18,8 @@ import Testing
             for _ in 0..<3 {
                 let text = try walk(grammar, &random)
                 let document = try JSONParser.parse(text)
-                #expect(checker.problem(document) == nil, "\(number): \(schema.text) let through \(document.text)")
-                // A little less of a document is judged the same way by both.
+                #expect(checker.problem(document) == nil, "\(number): \(schema.text) accepts \(document.text)")
+                // Both give the same result for a slightly changed document.
                 let smaller = SchemaMaker.smaller(document, &random)
                 judged += 1
                 #expect(
@@ -34,7 +35,7 @@ import Testing
         for _ in 0..<25 {
             let allowed = matcher.allowed
             if allowed.isEmpty {
-                Issue.record("a dead end after \(String(decoding: text, as: UTF8.self))")
+                Issue.record("no token is allowed after \(String(decoding: text, as: UTF8.self))")
                 return text
             }
             guard let bytes = grammar.vocabulary.texts[Int(random.pick(allowed))] else { return text }
@@ -45,7 +46,7 @@ import Testing
     }
 }
 
-/// Makes schemas that are small and contradict themselves seldom.
+/// Creates small schemas that rarely contradict themselves.
 enum SchemaMaker {
     static func schema(_ random: inout TestRandom, depth: Int) -> JSONValue {
         var members: [JSONValue.Member] = []
@@ -97,7 +98,7 @@ enum SchemaMaker {
         return .object(members)
     }
 
-    /// A document with one part less, or with a scalar changed.
+    /// A document with one part removed or one scalar changed.
     static func smaller(_ value: JSONValue, _ random: inout TestRandom) -> JSONValue {
         switch value {
         case .object(var members) where !members.isEmpty:

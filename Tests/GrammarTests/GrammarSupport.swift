@@ -4,10 +4,10 @@ import TestSupport
 @testable import Grammar
 
 enum Vocabularies {
-    /// Every byte is a token, and 256 ends the document.
+    /// Every byte is a token; token 256 ends the document.
     static let bytes = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] } + [nil], endTokens: [256])
 
-    /// Bytes, and tokens that cross every boundary a document has: quotes, commas, escapes, parts of characters.
+    /// All bytes, and tokens across every kind of boundary in a document: quotes, commas, escapes, parts of characters.
     static let small: TokenVocabulary = {
         var texts: [[UInt8]?] = (UInt8.min...UInt8.max).map { [$0] }
         let pieces = [
@@ -21,9 +21,9 @@ enum Vocabularies {
             "://",
         ]
         texts += pieces.map { Array($0.utf8) }
-        // Halves of characters.
+        // Incomplete UTF-8 sequences.
         texts += [[0xC3], [0xA9], [0xE6, 0x97], [0x97, 0xA5], [0xA5, 0x22], [0xF0, 0x9F], [0x98, 0x80]]
-        // Random strings of what documents are made of.
+        // Random strings of characters that are common in documents.
         var random = TestRandom(seed: 7)
         let letters = Array("abnm\"\\{}[]:,0123456789.-etrufls é".utf8)
         for _ in 0..<250 { texts.append((0..<random.next(2...6)).map { _ in letters[random.next(0...letters.count - 1)] }) }
@@ -31,7 +31,7 @@ enum Vocabularies {
         return TokenVocabulary(texts: texts, endTokens: [Int32(texts.count - 1)])
     }()
 
-    /// As many tokens as large models have, most of them random.
+    /// As many tokens as large models have; most of them are random.
     static func synthetic(_ count: Int) -> TokenVocabulary {
         var texts = small.texts
         var random = TestRandom(seed: 11)
@@ -43,7 +43,7 @@ enum Vocabularies {
     }
 }
 
-/// A small generator, so that a failing test fails again.
+/// A small deterministic random number generator, so that failures are reproducible.
 struct TestRandom {
     private var state: UInt64
 
@@ -66,7 +66,7 @@ extension Grammar {
         try self.init(.schema(try JSONParser.parse(schema)), vocabulary: vocabulary, options: options)
     }
 
-    /// Whether a document is accepted, byte by byte.
+    /// Whether the grammar accepts a document, byte by byte.
     func accepts(_ document: some StringProtocol) -> Bool { accepts(Array(document.utf8)) }
 
     func accepts(_ document: [UInt8]) -> Bool {
@@ -78,7 +78,7 @@ extension Grammar {
 extension GrammarMatcher {
     struct Refused: Error { var bytes: [UInt8] }
 
-    /// Reads bytes that must be able to follow.
+    /// Reads bytes; throws if they cannot follow.
     mutating func read(_ bytes: some Sequence<UInt8>) throws {
         if !advance(bytes) { throw Refused(bytes: Array(bytes)) }
     }
@@ -94,7 +94,7 @@ extension GrammarMatcher {
         return copy.advance(text.utf8)
     }
 
-    /// The tokens of the mask.
+    /// The tokens whose bits are set in the mask.
     var allowed: [Int32] {
         var words = [UInt32](repeating: 0, count: grammar.vocabulary.maskWords)
         words.withUnsafeMutableBufferPointer { fillMask($0) }
@@ -102,7 +102,7 @@ extension GrammarMatcher {
     }
 }
 
-/// A file of schemas with documents, in the form of JSON-Schema-Test-Suite.
+/// A file of schemas with documents in the format of JSON-Schema-Test-Suite.
 struct SchemaFile {
     struct Group {
         var name: String

@@ -13,7 +13,7 @@ struct Verdicts: CustomTestStringConvertible {
     }
 }
 
-/// What each keyword lets through and what it does not.
+/// Documents that each keyword accepts and rejects.
 @Suite struct KeywordTests {
     @Test(arguments: Self.values + Self.numbers + Self.strings)
     func checkScalars(_ table: Verdicts) throws { try check(table) }
@@ -51,7 +51,7 @@ struct Verdicts: CustomTestStringConvertible {
         Verdicts(
             "{\"type\":\"integer\"}", ["0", "-0", "12", "-7", "1.0", "18446744073709551615"],
             not: ["1.5", "01", "+1", "1.", "--1", "123456789012345678901"]),
-        // As many digits as programs read, unless a bound asks for more.
+        // As many digits as programs read, unless a bound requires more.
         Verdicts(
             "{\"type\":\"integer\",\"maximum\":1000000000000000000000000}",
             ["1000000000000000000000000", "-1000000000000000000000000"],
@@ -204,7 +204,7 @@ struct Verdicts: CustomTestStringConvertible {
             "{\"type\":\"array\",\"not\":{\"items\":{\"type\":\"integer\"}}}", ["[\"a\"]", "[1,\"a\"]"], not: ["[]", "[1,2]"]),
     ]
 
-    /// Found by fuzzing.
+    /// Cases that fuzzing found.
     static let found = [
         Verdicts(
             "{\"enum\":[1,3],\"multipleOf\":3,\"allOf\":[{\"anyOf\":[{\"multipleOf\":7},{\"maximum\":9}]},{\"anyOf\":[{\"multipleOf\":11},{\"maximum\":9}]},{\"anyOf\":[{\"multipleOf\":13},{\"maximum\":9}]}]}",
@@ -297,7 +297,7 @@ struct Verdicts: CustomTestStringConvertible {
         Verdicts("{\"type\":\"string\",\"format\":\"no such format\"}", ["\"anything\""], not: ["1"]),
     ]
 
-    /// Schemas in the style of published ones, which were refused or took too long.
+    /// Schemas in the style of published ones that were rejected or took too long in earlier versions.
     static let published = [
         Verdicts(
             "{\"type\":\"object\",\"oneOf\":[{\"properties\":{\"kind\":{\"const\":\"a\"},\"a1\":{\"type\":\"string\"},\"a2\":{\"type\":\"string\"},\"a3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"b\"},\"b1\":{\"type\":\"string\"},\"b2\":{\"type\":\"string\"},\"b3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"c\"},\"c1\":{\"type\":\"string\"},\"c2\":{\"type\":\"string\"},\"c3\":{\"type\":\"string\"}},\"required\":[\"kind\"]},{\"properties\":{\"kind\":{\"const\":\"d\"},\"d1\":{\"type\":\"string\"},\"d2\":{\"type\":\"string\"},\"d3\":{\"type\":\"string\"}},\"required\":[\"kind\"]}]}",

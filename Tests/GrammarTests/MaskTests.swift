@@ -3,14 +3,14 @@ import Testing
 
 @testable import Grammar
 
-/// Masks against the automaton itself, token by token, and what comes out of walking through them.
+/// Compares masks with the automaton, token by token, and validates the documents of random walks.
 @Suite struct MaskTests {
     static let schemas =
         KeywordTests.values + KeywordTests.numbers + KeywordTests.strings + KeywordTests.objects
         + KeywordTests.arrays + KeywordTests.differing + KeywordTests.combinations + KeywordTests.references + KeywordTests.found
         + KeywordTests.patterns + KeywordTests.formats + KeywordTests.published
 
-    /// At every step of random walks each bit says exactly whether the token can follow.
+    /// At every step of random walks, each bit of the mask equals the result of advancing a matcher with the token.
     @Test(arguments: [false, true])
     func masksEqualBruteForce(_ isPretty: Bool) throws {
         for (index, table) in Self.schemas.enumerated() where !table.schema.contains("3000") {
@@ -41,7 +41,7 @@ import Testing
                     let text = try walk(grammar, steps: 40, &random) { _, _ in }
                     let document = try JSONParser.parse(text)
                     #expect(checker.problem(document) == nil, "\(table.schema): \(document.text)")
-                    // Escapes may be written in several ways; white space in one.
+                    // Escapes can be written in several ways; white space in only one.
                     if isPretty, !text.contains(UInt8(ascii: "\\")) {
                         #expect(String(decoding: text, as: UTF8.self) == document.prettyText)
                     }
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    /// Follows masks at random, and the shortest ending after that. There is never a dead end.
+    /// Chooses random tokens of the masks, then appends the shortest ending. Fails if no token is allowed.
     @discardableResult
     private func walk(
         _ grammar: Grammar, steps: Int, _ random: inout TestRandom, _ check: (GrammarMatcher, [Int32]) -> Void
@@ -60,7 +60,7 @@ import Testing
         for _ in 0..<steps {
             let allowed = matcher.allowed
             check(matcher, allowed)
-            try #require(!allowed.isEmpty, "a dead end after \(String(decoding: text, as: UTF8.self))")
+            try #require(!allowed.isEmpty, "no token is allowed after \(String(decoding: text, as: UTF8.self))")
             let short = allowed.filter { (grammar.vocabulary.texts[Int($0)]?.count ?? 0) <= 1 }
             let token = random.chance(50) && !short.isEmpty ? random.pick(short) : random.pick(allowed)
             guard let bytes = grammar.vocabulary.texts[Int(token)] else {
@@ -138,7 +138,7 @@ import Testing
         #expect(!matcher.allowed.contains(Vocabularies.small.endTokens[0]))
         try matcher.read("\"".utf8)
         #expect(matcher.allowed == Vocabularies.small.endTokens)
-        #expect(!matcher.canFollow(Vocabularies.small.endTokens[0]), "the end is not text")
+        #expect(!matcher.canFollow(Vocabularies.small.endTokens[0]), "the end token is not text")
         #expect(!matcher.canFollow(1 << 20))
     }
 
@@ -150,7 +150,7 @@ import Testing
         try one.read("b\"".utf8)
         #expect(one.isComplete)
         let isRead = other.advance("d".utf8)
-        #expect(!isRead, "and a refused byte changes nothing")
+        #expect(!isRead, "a rejected byte does not change the matcher")
         try other.read("c\"".utf8)
         #expect(other.isComplete)
     }
@@ -178,7 +178,7 @@ import Testing
         #expect(texts.accepts("no") && texts.accepts("not sure") && !texts.accepts("not") && !texts.accepts("maybe"))
         var matcher = texts.matcher()
         try matcher.read("no".utf8)
-        #expect(matcher.allowed.contains(Vocabularies.small.endTokens[0]), "“no” may end here or go on")
+        #expect(matcher.allowed.contains(Vocabularies.small.endTokens[0]), "“no” can end here or continue")
         #expect(throws: SchemaError.self) { try Grammar(.pattern("(a"), vocabulary: Vocabularies.small) }
         #expect(throws: SchemaError.self) { try Grammar(.texts([]), vocabulary: Vocabularies.small) }
     }

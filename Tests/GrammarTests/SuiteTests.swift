@@ -4,9 +4,10 @@ import Testing
 
 @testable import Grammar
 
-/// Schemas with documents that someone has judged: the official suite, and our own in the styles of published ones.
+/// Schemas with documents whose validity is known: the official suite, and schemas of this project in the style of
+/// published ones.
 @Suite struct SuiteTests {
-    /// Where the official suite is: fetched by ./test, or beside the checkout.
+    /// The folder of the official suite: set in the environment, or downloaded by `./test`.
     private static let officialFolder: URL? = {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -15,10 +16,10 @@ import Testing
         return places.compactMap { $0 }.first { FileManager.default.fileExists(atPath: $0.path) }
     }()
 
-    /// Everything in the official suite that differs is listed by name, and nothing is listed that does not.
+    /// Every difference from the official suite is listed by name, and every listed name is a difference.
     @Test(
         .enabled(
-            if: officialFolder != nil, "the official suite could not be fetched; set FM_SCHEMA_SUITE to its draft2020-12 folder"))
+            if: officialFolder != nil, "the official suite is not available; set FM_SCHEMA_SUITE to its draft2020-12 folder"))
     func officialSuite() throws {
         let folder = try #require(Self.officialFolder)
         var tests = 0
@@ -30,7 +31,7 @@ import Testing
                     #expect(Departures.notCompiled[key] != nil, "\(key): \(error)")
                     continue
                 }
-                #expect(Departures.notCompiled[key] == nil, "\(key) compiles now: take it off the table")
+                #expect(Departures.notCompiled[key] == nil, "\(key) compiles now: remove it from Departures.notCompiled")
                 for test in group.tests {
                     tests += 1
                     let document = MemberOrder(group.schema).ordered(test.document)
@@ -40,7 +41,7 @@ import Testing
                 }
             }
         }
-        #expect(tests > 900, "the suite is whole")
+        #expect(tests > 900, "the suite is complete")
     }
 
     @Test func ownSchemas() throws {
@@ -64,7 +65,7 @@ import Testing
     }
 }
 
-/// Puts members in the order in which a schema declares them.
+/// Sorts members into the order in which a schema declares them.
 struct MemberOrder {
     private let root: JSONValue
     init(_ root: JSONValue) { self.root = root }

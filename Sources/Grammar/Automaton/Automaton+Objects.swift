@@ -16,13 +16,13 @@ extension Automaton {
         let missing = object.required.count - object.required.intersectionCount(progress.gone)
         let wanted = object.allWants & ~progress.wants
         let count = Int(progress.count)
-        // Members that must still come; another name may satisfy several wants at once.
+        // Minimum number of unlisted members that are still required. One member can satisfy several witnesses.
         let leastOthers = object.regions(for: wanted)?.count ?? wanted.nonzeroBitCount
         func fits(_ additional: Int) -> Bool { object.most.map { count + additional <= $0 } ?? true }
         var names = BitSet(count: object.names.count)
         let remaining = object.least > 0 ? remainingCount(object, progress) : 0
         for (index, name) in object.names.enumerated() where name.isAllowed && !progress.gone.contains(index) {
-            // A required name before this one would be lost.
+            // A required name that must be written before this one would be skipped.
             if !object.before[index].withoutMembers(of: progress.gone).isDisjoint(with: object.required) { continue }
             guard fits(name.isRequired ? missing + leastOthers : missing + leastOthers + 1) else { continue }
             if object.least > 0, object.regions.isEmpty {
@@ -48,7 +48,7 @@ extension Automaton {
             hasMembers: (ranks.last ?? 0) > 0 || regions.contains(true))
     }
 
-    /// How many listed names can still be written, if all are.
+    /// Maximum number of listed names that can still be written.
     func remainingCount(_ object: Program.Object, _ progress: ObjectProgress) -> Int {
         var count = 0
         for (index, name) in object.names.enumerated() where name.isAllowed && !progress.gone.contains(index) { count += 1 }
@@ -64,7 +64,7 @@ extension Automaton {
         return progress(counted(value, shape))
     }
 
-    /// The progress after another name.
+    /// The progress after a name that is not listed.
     func progress(_ id: Int32, of object: Int32, writingOther name: [UInt8], in region: Int) -> Int32 {
         var value = objectProgress[Int(id)]
         let shape = program.objects[Int(object)]
@@ -77,12 +77,12 @@ extension Automaton {
     func counted(_ value: ObjectProgress, _ shape: Program.Object) -> ObjectProgress {
         guard shape.counts else { return value }
         var value = value
-        // Above the bounds all counts are alike.
+        // All counts above the bounds are equivalent.
         value.count = min(value.count + 1, Int32(clamping: max(shape.most ?? 0, shape.least)))
         return value
     }
 
-    /// The language of other names of a region after the opening quote, without those that were written.
+    /// The language of the unlisted names of a region, after the opening quote and without the names in set `written`.
     func otherNames(_ object: Int32, _ region: Int, _ written: Int32) -> RegexID {
         let key = UInt64(UInt32(bitPattern: object)) << 40 | UInt64(region) << 32 | UInt64(UInt32(bitPattern: written))
         if let known = exclusions[key] { return known }
@@ -95,14 +95,14 @@ extension Automaton {
         return result
     }
 
-    /// Whether after a name of a region there are names left for what is wanted then.
+    /// Whether names for the remaining witnesses are left after a name of a region has been written.
     func leavesNames(_ object: Int32, _ region: Int, for wants: UInt64, _ written: Int32) -> Bool {
         let shape = program.objects[Int(object)]
         func words(_ region: Int) -> [[UInt8]]? {
             var names = shape.regions[region].names
             let taken = writtenSets[Int(written)]
             if !taken.isEmpty { names = regexes.intersection([names, regexes.complement(regexes.words(taken))]) }
-            // Languages too large to look through have more than one word.
+            // Languages that are too large to enumerate have more than one string.
             return (try? regexes.finiteWords(names, limit: 8)) ?? nil
         }
         for bit in 0..<shape.wantCount where wants >> UInt64(bit) & 1 == 1 {
@@ -110,7 +110,7 @@ extension Automaton {
             let isLeft = givers.contains { giver in
                 guard let left = words(giver) else { return true }
                 guard left.count < 2 else { return true }
-                // The one name left must not be the one that is written now.
+                // The only remaining name must not be the one that is written now.
                 guard let own = words(region) else { return !left.isEmpty }
                 return left.contains { name in own != [name] }
             }
@@ -159,7 +159,7 @@ extension Automaton {
     }
 
     func afterOtherKey(_ local: LocalState, _ text: Int32) -> StateID {
-        // With its closing quote it is valid JSON: the automaton let nothing else through.
+        // With its closing quote it is valid JSON, because the automaton accepts nothing else.
         let name = JSONText.decoded(itemTexts.bytes(text).dropLast()) ?? []
         let next = progress(local.b, of: local.a, writingOther: name, in: Int(local.phase))
         let type = program.objects[Int(local.a)].regions[Int(local.phase)].type

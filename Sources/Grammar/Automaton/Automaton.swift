@@ -1,13 +1,14 @@
-/// A pushdown automaton over bytes, run as all its threads at once.
+/// A pushdown automaton over bytes that runs all its threads in parallel.
 ///
 /// A configuration is a set of threads, each with the configuration it returns to: a graph-structured stack (Tomita,
-/// "An efficient augmented-context-free parsing algorithm", 1987), whose nodes are shared because equal sets are one.
-/// Everything is made when first needed and kept; states that cannot be completed are never made.
+/// "An efficient augmented-context-free parsing algorithm", 1987), whose nodes are shared because equal sets have the
+/// same id. States and configurations are created when they are first needed, and cached. States that cannot be
+/// completed are never created.
 final class Automaton {
     let program: Program
     let regexes: RegexArena
     let isPretty: Bool
-    /// A space after each comma and colon, as `json.dumps` of Python writes.
+    /// Whether a space follows each comma and colon, as in the output of Python's `json.dumps`.
     let isSpaced: Bool
     private let sequences: [[SequencePart]]
 
@@ -46,7 +47,7 @@ final class Automaton {
     var completions: [ConfigID: Int] = [:]
     var completionTexts: [StateID: [UInt8]] = [:]
 
-    /// Deeper levels are indented no further.
+    /// Deeper levels are not indented any further.
     private static let deepestIndentation: UInt16 = 200
 
     static let end: ConfigID = 0
@@ -58,11 +59,12 @@ final class Automaton {
         var actions: [Action]
     }
 
-    /// Which members an object can have next.
+    /// The members that can come next in an object.
     struct ObjectChoices {
         var names: BitSet
-        /// How many allowed names come before each rank of the key tree.
+        /// For each rank of the key trie: the number of allowed names before it.
         var ranks: [Int32]
+        /// Whether a name of each region is allowed.
         var regions: [Bool]
         var canClose: Bool
         var hasMembers: Bool
@@ -83,7 +85,7 @@ final class Automaton {
         _ = intern([Thread(state: hole, parent: Self.hole)])
     }
 
-    /// Whether so much was made that a new automaton should take over.
+    /// Whether the caches are so large that a new automaton should replace this one.
     var isFull: Bool { configs.count > 400_000 || states.count > 400_000 || regexes.isLarge }
 
     // MARK: - Interning
@@ -169,18 +171,18 @@ final class Automaton {
 
     // MARK: - Configurations
 
-    /// The configuration before a value of the program's root, or before one of several beginnings.
+    /// The start configuration, with one thread for each start state.
     func start(_ beginnings: [StateID]) -> ConfigID { close(beginnings.map { Thread(state: $0, parent: Self.end) }) }
 
     func config(_ state: StateID, _ parent: ConfigID) -> ConfigID { close([Thread(state: state, parent: parent)]) }
 
-    /// The configuration of some of another's threads.
+    /// The configuration that consists of these threads.
     func config(_ threads: [Thread]) -> ConfigID { intern(threads) }
 
     func isComplete(_ config: ConfigID) -> Bool { configs[Int(config)].contains { states[Int($0.state)].kind == .end } }
     func hasHole(_ config: ConfigID) -> Bool { configs[Int(config)].contains { states[Int($0.state)].kind == .hole } }
 
-    /// The bytes that can follow.
+    /// The bytes that may come next.
     func alive(_ config: ConfigID) -> ByteSet {
         if let set = aliveSets[Int(config)] { return set }
         var set = ByteSet()
@@ -207,12 +209,13 @@ final class Automaton {
         return set
     }
 
-    /// The configuration after `byte`, ``dead`` if it cannot follow.
+    /// The configuration after `byte`; ``dead`` if `byte` cannot follow.
     func step(_ config: ConfigID, _ byte: UInt8) -> ConfigID {
         let key = UInt64(UInt32(bitPattern: config)) << 8 | UInt64(byte)
         if let known = steps[key] { return known }
         let next = computeStep(config, byte)
-        // What a limit ended is not remembered: it may be for want of time alone.
+        // Do not cache a result that was computed after a limit was reached: it may only be due to the fuel of this
+        // call.
         if !regexes.isFull { steps.insert(key, next) }
         return next
     }
@@ -244,7 +247,7 @@ final class Automaton {
         return close(threads, pushes)
     }
 
-    /// The state of a language's reader after `byte`, which leaves `rest`.
+    /// The state after a state that reads a language has read `byte`; `rest` is the remaining language.
     private func next(_ local: LocalState, _ byte: UInt8, _ rest: RegexID) -> StateID {
         if local.kind == .scalar { return scalarState(rest) }
         var next = local
@@ -254,13 +257,13 @@ final class Automaton {
         return state(next)
     }
 
-    /// Adds all that follows without a byte, and interns the result.
+    /// Adds all threads that are reached without reading a byte, and interns the result.
     private func close(_ threads: [Thread], _ pushes: [(child: StateID, next: Thread)] = []) -> ConfigID {
         var queue = threads
         var pushes = pushes
         var result: [Thread] = []
         if queue.count == 1, pushes.isEmpty {
-            // Most bytes only move one thread on.
+            // For most bytes there is only one thread, and nothing to add.
             let local = states[Int(queue[0].state)]
             switch local.kind {
             case .scalar where !regexes.isNullable[Int(local.a)], .object, .key, .otherKey, .colon: return intern(queue)
@@ -323,7 +326,7 @@ final class Automaton {
                 }
             }
             guard let first = pushes.first else { break }
-            // Threads that read the same thing share it, whatever they go on with.
+            // Threads that read the same child share it, even if they continue differently.
             let returns = pushes.filter { $0.child == first.child }.map(\.next)
             pushes.removeAll { $0.child == first.child }
             queue.append(Thread(state: first.child, parent: close(returns)))
@@ -385,11 +388,11 @@ final class Automaton {
         return edges
     }
 
-    /// The indentation inside something at `depth`.
+    /// The indentation depth of the contents of a container at `depth`.
     func innerDepth(_ depth: UInt16) -> UInt16 { isPretty ? min(depth, Self.deepestIndentation) + 1 : 0 }
 
-    /// The edges between the members or items of an object or array, and to its end; those to the first one of compact
-    /// text are the caller's.
+    /// The edges between the members or items of a container, and to its end. In compact text, the edges to the first
+    /// member or item are added by the caller.
     func separatorEdges(_ local: LocalState, canClose: Bool, hasMore: Bool, end: Unicode.Scalar) -> [Edge] {
         var edges: [Edge] = []
         var next = local
@@ -422,7 +425,7 @@ final class Automaton {
         return edges
     }
 
-    /// A line break and the indentation of `depth`, less the break itself, before `next`.
+    /// The state that reads the indentation of `depth` after a line break, before `next`.
     func indented(_ depth: UInt16, _ next: StateID) -> StateID {
         let spaces = text([UInt8](repeating: UInt8(ascii: " "), count: Int(depth) * 2))
         return state(LocalState(kind: .text, a: spaces, c: next))

@@ -1,8 +1,8 @@
-/// Shortest endings: what it takes at least to complete a document from where it is.
+/// Shortest endings: the minimum text that completes a document from a configuration.
 extension Automaton {
-    /// Bytes of the shortest ending.
+    /// Number of bytes of the shortest ending.
     func completionLength(_ config: ConfigID) -> Int {
-        // A list of what is still to be found, not recursion: documents can be nested deeply.
+        // An explicit stack instead of recursion, because documents can be nested deeply.
         var open = [config]
         while let next = open.last {
             if next <= Self.hole || completions[next] != nil {
@@ -23,7 +23,7 @@ extension Automaton {
         return completions[config] ?? 0
     }
 
-    /// The shortest ending.
+    /// The shortest text that completes the document.
     func completion(_ config: ConfigID) -> [UInt8] {
         var bytes: [UInt8] = []
         var config = config
@@ -40,7 +40,7 @@ extension Automaton {
         return bytes
     }
 
-    /// The shortest ending of what one state reads.
+    /// The shortest ending of the part that one state reads.
     private func completion(of id: StateID) -> [UInt8] {
         if let known = completionTexts[id] { return known }
         let text = makeCompletion(states[Int(id)])
@@ -105,13 +105,14 @@ extension Automaton {
         }
     }
 
-    /// Empty where a limit keeps it from being found: the ending then cannot be read, and whoever follows it is told so.
+    /// Empty if a limit prevents the search: the ending is then not accepted, and the caller notices that.
     private func shortestWord(_ language: RegexID) -> [UInt8] { (try? regexes.shortestWord(language)) ?? [] }
 
     /// The shortest document of a type.
     func shortest(_ type: TypeID, _ depth: UInt16, hasScalars: Bool = true) -> [UInt8] {
         let entry = program.types[Int(type)]
-        // A length that cannot be had any more was had when compiling, and is that of an object or array if it is not this.
+        // The lengths of scalars were cached during compilation: if this one is not the shortest length of the type,
+        // the shortest document is an object or array.
         if hasScalars, entry.scalar != RegexArena.empty, (try? regexes.shortestLength(entry.scalar)) == entry.shortest {
             return shortestWord(entry.scalar)
         }
@@ -132,7 +133,7 @@ extension Automaton {
         return [UInt8(ascii: "[")] + rest(ofArray: shape, progress, inner, isFirst: true)
     }
 
-    /// The shortest way to go on with an object, to its end.
+    /// The shortest text that completes an object, including its closing brace.
     func completion(ofObject object: Int32, _ progress: Int32, isFirst: Bool) -> [UInt8] {
         rest(ofObject: object, progress, 0, isFirst: isFirst)
     }
@@ -161,7 +162,7 @@ extension Automaton {
             guard choices.names.contains(name) else { continue }
             var current = Int(local.c)
             var text: [UInt8] = []
-            // Walk down to this name: its rank stays in the ranges of the nodes.
+            // Descend to this name: its rank is in the range of each node on the path.
             while object.keys.nodes[current].name < 0 {
                 guard
                     let child = object.keys.nodes[current].children.first(where: {
@@ -175,7 +176,7 @@ extension Automaton {
             let after = progress(local.b, of: local.a, writing: name)
             text += afterKey(object.names[name].type, local.depth, local.a, after)
             if best.map({ text.count < $0.count }) ?? true { best = text }
-            // Names that must come are few; among many optional ones any will do.
+            // Required names are few; with many optional names, any of them is good enough.
             if rank - Int(node.first) > 64, best != nil { break }
         }
         return best ?? []
@@ -209,7 +210,7 @@ extension Automaton {
     }
     private func indentation(_ depth: UInt16) -> [UInt8] { [UInt8](repeating: UInt8(ascii: " "), count: Int(depth) * 2) }
 
-    /// The members to write before an object can be closed, in an order that is allowed.
+    /// The members to write before the object can be closed, in a valid order.
     private func members(_ object: Int32, _ start: Int32, least: Int) -> [Member] {
         let shape = program.objects[Int(object)]
         let progress = objectProgress[Int(start)]
@@ -223,7 +224,8 @@ extension Automaton {
         var missing = max(shape.least - Int(progress.count), least) - wanted.count - others
         if missing > 0 {
             optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }
-            // Only what is no longer than another name would be: the same choice as that of the lengths, which ends.
+            // Use only members that are no longer than an unlisted one: the same choice as in `measureObject`, whose
+            // lengths are known to be finite.
             let extra = program.otherLength(object)
             let chosen = optional.prefix(missing).prefix { shape.names[$0].shortest <= extra }
             wanted += chosen
@@ -232,7 +234,7 @@ extension Automaton {
         var result: [Member] = []
         var current = start
         while !wanted.isEmpty {
-            // One that does not make another impossible.
+            // A name that does not exclude another one.
             let choices = choices(object, current)
             guard
                 let index = wanted.firstIndex(where: { name in
@@ -271,10 +273,11 @@ extension Automaton {
 
     // MARK: - Arrays
 
-    /// The shortest ending of a structure that must differ from others, with that of its array.
+    /// The shortest ending of a structure that must differ from earlier items, followed by the ending of its array.
     private func completion(ofStructure local: LocalState) -> [UInt8] {
         let written = arrayProgress[Int(local.b)].written
-        // The shortest ways first; each that leads to an item there is already is left at every place in turn.
+        // Try the shortest endings first. If one produces an item that already exists, add the variants that differ
+        // from it at one of its positions.
         var queue: [(text: [UInt8], inner: ConfigID)] = [([], local.c)]
         var found: [UInt8]?
         for _ in 0..<300 where found == nil {

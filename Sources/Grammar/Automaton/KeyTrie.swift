@@ -1,16 +1,16 @@
-/// The listed names of an object as JSON text, each with its closing quote, sharing their beginnings.
+/// The listed names of an object as JSON text with closing quotes, in a trie.
 struct KeyTrie {
     struct Node {
         var children: [(byte: UInt8, node: Int32)] = []
-        /// The name that ends here, or -1.
+        /// The name whose text ends here, or -1.
         var name: Int32 = -1
-        /// Names below: a range in the order of their texts.
+        /// The range in ``KeyTrie/order`` of the names below this node.
         var first: Int32 = 0
         var last: Int32 = 0
     }
 
     private(set) var nodes: [Node] = [Node()]
-    /// Names in the order of their texts; one may come twice, where it has several spellings.
+    /// Names in the order of their texts. A name with several spellings occurs several times.
     private(set) var order: [Int32] = []
 
     init() {}
@@ -36,8 +36,9 @@ struct KeyTrie {
     }
 }
 
-/// A member's name as JSON text after its opening quote, with the closing one.
+/// The JSON text of a member's name.
 enum KeyText {
+    /// The texts of a name after its opening quote, including the closing quote: plain, and with escapes beyond ASCII.
     static func spellings(_ name: [UInt8]) -> [[UInt8]] {
         var plain: [UInt8] = []
         JSONText.escape(name, into: &plain)
@@ -58,7 +59,7 @@ enum KeyText {
         return [plain, escaped]
     }
 
-    /// Bytes with both quotes.
+    /// Number of bytes of the plain text, including both quotes.
     static func length(_ name: [UInt8]) -> Int {
         var text: [UInt8] = []
         JSONText.escape(name, into: &text)

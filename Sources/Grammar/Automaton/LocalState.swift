@@ -1,37 +1,39 @@
-/// Names a local state of an ``Automaton``.
+/// The id of a local state of an ``Automaton``.
 typealias StateID = Int32
-/// Names a configuration of an ``Automaton``.
+/// The id of a configuration of an ``Automaton``.
 typealias ConfigID = Int32
 
-/// Where one thread of the automaton is inside the innermost thing it reads.
+/// The position of one thread in the innermost element that it reads.
 struct LocalState: Hashable {
     enum Kind: UInt8 {
         /// The document is complete.
         case end
-        /// The end of what is being looked at; what follows depends on where it stands.
+        /// The end of a nested configuration that is stored in a state. The containing state determines what follows.
         case hole
-        /// Reads the words of the regular language `a`.
+        /// Reads the regular language `a`.
         case scalar
         /// Before a value of type `a`.
         case value
         /// Before an object or an array of type `a`.
         case structure
-        /// In object `a` with progress `b`, in a phase.
+        /// In object `a` with progress `b`; the phase is one of ``Phase``.
         case object
-        /// In a listed name of object `a` with progress `b`, at node `c` of its keys.
+        /// In a listed name of object `a` with progress `b`, at node `c` of its key trie.
         case key
-        /// In another name: what is left of its language is `c`, its text `d`, its region the phase.
+        /// In a name of object `a` that is not listed: `b` is the progress, `c` the remaining language, `d` the text so
+        /// far, the phase is the index of the region.
         case otherKey
-        /// After a name of object `a`; `b` is the progress with it, `c` the type of its value.
+        /// After a name of object `a`: `b` is the progress including this name, `c` the type of its value.
         case colon
-        /// In array `a` with progress `b`, in a phase.
+        /// In array `a` with progress `b`; the phase is one of ``Phase``.
         case array
-        /// In an item of array `a` with progress `b`, which must differ from others: language `c`, text `d`.
+        /// In an item of array `a` with progress `b` that must differ from earlier items: `c` is the remaining
+        /// language, `d` the text so far.
         case uniqueItem
         /// In an item of array `a` with progress `b` that is compared with the items before: an object, an array or a long
         /// string. Inside it is at configuration `c`, which ends in a hole, after the text `d`.
         case uniqueStructure
-        /// In a fixed text `a` at offset `b`, before the state `c`.
+        /// In the fixed text `a` at offset `b`; the state after the text is `c`.
         case text
         /// Before part `b` of sequence `a`.
         case sequence
@@ -43,11 +45,11 @@ struct LocalState: Hashable {
         static let next: UInt8 = 1
         static let after: UInt8 = 2
         static let close: UInt8 = 3
-        /// In an item that cannot become one of those before it any more.
+        /// In an item that already differs from all earlier items.
         static let apart: UInt8 = 4
     }
 
-    /// The language it reads bytes of, where that is all it does.
+    /// The language that the state reads; nil for states that do not read a single language.
     var language: RegexID? {
         switch kind {
         case .scalar: a
@@ -58,7 +60,7 @@ struct LocalState: Hashable {
 
     var kind: Kind
     var phase: UInt8 = 0
-    /// Containers around, for indentation.
+    /// Number of enclosing containers, for the indentation.
     var depth: UInt16 = 0
     var a: Int32 = 0
     var b: Int32 = 0
@@ -72,7 +74,7 @@ struct LocalState: Hashable {
     }
 }
 
-/// One thread: a state, and what to go on with when it has read its part.
+/// A thread: its state, and the configuration to continue with after this state has finished.
 struct Thread: Hashable, Comparable {
     var state: StateID
     var parent: ConfigID
@@ -80,33 +82,37 @@ struct Thread: Hashable, Comparable {
     static func < (a: Thread, b: Thread) -> Bool { (a.state, a.parent) < (b.state, b.parent) }
 }
 
-/// What a byte does to a thread.
+/// The effect of a byte on a thread.
 enum Action {
     case go(StateID)
-    /// Reads `child` first, then goes on with `next`.
+    /// Reads `child` first, then continues with `next`.
     case push(child: StateID, next: StateID)
     case pop
 }
 
-/// How much of an object was written.
+/// The part of an object that has been written.
 struct ObjectProgress: Hashable {
-    /// Names that were written, or can no longer be.
+    /// Listed names that have been written, or can no longer be written.
     var gone: BitSet
+    /// Number of members, up to the largest bound.
     var count: Int32 = 0
+    /// The required witnesses that have been satisfied, as bits.
     var wants: UInt64 = 0
-    /// Other names that were written.
+    /// Names written so far that are not listed: an index in ``Automaton/writtenSets``.
     var written: Int32 = 0
 }
 
-/// How much of an array was written.
+/// The part of an array that has been written.
 struct ArrayProgress: Hashable {
+    /// Number of items, up to the largest bound.
     var index: Int32 = 0
+    /// For each of `contains`, the number of items that count for it.
     var counts: [Int32] = []
     /// Where items must differ, the set of those written, in ``Automaton/itemSets``.
     var written: Int32 = 0
 }
 
-/// A part of a text with fixed pieces around values.
+/// A part of a response in which fixed text surrounds values.
 enum SequencePart: Hashable {
     case language(RegexID)
     case value(TypeID)

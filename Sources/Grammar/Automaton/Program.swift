@@ -1,14 +1,15 @@
-/// Names a type of a ``Program``.
+/// The id of a type of a ``Program``.
 typealias TypeID = Int32
 
-/// A schema ready to run: its types, objects and arrays as tables, all of them satisfiable.
+/// A compiled schema: its types, objects and arrays as tables. All of them are satisfiable.
 struct Program {
     struct ValueEntry {
-        /// Null, booleans, numbers and strings, as JSON text.
+        /// The JSON text of null, booleans, numbers and strings.
         var scalar: RegexID = RegexArena.empty
+        /// Alternatives: indices of objects and arrays of the program.
         var objects: [Int32] = []
         var arrays: [Int32] = []
-        /// Bytes of the shortest document of this type.
+        /// Number of bytes of the shortest document of this type.
         var shortest = Program.endless
     }
 
@@ -16,33 +17,33 @@ struct Program {
         var text: [UInt8]
         var type: TypeID
         var isRequired: Bool
-        /// Whether it can be written at all.
+        /// Whether the name may be written at all.
         var isAllowed: Bool
-        /// Bytes of its shortest member: name, colon and value.
+        /// Number of bytes of the shortest member with this name: name, colon and value.
         var shortest = Program.endless
     }
 
-    /// Members with names that the schema does not list.
+    /// A class of members whose names the schema does not list.
     struct Region {
         var names: RegexID
         var type: TypeID
-        /// Bytes of the shortest name, without quotes.
+        /// Number of bytes of the shortest name, without quotes.
         var shortestName: Int
-        /// Which of the object's wants such a member satisfies.
+        /// The witnesses of the object that such a member satisfies, as bits.
         var wants: UInt64
     }
 
     struct Object {
         var names: [Name] = []
-        /// For each name, those that cannot be written after it.
+        /// For each name, the names that can no longer be written after it.
         var before: [BitSet] = []
-        /// Names that may stand anywhere, and do not have to be written before other members.
+        /// Names without a fixed position. The other listed names come before the members of regions.
         var loose = BitSet(count: 0)
         var required = BitSet(count: 0)
         var regions: [Region] = []
         var least = 0
         var most: Int?
-        /// How many members are wanted that only a region can give.
+        /// Number of required witnesses: members that must come from a region.
         var wantCount = 0
         var keys = KeyTrie()
         var shortest = Program.endless
@@ -50,8 +51,8 @@ struct Program {
         var allWants: UInt64 { wantCount == 0 ? 0 : (1 << UInt64(wantCount)) - 1 }
         var counts: Bool { least > 0 || most != nil }
 
-        /// The fewest regions whose members give all of `wants`; nil if there are none. Exact for a few wants, and otherwise the
-        /// region that gives most of what is left, each time.
+        /// The minimum number of regions whose members together satisfy all of `wants`; nil if that is impossible.
+        /// Exact for up to ten witnesses; for more, a greedy choice.
         func regions(for wants: UInt64, where isPossible: (Region) -> Bool = { _ in true }) -> [Int]? {
             guard wants != 0 else { return [] }
             let givers = regions.indices.filter { regions[$0].wants & wants != 0 && isPossible(regions[$0]) }
@@ -83,9 +84,11 @@ struct Program {
     }
 
     struct Array {
-        /// For items that are counted by none of `contains`, by the first, by the second…, by both…: types by mask.
+        /// For each item, its type by bit mask of the `contains` conditions that it counts for; nil if impossible.
         var prefix: [[TypeID?]] = []
+        /// The same for the items after the prefix.
         var rest: [TypeID?] = []
+        /// Minimum and maximum number of items.
         var least = 0
         var most: Int?
         var contains: [Contains] = []
@@ -93,15 +96,16 @@ struct Program {
         var shortest = Program.endless
     }
 
+    /// The length of a document that does not exist.
     static let endless = 1 << 40
-    /// Members or counted items that may be required.
+    /// Maximum number of members that may be required.
     static let greatestCount = 1_000
-    /// Items that `contains` may ask for.
+    /// Maximum number of items that `contains` may require.
     static let greatestContains = 100
-    /// Characters that a text may be required to have, and that a pattern may.
+    /// Maximum number of characters that a text without a pattern, or a text with a pattern, may be required to have.
     static let greatestText = 8_000
     static let greatestPattern = 1_000
-    /// Bytes that the shortest document may have.
+    /// Maximum number of bytes that the shortest document may have.
     static let greatestDocument = 200_000
 
     var types: [ValueEntry] = []

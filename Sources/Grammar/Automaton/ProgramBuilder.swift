@@ -1,4 +1,4 @@
-/// Makes a ``Program`` of constraints.
+/// Compiles constraints to a ``Program``.
 struct ProgramBuilder {
     private let arena: ConstraintArena
     private let normalizer: TypeNormalizer
@@ -18,7 +18,7 @@ struct ProgramBuilder {
     private static let greatestTypes = 30_000
     private static let greatestNames = 5_000
 
-    /// - Parameter allowsZeroFraction: Whether integers may be written as 1.0, as JSON Schema has it.
+    /// - Parameter allowsZeroFraction: Whether integers may be written as 1.0, which JSON Schema considers an integer.
     static func build(
         _ root: ConstraintID, _ arena: ConstraintArena, allowsZeroFraction: Bool
     ) throws(SchemaError) -> Program {
@@ -28,7 +28,7 @@ struct ProgramBuilder {
         var index = 0
         while index < builder.queue.count {
             if index > greatestTypes {
-                throw SchemaError(.tooComplex, at: "", "it makes more than \(greatestTypes) types of values")
+                throw SchemaError(.tooComplex, at: "", "it has more than \(greatestTypes) types of values")
             }
             try builder.compile(builder.queue[index], as: TypeID(index))
             index += 1
@@ -41,7 +41,7 @@ struct ProgramBuilder {
             throw SchemaError(.tooComplex, at: "", "even the shortest document is longer than \(Program.greatestDocument) bytes")
         }
         builder.prune()
-        // Whatever was asked of the arena after its limit was met means nothing.
+        // If the arena has reached a limit, its results since then are meaningless.
         if arena.regexes.isFull { throw builder.tooManyStates(root) }
         return builder.program
     }
@@ -54,11 +54,12 @@ struct ProgramBuilder {
 
     private var regexes: RegexArena { arena.regexes }
 
-    /// Objects and arrays that must differ are compared as they grow: there, integers have one spelling.
+    /// Objects and arrays that must differ are compared while they are generated, so integers must have a single
+    /// spelling.
     private mutating func preparesForUniqueStructures() {
         for array in arena.arrays where array.isUnique {
             for item in array.prefix + [array.rest] {
-                // An item that cannot be had is an error when it is compiled.
+                // Invalid items cause an error when they are compiled.
                 guard let type = try? normalizer.type(item), type.objects.isEmpty, type.arrays.isEmpty else {
                     allowsZeroFraction = false
                     return
@@ -137,7 +138,7 @@ struct ProgramBuilder {
                 if try regexes.isAlive(language) { parts.append(language) }
             } catch let error as NumberMachine.UnsupportedNumber {
                 throw SchemaError(
-                    .unsupported, at: arena.pointers[Int(constraint)], "\(error.value.text) is too long a number to divide by")
+                    .unsupported, at: arena.pointers[Int(constraint)], "\(error.value.text) is too long for 'multipleOf'")
             } catch {
                 throw tooManyStates(constraint)
             }
@@ -160,14 +161,15 @@ struct ProgramBuilder {
 
     // MARK: - Objects
 
-    /// Names that a shape speaks of.
+    /// All names that a shape mentions.
     private func listed(_ shape: ObjectShape) -> Set<NameID> {
         var names = shape.required.union(shape.forbidden).union(shape.values.keys)
         for source in shape.sources { for property in arena.objects[Int(source)].properties { names.insert(property.name) } }
         return names
     }
 
-    /// Decides for each wanted member whether a listed name gives it; what is left must come from other names.
+    /// Decides for each witness whether a listed name satisfies it; the remaining witnesses must be satisfied by
+    /// unlisted names.
     private func expand(
         _ shape: ObjectShape, _ constraint: ConstraintID
     ) throws(SchemaError) -> [(ObjectShape, [ObjectShape.Witness])] {
@@ -219,7 +221,7 @@ struct ProgramBuilder {
         }
         var allowedNames = regexes.anyText
         for names in shape.names { allowedNames = regexes.intersection([allowedNames, try normalizer.type(names).strings]) }
-        // Listed names: those of the sources in their orders, then the others.
+        // Listed names: those of the sources in their order, then the others.
         var index: [NameID: Int] = [:]
         var chains: [[Int]] = []
         var ids: [NameID] = []
@@ -232,7 +234,7 @@ struct ProgramBuilder {
         for source in shape.sources { chains.append(arena.objects[Int(source)].properties.map { add($0.name) }) }
         let ordered = ids.count
         for name in listed(shape).sorted() { _ = add(name) }
-        // Other names: by what their values must be.
+        // Unlisted names, grouped by the constraints on their values.
         let listedNames = regexes.words(ids.map { arena.names[Int($0)] })
         let others = regexes.intersection([allowedNames, regexes.complement(listedNames)])
         var finite: [(NameID, ConstraintID)] = []
@@ -254,7 +256,7 @@ struct ProgramBuilder {
         for (name, _) in finite { _ = add(name) }
         if ids.count > Self.greatestNames {
             throw SchemaError(
-                .tooComplex, at: arena.pointers[Int(constraint)], "an object of more than \(Self.greatestNames) names")
+                .tooComplex, at: arena.pointers[Int(constraint)], "an object has more than \(Self.greatestNames) names")
         }
         let count = ids.count
         object.required = BitSet(count: count)
@@ -283,7 +285,7 @@ struct ProgramBuilder {
         return Int32(program.objects.count - 1)
     }
 
-    /// Divides names that are not listed by the patterns they match.
+    /// Divides the unlisted names by the patterns that they match.
     private mutating func regions(
         _ others: RegexID, _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
     ) throws(SchemaError) -> [(names: RegexID, value: ConstraintID, wants: UInt64)] {
@@ -312,7 +314,7 @@ struct ProgramBuilder {
             }
             parts = split
         }
-        // What a region has in common with a wanted member can give it.
+        // The names that a region shares with a witness can satisfy it.
         for (index, witness) in witnesses.enumerated() {
             for part in parts {
                 let common = regexes.intersection([part.names, witness.names])
@@ -337,7 +339,8 @@ struct ProgramBuilder {
         return merged
     }
 
-    /// For each name those before it in any order given; the first order wins where two disagree.
+    /// For each name, the names before it in any of the given orders; if two orders contradict each other, the first
+    /// takes precedence.
     private static func predecessors(_ chains: [[Int]], _ count: Int) -> [BitSet] {
         var before = [BitSet](repeating: BitSet(count: count), count: count)
         for (number, chain) in chains.enumerated() {
@@ -366,7 +369,7 @@ struct ProgramBuilder {
         array.isUnique = shape.isUnique && shape.most.map { $0 > 1 } ?? true
         array.contains = shape.contains.filter { $0.least > 0 || $0.most != nil }
         if array.contains.count > 4 {
-            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than four conditions on items")
+            throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than four 'contains' in one array")
         }
         var length = shape.prefix.count
         for part in array.contains { length = max(length, part.start) }
@@ -382,12 +385,12 @@ struct ProgramBuilder {
                 for type in types { if let type { try checkUnique(queue[Int(type)], shape.least) } }
             }
             if shape.least > 64 {
-                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 items that must differ")
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 unique items are required")
             }
             if array.contains.contains(where: { $0.least > 1 }) || shape.least > 1 && !shape.prefix.isEmpty {
                 throw SchemaError(
                     .unsupported, at: arena.pointers[Int(constraint)],
-                    "'uniqueItems' beside 'minContains' of two or more, or 'prefixItems' that are required")
+                    "'uniqueItems' together with 'minContains' of two or more, or with required 'prefixItems'")
             }
             if try !hasEnough(shape, constraint) { return nil }
         }
@@ -395,7 +398,7 @@ struct ProgramBuilder {
         return Int32(program.arrays.count - 1)
     }
 
-    /// The types of an item, by which of the conditions it counts for.
+    /// The types of an item, indexed by the bit mask of the conditions that it counts for.
     private mutating func itemTypes(_ item: ConstraintID, _ index: Int, _ contains: [Contains]) -> [TypeID?] {
         (0..<(1 << contains.count)).map { mask in
             var parts = [item]
@@ -413,7 +416,7 @@ struct ProgramBuilder {
         }
     }
 
-    /// Whether there are as many different items as there must be.
+    /// Whether enough different items exist for the minimum length.
     private func hasEnough(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
         guard shape.least > 1, shape.prefix.isEmpty else { return true }
         let type = try normalizer.type(shape.rest)
@@ -434,19 +437,20 @@ struct ProgramBuilder {
         } catch { throw tooManyStates(constraint) }
     }
 
-    /// Of objects and arrays it is not known here how many different ones there are.
+    /// The number of different objects and arrays is not computed, so two or more of them must not be required.
     private func checkUnique(_ constraint: ConstraintID, _ least: Int) throws(SchemaError) {
         let type = try normalizer.type(constraint)
         guard least < 2 || type.objects.isEmpty && type.arrays.isEmpty else {
             throw SchemaError(
                 .unsupported, at: arena.pointers[Int(constraint)],
-                "'uniqueItems' where two or more items are required that can be objects or arrays")
+                "'uniqueItems' for arrays that require two or more items that can be objects or arrays")
         }
     }
 
     // MARK: - Lengths
 
-    /// Finds the least documents: shorter ones first, until nothing changes. What stays endless cannot be satisfied.
+    /// Finds the lengths of the shortest documents by iteration to a fixed point. A type that stays `endless` cannot be
+    /// satisfied.
     private mutating func measure() throws(SchemaError) {
         var scalarLengths = [Int](repeating: Program.endless, count: program.types.count)
         for (index, type) in program.types.enumerated() where type.scalar != RegexArena.empty {
@@ -454,7 +458,7 @@ struct ProgramBuilder {
             let content = regexes.stringContent(afterQuote: type.scalar)?.content ?? RegexArena.empty
             let isPlain = regexes.lengthWindow(content) != nil || regexes.isFiniteByForm(content)
             if scalarLengths[index] > (isPlain ? Program.greatestText : Program.greatestPattern) + 2 {
-                throw SchemaError(.tooComplex, at: arena.pointers[Int(queue[index])], "even the shortest text is too long")
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(queue[index])], "even the shortest string is too long")
             }
         }
         var hasChanged = true
@@ -479,7 +483,7 @@ struct ProgramBuilder {
         }
     }
 
-    /// Takes away what cannot be satisfied.
+    /// Removes everything that cannot be satisfied.
     private mutating func prune() {
         for index in program.types.indices {
             program.types[index].objects.removeAll { program.objects[Int($0)].shortest >= Program.endless }
@@ -489,7 +493,7 @@ struct ProgramBuilder {
         for index in program.arrays.indices { program.pruneArray(index) }
     }
 
-    /// The deepest part that alone cannot be satisfied.
+    /// The pointer to the innermost part that cannot be satisfied by itself.
     private mutating func culprit(_ root: ConstraintID) throws(SchemaError) -> String {
         var current = root
         var seen: Set<ConstraintID> = []
@@ -497,7 +501,7 @@ struct ProgramBuilder {
             guard case .reference(let slot) = arena[current] else { break }
             current = arena.targets[Int(slot)]
         }
-        // A required member without values says more than the object around it.
+        // A required member without valid values is more informative than the object around it.
         var id = typeIDs[root] ?? 0
         var visited: Set<TypeID> = [id]
         while let object = program.types[Int(id)].objects.first,

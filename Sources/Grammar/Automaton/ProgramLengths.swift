@@ -1,4 +1,4 @@
-/// Shortest documents, and taking away what has none.
+/// The lengths of shortest documents, and the removal of parts that have none.
 extension Program {
     mutating func measureObject(_ index: Int) {
         var object = objects[index]
@@ -40,7 +40,7 @@ extension Program {
         objects[index] = object
     }
 
-    /// The length of the shortest member with a name that is not listed.
+    /// The length of the shortest member with an unlisted name.
     func otherLength(_ object: Int32) -> Int {
         var least = Self.endless
         for region in objects[Int(object)].regions where types[Int(region.type)].shortest < Self.endless {
@@ -55,8 +55,8 @@ extension Program {
         arrays[index] = array
     }
 
-    /// The types of the items to add at least, and their length with commas and the closing bracket; nil if no items
-    /// can complete the array.
+    /// The types of the minimum items to add, and their total length including commas and the closing bracket; nil if
+    /// no items can complete the array.
     func arrayCost(_ array: Array, from start: Int, counts: [Int]) -> (length: Int, items: [TypeID])? {
         var items: [TypeID] = []
         var length = start == 0 ? 1 : 0
@@ -82,11 +82,11 @@ extension Program {
                 (index, counts) = search.after(index, counts, mask)
             }
         }
-        // Brackets and commas: one byte for each item, and one for the bracket, but no comma before the first.
+        // One byte after each item, for a comma or the bracket, but none before the first item.
         return (length + 1 - (start == 0 && !items.isEmpty ? 1 : 0), items)
     }
 
-    /// Finds the shortest way to satisfy the conditions on items: dynamic programming over how many counted for each.
+    /// Finds the shortest items that satisfy all conditions: dynamic programming over the index and the counts.
     private struct ItemSearch {
         let program: Program
         let array: Array
@@ -116,13 +116,13 @@ extension Program {
             return known[[index] + counts]??.mask
         }
 
-        /// Bytes of the items to come, each with a comma.
+        /// Number of bytes of the remaining items, each with a comma.
         mutating func length(_ index: Int, _ counts: [Int]) -> Int? {
             if isSatisfied(index, counts) { return 0 }
             if let most = array.most, index >= most { return nil }
             let key = [index] + counts
             if let found = known[key] { return found?.length }
-            // What is being looked at is not looked at again: items that change nothing are of no use.
+            // Mark the state as being computed, to exclude cycles: items that change nothing are useless.
             known[key] = .some(nil)
             if known.count > 20_000 { return nil }
             var best: (length: Int, mask: Int)?
@@ -158,7 +158,7 @@ extension Program {
         func alive(_ type: TypeID?) -> TypeID? { type.flatMap { types[Int($0)].shortest < Self.endless ? $0 : nil } }
         arrays[index].prefix = arrays[index].prefix.map { $0.map(alive) }
         arrays[index].rest = arrays[index].rest.map(alive)
-        // An item that cannot be ends the array before it.
+        // If an item is impossible, the array must end before it.
         for (position, types) in arrays[index].prefix.enumerated() where types.allSatisfy({ $0 == nil }) {
             arrays[index].most = min(arrays[index].most ?? position, position)
         }
@@ -168,9 +168,9 @@ extension Program {
         }
     }
 
-    /// Bytes by which one token can lengthen the shortest ending, at most.
+    /// Maximum number of bytes by which one token can lengthen the shortest ending.
     ///
-    /// A token opens few values at once; each may need all of a shortest document, and a name before it.
+    /// A token opens only few values; each of them may need a complete shortest document, and a name before it.
     var greatestGrowth: Int {
         let value = types.map(\.shortest).filter { $0 < Self.endless }.max() ?? 0
         let name = objects.flatMap { $0.names.map(\.text.count) }.max() ?? 0

@@ -1,5 +1,5 @@
 extension Array where Element: Equatable {
-    /// Without repetitions of neighbours.
+    /// The array without consecutive duplicates.
     func deduplicated() -> [Element] {
         var result: [Element] = []
         result.reserveCapacity(count)

@@ -9,7 +9,7 @@ struct BitSet: Hashable {
     mutating func insert(_ index: Int) { words[index >> 6] |= 1 << UInt64(index & 63) }
     mutating func formUnion(_ other: BitSet) { for index in words.indices { words[index] |= other.words[index] } }
 
-    /// Whether all of `self` is in `other`.
+    /// Whether all members of `self` are in `other`.
     func isSubset(of other: BitSet) -> Bool {
         for index in words.indices where words[index] & ~other.words[index] != 0 { return false }
         return true

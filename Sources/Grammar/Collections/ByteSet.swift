@@ -17,12 +17,12 @@ struct ByteSet: Hashable, Sendable {
 
     var isEmpty: Bool { words == (0, 0, 0, 0) }
 
-    /// A hash.
+    /// A hash value that is the same in every process.
     var mixed: UInt64 {
         HashIndex.mix(HashIndex.mix(HashIndex.mix(HashIndex.mix(3, words.0), words.1), words.2), words.3)
     }
 
-    /// The one byte in it, nil if there are none or several.
+    /// The only byte in the set; nil if there are none or several.
     var single: UInt8? {
         var found: UInt8?
         var count = 0

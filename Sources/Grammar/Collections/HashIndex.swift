@@ -1,4 +1,5 @@
-/// Finds small numbers by hash: open addressing with linear probing. What is numbered stays with the caller.
+/// An index of small integers by hash: open addressing with linear probing. The caller stores the values that the
+/// integers identify.
 struct HashIndex {
     private var slots: [Int32]
     private var hashes: [UInt32]
@@ -9,7 +10,7 @@ struct HashIndex {
         hashes = [UInt32](repeating: 0, count: capacity)
     }
 
-    /// The number with this hash that `matches`, -1 if there is none.
+    /// The integer with this hash for which `matches` returns true; -1 if there is none.
     func find(_ hash: UInt64, _ matches: (Int32) -> Bool) -> Int32 {
         let mask = slots.count - 1
         let short = UInt32(truncatingIfNeeded: hash >> 32)
@@ -21,7 +22,7 @@ struct HashIndex {
         return -1
     }
 
-    /// - Parameter hashOf: The hash of a number that is in the index already; asked for when it grows.
+    /// - Parameter hashOf: Returns the hash of an integer that is already in the index; called when the index grows.
     mutating func insert(_ hash: UInt64, _ value: Int32, hashOf: (Int32) -> UInt64) {
         if (count + 1) * 2 > slots.count {
             let old = slots
@@ -49,12 +50,12 @@ struct HashIndex {
     }
 }
 
-/// A table from 64-bit keys to 32-bit values.
+/// A hash table from 64-bit keys to 32-bit values.
 struct IntegerTable {
     private var keys: [UInt64]
     private var values: [Int32]
     private var count = 0
-    /// Never a key: all callers leave the top bits free.
+    /// Marks an empty slot. Never a key, because callers never set the most significant bits.
     private static let none = UInt64.max
 
     init(capacity: Int = 256) {

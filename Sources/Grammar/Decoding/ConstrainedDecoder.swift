@@ -1,15 +1,16 @@
-/// Leads a model through a document: says before each token what may come, and sees to it that the document is complete
-/// before the tokens run out.
+/// Guides a model through a document: determines the allowed tokens before each step, and ensures that the document is
+/// complete before the token budget is used up.
 ///
-/// Where the grammar leaves no choice, it names the tokens itself, cut as the tokenizer would. Near the end of the
-/// budget it keeps to tokens after which the shortest ending still fits, and ends texts and lists where that is natural.
+/// Where the grammar leaves no choice, it returns the tokens itself, split as the tokenizer would split the text. Near
+/// the end of the budget it allows only tokens after which the shortest ending still fits, and it prefers to end texts
+/// and arrays at natural places.
 package struct ConstrainedDecoder: Sendable {
     package enum Step: Sendable {
-        /// These tokens come next whatever the model says.
+        /// These tokens come next, regardless of the model's logits.
         case forced([Int32])
-        /// The model chooses among few tokens.
+        /// The model chooses among these few tokens.
         case few([Int32])
-        /// The model chooses: ``fillMask(_:)`` says among which.
+        /// The model chooses among the tokens of ``fillMask(_:)``.
         case many
         /// The document is complete and nothing can follow.
         case end
@@ -17,26 +18,27 @@ package struct ConstrainedDecoder: Sendable {
 
     private(set) var matcher: GrammarMatcher
     package private(set) var cursor = DocumentCursor()
-    /// The shortest ending as tokens, once there is no room for anything else.
+    /// The tokens of the shortest ending, once nothing else fits into the budget.
     private var plan: ArraySlice<Int32> = []
-    /// Tokens that come next without a choice.
+    /// Forced tokens that have not been accepted yet.
     private var queue: ArraySlice<Int32> = []
-    /// The last byte of the text, for telling where a sentence or a word ends.
+    /// The last byte of the text, for detecting the end of a sentence.
     private var lastByte: UInt8 = 0
     private let encode: @Sendable ([UInt8]) -> [Int32]
-    /// Bytes by which one token can lengthen the shortest ending, at most.
+    /// Maximum number of bytes by which one token can lengthen the shortest ending.
     private let growth: Int
 
-    /// Slack, in tokens, below which optional members and items are not begun, and sentences are the last.
+    /// If no more than this number of tokens remains beyond the shortest ending, optional members and items are not
+    /// begun, and texts end after the current sentence.
     private static let gentleSlack = 12
-    /// Slack below which a word is the last.
+    /// If no more than this number of tokens remains beyond the shortest ending, texts end after the current word.
     private static let firmSlack = 4
 
-    /// Nesting at which the shortest ending is all that may come. Readers refuse more than ``JSONParser/greatestDepth``; one token
-    /// may open several levels, and the ending too.
+    /// Nesting depth from which only the shortest ending is allowed. Parsers reject documents deeper than
+    /// ``JSONParser/greatestDepth``; one token can open several levels, and so can the shortest ending.
     private static let maximumDepth = JSONParser.greatestDepth - 112
 
-    /// - Parameter encode: The tokens of a text, as the model's tokenizer cuts it.
+    /// - Parameter encode: Encodes a text with the model's tokenizer.
     package init(_ grammar: Grammar, encode: @escaping @Sendable ([UInt8]) -> [Int32]) {
         matcher = grammar.matcher()
         self.encode = encode
@@ -45,12 +47,12 @@ package struct ConstrainedDecoder: Sendable {
 
     package var isComplete: Bool { matcher.isComplete }
 
-    /// Tokens of the shortest document, or of the shortest ending of the one begun.
+    /// Number of tokens of the shortest document, or of the shortest ending after the text accepted so far.
     package var leastTokens: Int { matcher.shortestTokens.count }
 
     // MARK: - Choosing
 
-    /// What may come next, when `remaining` more tokens can be generated.
+    /// What may come next if at most `remaining` more tokens can be generated.
     package mutating func next(remaining: Int) -> Step {
         if !plan.isEmpty { return .forced(Array(plan)) }
         if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
@@ -68,12 +70,12 @@ package struct ConstrainedDecoder: Sendable {
         return .many
     }
 
-    /// Whether the shortest ending might not fit after the next token.
+    /// Whether the shortest ending may not fit after the next token.
     private func isTight(_ remaining: Int) -> Bool { remaining <= matcher.completionLength + growth }
 
-    /// The token to take when the model chose `token`: that one, unless the budget asks for another.
+    /// The token to use after the model has chosen `token`: `token` itself, unless the budget requires another one.
     ///
-    /// - Returns: nil if the model has to choose again, without this token.
+    /// - Returns: nil if the model has to choose again without `token`.
     package mutating func settle(_ token: Int32, remaining: Int) -> Int32? {
         guard isTight(remaining) else { return token }
         let ending = matcher.shortestTokens
@@ -85,12 +87,12 @@ package struct ConstrainedDecoder: Sendable {
         return after.completionLength < remaining || after.shortestTokens.count < remaining ? token : nil
     }
 
-    /// The first token of the shortest ending, which always fits.
+    /// The first token of the shortest ending, which always fits into the budget.
     package var closingToken: Int32? { matcher.shortestTokens.first }
 
     private func grammarEnds(_ token: Int32) -> Bool { matcher.grammar.vocabulary.endTokens.contains(token) }
 
-    /// Whether this is a good place to end a text or a list.
+    /// Whether the text, object or array should end here instead of continuing with `token`.
     private func shouldClose(instead token: Int32, slack: Int) -> Bool {
         let text = matcher.grammar.vocabulary.texts[Int(token)] ?? []
         guard let first = text.first, let ending = matcher.completion.first else { return false }
@@ -104,12 +106,13 @@ package struct ConstrainedDecoder: Sendable {
         return closes && first == UInt8(ascii: ",")
     }
 
-    /// Bits of the tokens the model may choose among.
+    /// Writes one bit for each token that the model may choose.
     package func fillMask(_ words: UnsafeMutableBufferPointer<UInt32>) { matcher.fillMask(words) }
 
     // MARK: - Reading
 
-    /// Reads a token that was taken. False if it cannot follow, which no token given by this decoder does.
+    /// Reads a token. Returns false if the token cannot follow, which never happens with a token that this decoder
+    /// returned.
     package mutating func accept(_ token: Int32) -> Bool {
         guard matcher.advance(token: token) else { return false }
         if plan.first == token { plan.removeFirst() } else { plan = [] }
@@ -121,10 +124,10 @@ package struct ConstrainedDecoder: Sendable {
         return true
     }
 
-    // MARK: - What follows without a choice
+    // MARK: - Forced tokens
 
-    /// The tokens that the tokenizer would make of the text that must follow, as far as they do not depend on what
-    /// comes after it.
+    /// The tokens of the forced text as the tokenizer encodes it, up to the first token that depends on the text after
+    /// it.
     private func forcedTokens() -> [Int32] {
         let (bytes, next) = matcher.forcedBytes
         guard !bytes.isEmpty else { return [] }
@@ -137,7 +140,7 @@ package struct ConstrainedDecoder: Sendable {
             }
             common = Array(zip(known, tokens).prefix { $0 == $1 }.map(\.0))
         }
-        // Only whole tokens of the forced text, and only what the grammar would let through.
+        // Keep only tokens that lie completely inside the forced text.
         var result: [Int32] = []
         var rest = bytes[...]
         for token in common ?? [] {

@@ -1,17 +1,17 @@
-/// Says byte by byte where in a JSON document one is. A value, and independent of any schema.
+/// Tracks the position in a JSON document byte by byte. A value type, independent of any schema.
 package struct DocumentCursor: Sendable {
     package enum Step: Sendable, Equatable {
-        /// In the member of this name; its text is as written, without quotes.
+        /// In the member with this name, given as written in the document, without quotes.
         case member([UInt8])
         case item(Int)
     }
 
     private enum Container { case object, array }
 
-    /// The members and items around, outermost first.
+    /// The enclosing members and items, outermost first.
     package private(set) var path: [Step] = []
     private var containers: [Container] = []
-    /// Whether the last byte was inside a string, or opened one.
+    /// Whether the last byte was inside a string or opened one.
     package private(set) var isInString = false
     /// Whether that string is a member's name.
     package private(set) var isInName = false
@@ -21,10 +21,10 @@ package struct DocumentCursor: Sendable {
 
     package init() {}
 
-    /// Objects and arrays that are open.
+    /// Number of open objects and arrays.
     var depth: Int { containers.count }
 
-    /// Whether the last byte was inside a string that is a value.
+    /// Whether the last byte was inside a string that is a value, not a name.
     package var isInStringValue: Bool { isInString && !isInName }
 
     package mutating func advance(_ byte: UInt8) {

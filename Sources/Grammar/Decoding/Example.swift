@@ -1,5 +1,5 @@
 extension Grammar {
-    /// A document that shows what the schema asks for: listed members, an item in each array, plain values.
+    /// An example document for the schema: all listed members, at least one item in each array, simple values.
     package func example() -> [UInt8] {
         withCompactAutomaton { automaton in
             let start = automaton.start(startStates(automaton))
@@ -8,7 +8,7 @@ extension Grammar {
             let text = writer.value(type, depth: 0)
             var config = start
             for byte in text where config != Automaton.dead { config = automaton.step(config, byte) }
-            // Where members exclude each other the plain way may fail; the shortest document never does.
+            // If members exclude each other, the simple construction can fail; the shortest document is always valid.
             return config != Automaton.dead && automaton.isComplete(config) ? text : automaton.completion(start)
         }
     }
@@ -38,7 +38,7 @@ private struct ExampleWriter {
     private func scalar(_ language: RegexID) -> [UInt8] {
         let regexes = automaton.regexes
         for candidate in ["\"text\"", "1", "10"] where regexes.matches(language, candidate.utf8) { return Array(candidate.utf8) }
-        // Without it the example is not a document, and the shortest one takes its place.
+        // If the search fails, the example is not a valid document, and the shortest document replaces it.
         return (try? regexes.shortestWord(language)) ?? []
     }
 

@@ -1,4 +1,4 @@
-/// Where in a document decoding is. A value: a copy is a way back.
+/// The position of decoding in a document. A value type: to backtrack, keep a copy.
 package struct GrammarMatcher: @unchecked Sendable {
     package let grammar: Grammar
     let table: MaskTable
@@ -10,10 +10,10 @@ package struct GrammarMatcher: @unchecked Sendable {
         self.config = config
     }
 
-    /// Whether what was read is a document.
+    /// Whether the text read so far is a complete document.
     package var isComplete: Bool { grammar.withLock(table) { table.automaton.isComplete(config) } }
 
-    /// Reads bytes; false, and nothing is read, if they cannot follow.
+    /// Reads bytes. Returns false and leaves the position unchanged if they cannot follow.
     package mutating func advance(_ bytes: some Sequence<UInt8>) -> Bool {
         let next = grammar.withLock(table) { () -> ConfigID in
             var next = config
@@ -25,7 +25,7 @@ package struct GrammarMatcher: @unchecked Sendable {
         return true
     }
 
-    /// Reads a token; false if it cannot follow or is not text.
+    /// Reads a token. Returns false and leaves the position unchanged if it cannot follow or is not text.
     package mutating func advance(token: Int32) -> Bool {
         guard grammar.vocabulary.texts.indices.contains(Int(token)), let text = grammar.vocabulary.texts[Int(token)] else {
             return false
@@ -33,33 +33,35 @@ package struct GrammarMatcher: @unchecked Sendable {
         return advance(text)
     }
 
-    /// Writes a bit for each token that may come next: bit `i & 31` of word `i >> 5`, for ``TokenVocabulary/maskWords`` words.
+    /// Writes one bit for each token that may come next: token `i` is bit `i & 31` of word `i >> 5`. `words` must have
+    /// ``TokenVocabulary/maskWords`` elements.
     package func fillMask(_ words: UnsafeMutableBufferPointer<UInt32>) {
         grammar.withLock(table) { table.mask(config).fill(words) }
     }
 
     // MARK: - Endings
 
-    /// The shortest ending.
+    /// The shortest text that completes the document.
     package var completion: [UInt8] { grammar.withLock(table) { table.automaton.completion(config) } }
 
-    /// Bytes of the shortest ending.
+    /// Number of bytes of the shortest ending.
     package var completionLength: Int { grammar.withLock(table) { table.automaton.completionLength(config) } }
 
-    /// The shortest ending in as few tokens as possible; empty if there is none to write, or no tokens to write it with.
+    /// The shortest ending in the minimum number of tokens; empty if the document is complete, or if no tokens can
+    /// express the ending.
     package var shortestTokens: [Int32] { grammar.vocabulary.fewestTokens(completion) }
 
-    /// Whether nothing can follow.
+    /// Whether the document is complete and nothing can follow.
     package var isAtEnd: Bool {
         grammar.withLock(table) { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
     }
 
-    /// Bytes by which one token can lengthen the shortest ending, at most.
+    /// Maximum number of bytes by which one token can lengthen the shortest ending.
     var greatestGrowth: Int { table.automaton.program.greatestGrowth }
 
     // MARK: - Forced text
 
-    /// The tokens that may follow, if they are few.
+    /// The tokens that may come next, if there are only few; nil otherwise.
     var fewTokens: [Int32]? {
         grammar.withLock(table) {
             let mask = table.mask(config)
@@ -69,7 +71,7 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     private static let longestForced = 2_000
 
-    /// The bytes that must follow, and examples of all kinds of text that may come after them.
+    /// The bytes that must follow, and one example of each kind of text that may come after them.
     var forcedBytes: (bytes: [UInt8], next: [[UInt8]]) {
         grammar.withLock(table) {
             let automaton = table.automaton
@@ -82,7 +84,7 @@ package struct GrammarMatcher: @unchecked Sendable {
             if bytes.isEmpty { return ([], []) }
             let alive = automaton.alive(current)
             var next: [[UInt8]] = automaton.isComplete(current) ? [[]] : []
-            // Letters are alike to a tokenizer, and so are digits; marks are not.
+            // Tokenizers treat all letters alike, and all digits; each punctuation character is different.
             if let letter = Array("aeistrnobcdfghjklmpquvwxyz".utf8).first(where: alive.contains) { next.append([letter]) }
             if let letter = Array("SATECDFGHIJKLMNOPQRBUVWXYZ".utf8).first(where: alive.contains) { next.append([letter]) }
             if let digit = Array("1023456789".utf8).first(where: alive.contains) { next.append([digit]) }

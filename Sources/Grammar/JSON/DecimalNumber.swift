@@ -1,17 +1,17 @@
-/// A decimal number of any length, exact: ±0.d₁d₂d₃… × 10^exponent, with d₁ and the last digit not zero.
+/// An exact decimal number of arbitrary precision: ±0.d₁d₂d₃… × 10^exponent, where d₁ and the last digit are not zero.
 package struct DecimalNumber: Sendable, Hashable, Comparable {
     package private(set) var isNegative: Bool
-    /// Significant digits, 0…9 each; empty for zero.
+    /// Significant digits, each 0…9; empty for zero.
     package private(set) var digits: [UInt8]
-    /// Place of the decimal point, counted from before the first digit; 0 for zero.
+    /// Number of digits before the decimal point; negative if zeros follow the point. 0 for zero.
     package private(set) var exponent: Int
-    /// How it was written.
+    /// The number as it was written.
     package let text: String
 
-    /// Numbers with more digits than this before or after the point are refused: they would fill memory.
+    /// Numbers with more digits before or after the point are rejected because they would use too much memory.
     private static let greatestExponent = 4_000
 
-    /// Nil unless `text` is a JSON number of reasonable size.
+    /// Returns nil unless `text` is a JSON number within the size limit.
     package init?(_ text: some StringProtocol) {
         var digits: [UInt8] = []
         var point: Int?
@@ -81,14 +81,14 @@ package struct DecimalNumber: Sendable, Hashable, Comparable {
         return digits.prefix(exponent) + [UInt8](repeating: 0, count: max(0, exponent - digits.count))
     }
 
-    /// The digits after the decimal point, without trailing zeros.
+    /// The digits after the decimal point, without trailing zeros; empty for an integer.
     package var fractionDigits: [UInt8] {
         guard exponent < digits.count else { return [] }
         return exponent >= 0
             ? Array(digits[exponent...]) : [UInt8](repeating: 0, count: -exponent) + digits
     }
 
-    /// As an integer, nil if it has a fraction or does not fit.
+    /// The value as an integer; nil if it has a fraction or does not fit.
     package var integer: Int? {
         guard isInteger, exponent <= 19 else { return nil }
         var value = 0
@@ -112,7 +112,7 @@ package struct DecimalNumber: Sendable, Hashable, Comparable {
         return a.digits.lexicographicallyPrecedes(b.digits)
     }
 
-    /// By value: 1, 1.0 and 1e0 are equal.
+    /// Compares the values: 1, 1.0 and 1e0 are equal.
     package static func == (a: DecimalNumber, b: DecimalNumber) -> Bool {
         a.isNegative == b.isNegative && a.exponent == b.exponent && a.digits == b.digits
     }

@@ -1,4 +1,4 @@
-/// Why a text is not JSON, and where.
+/// The reason why a text is not valid JSON, and its position.
 package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
     package let line: Int
     package let column: Int
@@ -7,13 +7,13 @@ package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
     package var description: String { "Not valid JSON at line \(line), column \(column): \(reason)." }
 }
 
-/// Reads JSON (RFC 8259) strictly: UTF-8 must be valid, nesting is limited, nothing may follow the value.
+/// Parses JSON (RFC 8259) strictly: UTF-8 must be valid, nesting is limited, and nothing may follow the value.
 package struct JSONParser {
     private let bytes: [UInt8]
     private var index = 0
     private var depth = 0
 
-    /// Deeper documents are refused: values are trees that are walked recursively.
+    /// Deeper documents are rejected, because values are trees that are processed recursively.
     package static let greatestDepth = 512
 
     package static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> JSONValue {
@@ -21,7 +21,7 @@ package struct JSONParser {
         parser.skipSpace()
         let value = try parser.value()
         parser.skipSpace()
-        if parser.index < parser.bytes.count { throw parser.error("something follows the value") }
+        if parser.index < parser.bytes.count { throw parser.error("unexpected text after the value") }
         return value
     }
 
@@ -62,7 +62,7 @@ package struct JSONParser {
         case .some(UInt8(ascii: "-")), .some(UInt8(ascii: "0")...UInt8(ascii: "9")): return .number(try number())
         default: break
         }
-        throw error(next == nil ? "the text ends too early" : "a value is expected")
+        throw error(next == nil ? "unexpected end of the text" : "a value is expected")
     }
 
     private mutating func number() throws(JSONSyntaxError) -> DecimalNumber {
@@ -71,7 +71,7 @@ package struct JSONParser {
         while let byte = next, letters.contains(byte) { index += 1 }
         guard let number = DecimalNumber(String(decoding: bytes[start..<index], as: UTF8.self)) else {
             index = start
-            throw error("this is not a number, or one too long")
+            throw error("the number is invalid or too long")
         }
         return number
     }
@@ -132,32 +132,32 @@ package struct JSONParser {
             index += 1
             switch byte {
             case UInt8(ascii: "\""):
-                guard let text = String(validating: content, as: UTF8.self) else { throw error("the text is not UTF-8") }
+                guard let text = String(validating: content, as: UTF8.self) else { throw error("the string is not valid UTF-8") }
                 return text
             case UInt8(ascii: "\\"):
-                guard let letter = next else { throw error("the text ends in an escape") }
+                guard let letter = next else { throw error("the text ends inside an escape") }
                 index += 1
                 if letter == UInt8(ascii: "u") {
                     content.append(contentsOf: JSONText.utf8(try escapedScalar()))
                 } else if let character = JSONText.character(ofEscape: letter) {
                     content.append(character)
                 } else {
-                    throw error("unknown escape")
+                    throw error("unknown escape sequence")
                 }
             case ..<0x20: throw error("a control character must be escaped")
             default: content.append(byte)
             }
         }
-        throw error("the text has no closing quote")
+        throw error("the string has no closing quote")
     }
 
     private mutating func escapedScalar() throws(JSONSyntaxError) -> UInt32 {
         let high = try hexDigits()
-        if JSONText.isLowSurrogate(high) { throw error("half of a surrogate pair") }
+        if JSONText.isLowSurrogate(high) { throw error("unpaired surrogate") }
         guard JSONText.isHighSurrogate(high) else { return high }
-        guard take("\\u") else { throw error("half of a surrogate pair") }
+        guard take("\\u") else { throw error("unpaired surrogate") }
         let low = try hexDigits()
-        guard JSONText.isLowSurrogate(low) else { throw error("half of a surrogate pair") }
+        guard JSONText.isLowSurrogate(low) else { throw error("unpaired surrogate") }
         return JSONText.scalar(high: high, low: low)
     }
 

@@ -1,4 +1,4 @@
-/// A JSON value as it was written: members keep their order, numbers keep their digits.
+/// A JSON value that preserves how it was written: the order of members and the digits of numbers.
 package indirect enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -17,7 +17,8 @@ package indirect enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// The member called `name`; the last one, should there be several.
+    /// The value of the member `name`; the last one if there are several. nil if there is none or this is not an
+    /// object.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
@@ -25,7 +26,7 @@ package indirect enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// Equality of JSON Schema: numbers by value, objects whatever the order of their members.
+    /// Equality as JSON Schema defines it: numbers by value, objects regardless of the order of their members.
     package func isEqual(to other: JSONValue) -> Bool {
         switch (self, other) {
         case (.null, .null): true
@@ -50,7 +51,7 @@ extension JSONValue {
         return bytes
     }
 
-    /// JSON text with a space after each comma and colon, as Python writes it.
+    /// JSON text with a space after each comma and colon, as Python's `json.dumps` writes it.
     package var spacedText: String {
         switch self {
         case .array(let values): "[" + values.map(\.spacedText).joined(separator: ", ") + "]"
@@ -60,7 +61,7 @@ extension JSONValue {
         }
     }
 
-    /// JSON text with line breaks and two spaces a level.
+    /// JSON text with line breaks and an indentation of two spaces per level.
     package var prettyText: String { pretty("\n") }
 
     private func pretty(_ lineBreak: String) -> String {
@@ -101,9 +102,9 @@ extension JSONValue {
     }
 }
 
-/// How texts are written in JSON (RFC 8259, section 7).
+/// JSON string syntax (RFC 8259, section 7).
 package enum JSONText {
-    /// Appends `text` in quotes, escaping only what must be.
+    /// Appends `text` in quotes, escaping only the characters that must be escaped.
     package static func quote(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         escape(text, into: &bytes)
@@ -133,16 +134,16 @@ package enum JSONText {
         isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
-    /// The text that the body of a JSON string stands for; nil if it is not one.
+    /// The text of a JSON string with this body; nil if the body is not valid.
     static func decoded(_ body: some Sequence<UInt8>) -> [UInt8]? {
-        // Whatever is wrong with it, it is not a string.
+        // The reason does not matter: the body is not that of a string.
         guard case .string(let text)? = try? JSONParser.parse([UInt8(ascii: "\"")] + body + [UInt8(ascii: "\"")]) else {
             return nil
         }
         return Array(text.utf8)
     }
 
-    /// Where the text of a string ends in `bytes`: the index of the first quote that is not escaped.
+    /// The index of the first quote in `bytes` that is not escaped; nil if there is none.
     static func endOfString(_ bytes: [UInt8]) -> Int? {
         var index = 0
         while index < bytes.count {
@@ -152,7 +153,7 @@ package enum JSONText {
         return nil
     }
 
-    /// The letter after the backslash for characters that have one and need it.
+    /// The letter after the backslash, for characters that must be escaped and have a short escape.
     static func shortEscape(of byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): byte
@@ -165,7 +166,7 @@ package enum JSONText {
         }
     }
 
-    /// The character that an escape letter stands for.
+    /// The character that a short escape with this letter represents.
     package static func character(ofEscape letter: UInt8) -> UInt8? {
         switch letter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
@@ -192,7 +193,7 @@ package enum JSONText {
 
     package static func scalar(high: UInt32, low: UInt32) -> UInt32 { 0x10000 + (high - 0xD800) << 10 + (low - 0xDC00) }
 
-    /// UTF-8 of a scalar value.
+    /// UTF-8 encoding of a Unicode scalar value.
     package static func utf8(_ scalar: UInt32) -> [UInt8] {
         switch scalar {
         case ..<0x80: [UInt8(scalar)]

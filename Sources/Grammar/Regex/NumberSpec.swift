@@ -1,4 +1,4 @@
-/// Which numbers are allowed: an interval, and what divides them.
+/// A set of numbers: an interval, and conditions on divisors.
 struct NumberSpec: Hashable {
     struct Bound: Hashable {
         var value: DecimalNumber
@@ -7,11 +7,11 @@ struct NumberSpec: Hashable {
 
     var lower: Bound?
     var upper: Bound?
-    /// True for integers only, false for numbers with a fraction only, nil for both.
+    /// True for integers only, false for non-integers only, nil for both.
     var isInteger: Bool?
-    /// Every one of these divides the number.
+    /// The number must be a multiple of each of these.
     var multiples: [DecimalNumber] = []
-    /// None of these divides the number.
+    /// The number must not be a multiple of any of these.
     var notMultiples: [DecimalNumber] = []
 
     static let any = NumberSpec()
@@ -21,7 +21,7 @@ struct NumberSpec: Hashable {
         return NumberSpec(lower: bound, upper: bound)
     }
 
-    /// What both allow, nil if that is nothing.
+    /// The numbers that both allow; nil if ``isEmpty`` holds for them.
     func intersection(_ other: NumberSpec) -> NumberSpec? {
         if self == .any { return other }
         if other == .any { return self }
@@ -37,7 +37,8 @@ struct NumberSpec: Hashable {
         return result.isEmpty ? nil : result
     }
 
-    /// Whether nothing is left for reasons that bounds alone tell; divisors are decided by the automaton.
+    /// Whether the bounds or contradictory conditions show that no number is allowed; other conditions on divisors are
+    /// left to the automaton.
     var isEmpty: Bool {
         if multiples.contains(where: notMultiples.contains) { return true }
         guard let lower, let upper else { return false }
@@ -67,60 +68,61 @@ struct NumberSpec: Hashable {
     }
 }
 
-/// How far a number has been read: the state of ``NumberMachine``.
+/// The state of a ``NumberMachine``: how much of a number has been read.
 struct NumberState: Hashable {
     enum Phase: UInt8 { case start, minus, zero, whole, point, fraction, exponent, exponentSign, exponentDigits }
 
     var phase = Phase.start
     var isNegative = false
-    /// Digits read before the point, or after it; counted no further than bounds and divisors need.
+    /// Digits read before the point, or after it; counted only as far as bounds and divisors need.
     var count: Int16 = 0
-    /// Digits read in all, where they are limited.
+    /// Total number of digits read, if it is limited.
     var digits: Int16 = 0
-    /// How the digits so far compare with the least and the greatest magnitude: -1, 0, 1.
+    /// Comparison of the digits so far with the minimum and the maximum magnitude: -1, 0 or 1.
     var toLower: Int8 = 0
     var toUpper: Int8 = 0
     var hasFraction = false
-    /// The exponent so far.
+    /// The exponent so far. In the fraction: 1 if a single digit precedes the point.
     var exponent: Int16 = 0
     var exponentIsNegative = false
-    /// How the significant digits compare with those of the bounds, where one digit stands before the point.
+    /// Comparison of the significant digits with those of the bounds, for numbers with one digit before the point.
     var digitsToLower: Int8 = 0
     var digitsToUpper: Int8 = 0
-    /// Scaled remainder for each divisor, -1 once a digit too fine for it was read.
+    /// Scaled remainder for each divisor; -1 after a digit that is finer than the divisor.
     var remainders: [Int64] = []
 }
 
-/// Reads JSON numbers digit by digit and knows at the end whether the value is in a ``NumberSpec``.
+/// Reads JSON numbers digit by digit and determines whether the value is in a ``NumberSpec``.
 ///
-/// Plain decimals are compared exactly. They have no more digits than programs read and write, unless bounds ask for more: without
-/// that, a model that goes on writing digits would go on to the end of its window. Exponents are allowed without divisors: after any
-/// digits where zero is the only bound, otherwise after one digit that is not zero before the point, as programs write them.
+/// Plain decimals are compared exactly. The number of their digits is limited to what programs read and write, unless
+/// bounds require more; otherwise a model that keeps generating digits could fill its context window. Exponents are
+/// allowed only without divisors: after any digits if zero is the only bound, otherwise after one nonzero digit before
+/// the point, as programs write them.
 struct NumberMachine: Hashable {
-    /// One sign's interval of magnitudes. Digits without trailing zeros after the point.
+    /// The interval of magnitudes for one sign. Fractions have no trailing zeros.
     private struct Side: Hashable {
         var lowerWhole: [UInt8] = [0], lowerFraction: [UInt8] = [], lowerIsExclusive = false
         var upperWhole: [UInt8] = [], upperFraction: [UInt8] = [], upperIsExclusive = false
         var hasUpper = false
-        /// Any exponent after any digits, or exponents after one digit that is not zero.
+        /// Whether any exponent may follow any digits, or exponents may follow one nonzero digit before the point.
         var anyExponent = false, scientific = false
-        /// Significant digits and exponents of the bounds for the latter: 0.d₁d₂… × 10^exponent.
+        /// For `scientific`: significant digits and exponents of the bounds, 0.d₁d₂… × 10^exponent.
         var lowerDigits: [UInt8] = [], upperDigits: [UInt8] = [], lowerExponent = -greatestExponent,
             upperExponent = greatestExponent
     }
 
     private struct Divisor: Hashable {
         var coefficient: Int64
-        /// Digits after the point that it has.
+        /// Number of digits after the point.
         var scale: Int16
         var divides: Bool
     }
 
-    /// Exponents beyond this are not written.
+    /// Maximum absolute value of an exponent.
     private static let greatestExponent = 307
-    /// Digits of numbers that no bound gives more: 2⁶⁴ has as many, and a double needs 17.
+    /// Maximum number of digits if no bound requires more: 2⁶⁴ has this many, and a double needs 17.
     private static let commonDigits = 20
-    /// Digits after the point of numbers that are multiples of something, unless that has more.
+    /// Maximum number of digits after the point of integers and multiples, if no bound or divisor has more.
     private static let commonFraction = 6
 
     private let positive: Side?
@@ -129,10 +131,10 @@ struct NumberMachine: Hashable {
     /// Whether integers may be written as 1.0.
     private let allowsZeroFraction: Bool
     private let divisors: [Divisor]
-    /// Digits of a number without divisors.
+    /// Maximum number of digits of a number without divisors.
     private let maximumDigits: Int
 
-    /// - Throws: the divisor that is too long to calculate with.
+    /// - Throws: ``UnsupportedNumber`` with a divisor that is too long for the arithmetic.
     init(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(UnsupportedNumber) {
         var divisors: [Divisor] = []
         for (values, divides) in [(spec.multiples, true), (spec.notMultiples, false)] {
@@ -153,7 +155,7 @@ struct NumberMachine: Hashable {
         let wholeCount = max(Self.commonDigits, (bounds.map(\.wholeDigits.count).max() ?? 0) + 1)
         maximumDigits = max(Self.commonDigits, wholeCount + (bounds.map(\.fractionDigits.count).max() ?? 0) + 3)
         var spec = spec
-        // With divisors a bound would make as many states as there are remainders.
+        // With divisors, a bound would need as many states as there are remainders.
         if spec.isInteger == true, divisors.isEmpty, let largest = DecimalNumber(String(repeating: "9", count: wholeCount)) {
             if spec.upper == nil { spec.upper = .init(value: largest, isExclusive: false) }
             if spec.lower == nil { spec.lower = .init(value: largest.negated, isExclusive: false) }
@@ -164,7 +166,7 @@ struct NumberMachine: Hashable {
         func mirrored(_ bound: NumberSpec.Bound?) -> NumberSpec.Bound? {
             bound.map { NumberSpec.Bound(value: $0.value.negated, isExclusive: $0.isExclusive) }
         }
-        // Negative numbers need a bound below zero: "-0" alone is no reason to allow a sign.
+        // Allow a sign only if the lower bound is negative or absent: "-0" alone is not a reason.
         let reachesBelow = spec.lower.map { $0.value.isNegative } ?? true
         negative =
             reachesBelow
@@ -173,7 +175,7 @@ struct NumberMachine: Hashable {
 
     struct UnsupportedNumber: Error { let value: DecimalNumber }
 
-    /// The interval of magnitudes for one sign; bounds are those of the number times that sign.
+    /// The interval of magnitudes for one sign. The bounds are those of the number multiplied by the sign.
     private static func side(lower: NumberSpec.Bound?, upper: NumberSpec.Bound?, mayHaveExponent: Bool) -> Side? {
         if let upper, upper.value.isNegative { return nil }
         var side = Side()
@@ -207,7 +209,7 @@ struct NumberMachine: Hashable {
         return state
     }
 
-    /// The state after `byte`, nil if no number of the set continues so.
+    /// The state after `byte`; nil if no number of the set continues this way.
     func next(_ state: NumberState, _ byte: UInt8) -> NumberState? {
         var state = state
         let digit: UInt8? = (0x30...0x39).contains(byte) ? byte - 0x30 : nil
@@ -234,7 +236,7 @@ struct NumberMachine: Hashable {
                 let isSingle = state.count == 1 && state.phase == .whole
                 state = endOfWhole(state)
                 state.phase = .point
-                state.exponent = isSingle ? 1 : 0  // remembers that one digit stands before the point
+                state.exponent = isSingle ? 1 : 0  // a single digit precedes the point
                 return state
             }
             return exponentStart(state, byte, afterOneDigit: state.count == 1 && state.phase == .whole, endsWhole: true)
@@ -267,10 +269,10 @@ struct NumberMachine: Hashable {
         }
     }
 
-    /// The exponents with which the digits of `state` are in the interval.
+    /// The exponents for which the digits of `state` are in the interval; nil if there are none.
     private func exponents(_ state: NumberState) -> ClosedRange<Int>? {
         guard let side = side(state), side.scientific else { return -Self.greatestExponent...Self.greatestExponent }
-        // A digit before the point: d.dd × 10^e is 0.ddd × 10^(e+1).
+        // With one digit before the point, d.dd × 10^e is 0.ddd × 10^(e+1).
         let isBelow = side.upperIsExclusive ? state.digitsToUpper < 0 : state.digitsToUpper <= 0
         let isAbove = side.lowerIsExclusive ? state.digitsToLower > 0 : state.digitsToLower >= 0
         let last = side.hasUpper ? side.upperExponent - (isBelow ? 1 : 2) : Self.greatestExponent
@@ -278,7 +280,7 @@ struct NumberMachine: Hashable {
         return first <= last ? first...last : nil
     }
 
-    /// Whether the digits of an exponent so far can become one that is allowed.
+    /// Whether the digits of the exponent so far can be completed to an allowed exponent.
     private func canReachExponent(_ state: NumberState) -> Bool {
         guard let allowed = exponents(state) else { return false }
         if state.phase == .exponent {
@@ -305,7 +307,7 @@ struct NumberMachine: Hashable {
         return false
     }
 
-    /// Whether the digits so far are a number of the set.
+    /// Whether the text so far is a number of the set.
     func accepts(_ state: NumberState) -> Bool {
         var state = state
         switch state.phase {
@@ -319,7 +321,7 @@ struct NumberMachine: Hashable {
                 let exponent = state.exponentIsNegative ? -Int(state.exponent) : Int(state.exponent)
                 return exponents(state)?.contains(exponent) ?? false
             }
-            // Only the sign of the value counts here: the one bound is zero.
+            // The only bound is zero, so only the sign of the value counts.
             return !(side.lowerIsExclusive && state.toLower <= 0) && inUpper(state, side)
         }
         if state.toLower == 0, side.lowerFraction.count > Int(state.count) { state.toLower = -1 }
@@ -336,7 +338,7 @@ struct NumberMachine: Hashable {
         return true
     }
 
-    /// The shortest ending of one or two characters; nil if it takes more, or there is none.
+    /// The shortest completion if it has one or two characters; nil otherwise.
     func shortWord(_ state: NumberState) -> [UInt8]? {
         let characters = Array("0123456789-.eE+".utf8)
         var seconds: [(UInt8, NumberState)] = []
@@ -353,9 +355,8 @@ struct NumberMachine: Hashable {
         return nil
     }
 
-    /// Whether arithmetic alone tells that a number of the set continues so: there is room for any remainder.
-    ///
-    /// A search would visit a state for each remainder.
+    /// Whether arithmetic alone shows that the text can be completed to a number of the set: enough digits can follow
+    /// for any remainder. A search would visit one state per remainder.
     func isSurelyAlive(_ state: NumberState) -> Bool {
         switch state.phase {
         case .exponent, .exponentSign, .exponentDigits: return true
@@ -370,7 +371,7 @@ struct NumberMachine: Hashable {
             if needed > 1 << 32 { return false }
         }
         guard side.hasUpper else { return true }
-        // All numbers with fewer digits than the upper bound, and more than the lower one, are in the interval.
+        // All numbers with fewer digits than the upper bound and more than the lower bound are in the interval.
         let digits = side.upperWhole.count - 1
         guard digits > side.lowerWhole.count, digits > Int(state.count) else { return false }
         var room: Int64 = 1
@@ -378,10 +379,11 @@ struct NumberMachine: Hashable {
         return room > needed
     }
 
-    /// Whether some digits after the point make a number that the one divisor divides, wherever in the interval it is.
+    /// Whether arithmetic alone shows that digits after the point can make the number divisible.
     private func isSurelyDivisible(_ state: NumberState) -> Bool { isDivisible(state) ?? false }
 
-    /// Nil if arithmetic alone does not tell.
+    /// Whether digits after the point can make the number divisible by its only divisor, at any place in the interval;
+    /// nil if arithmetic alone does not show it.
     private func isDivisible(_ state: NumberState) -> Bool? {
         guard divisors.count == 1, let divisor = divisors.first, divisor.divides, divisor.scale > 0, divisor.scale < 10,
             divisor.coefficient < 1 << 30, isInteger == nil, let side = side(state), let remainder = state.remainders.first
@@ -426,11 +428,11 @@ struct NumberMachine: Hashable {
                 state.digitsToLower = side.lowerDigits.first.map { order(digit, $0) } ?? 1
                 state.digitsToUpper = side.upperDigits.first.map { order(digit, $0) } ?? -1
             } else {
-                // Only one digit before the point can take an exponent: nothing to compare.
+                // Only a single digit before the point can have an exponent, so there is nothing to compare.
                 (state.digitsToLower, state.digitsToUpper) = (0, 0)
             }
         }
-        // Counting stops where no bound can tell a difference any more; two, to know a single digit.
+        // Stop counting where no bound can make a difference; count at least to two, to recognize a single digit.
         state.count = Int16(min(place + 1, max(side.lowerWhole.count, side.upperWhole.count, 1) + 1))
         for (index, divisor) in divisors.enumerated() {
             state.remainders[index] = (state.remainders[index] * 10 + Int64(digit)) % divisor.coefficient
@@ -438,14 +440,15 @@ struct NumberMachine: Hashable {
         return state
     }
 
-    /// Whether there may be one more. Bounds limit integers; how many digits a multiple has before the point is not limited.
+    /// Counts one more digit. Returns false if the number would have too many. Bounds limit integers; the number of
+    /// digits of a multiple before the point is not limited.
     private func countDigit(_ state: inout NumberState) -> Bool {
         if isInteger == true || !divisors.isEmpty { return true }
         state.digits += 1
         return Int(state.digits) <= maximumDigits
     }
 
-    /// Compares by the number of digits, which beats what the digits say.
+    /// Finishes the comparisons: the number of digits takes precedence over the digits.
     private func endOfWhole(_ state: NumberState) -> NumberState {
         guard let side = side(state) else { return state }
         var state = state
@@ -482,7 +485,7 @@ struct NumberMachine: Hashable {
         var finest = max(
             side.lowerDigits.count, side.upperDigits.count, side.lowerFraction.count, side.upperFraction.count,
             divisors.map { Int($0.scale) }.max() ?? 0)
-        // Of several divisors there are too many remainders to count beside them.
+        // With several divisors, the product of remainders and positions would be too many states.
         if isInteger == true || divisors.count == 1 {
             finest = max(finest, Self.commonFraction)
             if place >= finest { return nil }
@@ -497,13 +500,13 @@ struct NumberMachine: Hashable {
         var state = state
         guard side.anyExponent || (side.scientific && afterOneDigit) else { return nil }
         if side.anyExponent {
-            // The one bound is zero: digits alone tell which side of it the number is on.
+            // The only bound is zero: the digits alone determine whether the number is above or below.
             let digits = endsWhole ? endOfWhole(state) : state
             if side.lowerIsExclusive, digits.toLower <= 0 { return nil }
             if side.hasUpper, !inUpper(digits, side) { return nil }
         }
         if side.scientific {
-            // Digits of a bound that were not compared stand against zeros.
+            // Digits of a bound that have not been compared are compared with zeros.
             let read = endsWhole ? 1 : Int(state.count) + 1
             var rest = state
             if rest.digitsToLower == 0, side.lowerDigits.count > read { rest.digitsToLower = -1 }

@@ -1,19 +1,20 @@
-/// What can be seen of a language by how it is written.
+/// Properties of languages that follow from the form of the expression.
 extension RegexArena {
-    /// The length window, if this is text of any characters.
+    /// The minimum and maximum number of characters, if the language restricts only the length; nil otherwise.
     func lengthWindow(_ id: RegexID) -> (least: Int, most: Int?)? {
         guard case .repetition(let inner, let least, let most) = nodes[Int(id)], inner == anyCharacter else { return nil }
         return (Int(least), most < 0 ? nil : Int(most))
     }
 
-    /// The words that a language leaves out of any text, if that is all it does.
+    /// The excluded strings, if the language is any text except a list of strings; nil otherwise.
     func exceptedWords(_ id: RegexID) -> [[UInt8]]? {
         if id == anyText { return [] }
         guard case .textExcept(anyText, let trie, let node) = nodes[Int(id)] else { return nil }
         return tries[Int(trie)].words(below: node)
     }
 
-    /// The words left out and the limits of a length, if that is all that a language asks of a text.
+    /// The excluded strings and the limits on the length in characters, if the language restricts nothing else; nil
+    /// otherwise.
     func openText(_ id: RegexID) -> (words: [[UInt8]], least: Int, most: Int?)? {
         if let words = exceptedWords(id) { return (words, 0, nil) }
         guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
@@ -48,7 +49,8 @@ extension RegexArena {
         return [id]
     }
 
-    /// A language without its limit to so many characters, if that is all that it adds to something else.
+    /// The language without its maximum number of characters, and that maximum. nil if the language is not an
+    /// intersection with such a limit.
     func withoutUpperLimit(_ id: RegexID) -> (rest: RegexID, most: Int)? {
         guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
         for part in parts {
@@ -58,7 +60,7 @@ extension RegexArena {
         }
         return nil
     }
-    /// Whether a language is a list of words, as enumerations and constants are.
+    /// Whether the form of the language shows that it is a finite list of strings, as for enumerations and constants.
     func isFiniteByForm(_ id: RegexID) -> Bool {
         var id = id
         while true {
@@ -74,6 +76,7 @@ extension RegexArena {
         }
     }
 
-    /// Whether a language is any text but a list of words, perhaps of a limited length.
+    /// Whether the form of the language shows that it is any text except a list of strings, possibly with limits on its
+    /// length.
     func isOpenByForm(_ id: RegexID) -> Bool { lengthWindow(id) != nil || openText(id) != nil }
 }

@@ -1,9 +1,9 @@
-/// Derivatives, and which languages have words.
+/// Derivatives, and the check whether a language is empty.
 extension RegexArena {
-    /// What remains of a language after `byte`, dead or alive.
+    /// The derivative with respect to `byte`. It can be a dead state.
     func derivative(_ id: RegexID, _ byte: UInt8) -> RegexID { rawRow(id)[Int(byte)] }
 
-    /// What remains after each byte, dead or alive: made of the rows of the parts.
+    /// The derivatives for all 256 bytes, computed from the rows of the parts. They can include dead states.
     func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
         if let row = rows[Int(id)] { return row }
         let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
@@ -14,12 +14,12 @@ extension RegexArena {
         if !isFull { fill(id, row) }
         depth -= 1
         if isFull {
-            // Not complete, so not kept; callers ask whether there is still room.
+            // The row is not complete, so it is not stored; callers check ``isFull``.
             unfinished.append(row)
             return row
         }
         if let other = rows[Int(id)] {
-            // Made meanwhile, for a part that leads back here.
+            // Already computed during `fill`, for a part that refers back to this language.
             row.deallocate()
             return other
         }
@@ -81,7 +81,7 @@ extension RegexArena {
         }
     }
 
-    /// The rest of a string, with its closing quote.
+    /// The row of a string's body followed by its closing quote.
     func fillString(_ content: RegexID, _ style: EscapeStyle, _ row: UnsafeMutablePointer<RegexID>) {
         let source = rawRow(content)
         let quote = quoteByte
@@ -92,7 +92,7 @@ extension RegexArena {
             style == .any || needsEscapes(source, style) ? concat(escaped(content, style, .backslash), quote) : Self.empty
     }
 
-    /// Fills a row from another one; bytes with the same target there have the same one here.
+    /// Fills a row from another one. Bytes with the same target there have the same target here.
     func map(
         _ row: UnsafeMutablePointer<RegexID>, _ source: UnsafeMutablePointer<RegexID>, _ transform: (RegexID) -> RegexID
     ) {
@@ -114,7 +114,7 @@ extension RegexArena {
         }
     }
 
-    /// Fills a row from several; bytes with the same targets there have the same one here.
+    /// Fills a row from several others. Bytes with the same targets there have the same target here.
     func combine(
         _ row: UnsafeMutablePointer<RegexID>, _ sources: [UnsafeMutablePointer<RegexID>], _ transform: ([RegexID]) -> RegexID
     ) {
@@ -144,7 +144,7 @@ extension RegexArena {
         }
     }
 
-    /// The live language after each of the 256 bytes, `empty` where there is none.
+    /// The live language after each of the 256 bytes; `empty` if there is none.
     func row(_ id: RegexID) throws(RegexLimit) -> UnsafePointer<RegexID> {
         let row = rawRow(id)
         if isFull { throw RegexLimit() }
@@ -163,14 +163,15 @@ extension RegexArena {
         return UnsafePointer(row)
     }
 
-    /// The same, nil where a limit ends the language: whoever decodes then allows fewer documents, never a wrong one.
+    /// Like ``row(_:)``, but nil if a limit was reached. Decoding then allows fewer documents, but never an invalid
+    /// one.
     func liveRow(_ id: RegexID) -> UnsafePointer<RegexID>? { try? row(id) }
 
-    /// Whether a language has any word; no, where a limit keeps it from being known. For decoding only: compilation
-    /// must tell the two apart.
+    /// Whether a language contains a string; false if a limit prevents an answer. Only for decoding: compilation must
+    /// distinguish the two cases.
     func surelyHasWords(_ id: RegexID) -> Bool { (try? isAlive(id)) ?? false }
 
-    /// Whether a language has any word. Structure tells, except where languages can cancel out.
+    /// Whether a language contains a string. The structure is sufficient, except where parts can cancel out.
     func isAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
         if life[Int(id)] != .unknown { return life[Int(id)] == .alive }
         depth += 1
@@ -190,7 +191,8 @@ extension RegexArena {
         case .repetition(let a, let least, _): if least == 0 { result = true } else { result = try isAlive(a) }
         case .escaped(let content, _, .none): result = try isAlive(content)
         case .escaped(_, _, .backslash):
-            // Digits lead on only where a character can; letters by what they stand for.
+            // A hexadecimal digit leads to a live state only if a character can follow; a letter, depending on its
+            // character.
             let row = rawRow(id)
             for byte in 0..<256 where row[byte] != Self.empty {
                 if try isAlive(row[byte]) {
@@ -210,13 +212,14 @@ extension RegexArena {
             result = true
         default: return try search(id)
         }
-        // A row that could not be finished looks dead; that must not be remembered.
+        // A row that could not be completed looks dead; that result must not be cached.
         if !result, isFull { throw RegexLimit() }
         life[Int(id)] = result ? .alive : .dead
         return result
     }
 
-    /// A depth-first search for a word; what it finds is remembered for all states on the way.
+    /// A depth-first search for an accepting state. The result is cached for all states on the path, or for all visited
+    /// states if the search fails.
     func search(_ id: RegexID) throws(RegexLimit) -> Bool {
         var path: [(state: RegexID, byte: Int)] = [(id, 0)]
         var visited: Set<RegexID> = [id]
@@ -246,15 +249,15 @@ extension RegexArena {
                 path.removeLast()
             }
         }
-        // With rows that could not be finished nothing is known.
+        // If rows could not be completed, the result is unknown.
         if isFull { throw RegexLimit() }
-        // Everything that can be reached was looked at, and nothing of it accepts.
+        // All reachable states were visited, and none of them accepts.
         for state in visited { life[Int(state)] = .dead }
         return false
     }
 
-    /// Whether a state on the way of a search is alive by what is known or by its structure. It never searches itself: the search
-    /// visits what it is not sure of, and one within another would begin again and again where a language refers to itself.
+    /// Whether a state is known to be alive, from the cache or from its structure, without a search. ``search(_:)``
+    /// visits the other states itself: a nested search would start again and again in a language that refers to itself.
     func isSurelyAlive(_ id: RegexID) throws(RegexLimit) -> Bool {
         if life[Int(id)] != .unknown { return life[Int(id)] == .alive }
         depth += 1
@@ -272,7 +275,7 @@ extension RegexArena {
         }
     }
 
-    /// Whether a text is a word. Where a limit was met on the way the answer means nothing: ask ``isFull``.
+    /// Whether a language contains a text. If a limit was reached, the result is meaningless: check ``isFull``.
     func matches(_ id: RegexID, _ text: some Sequence<UInt8>) -> Bool {
         var state = id
         for byte in text {

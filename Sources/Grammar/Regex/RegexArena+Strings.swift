@@ -1,11 +1,11 @@
-/// JSON strings as languages of their text: the layer of escapes.
+/// JSON strings as languages of their decoded text: the layer of escapes.
 extension RegexArena {
-    /// A JSON string in quotes whose text is in `content`.
+    /// The JSON strings, with quotes, whose decoded text is in `content`.
     func string(_ content: RegexID, _ style: EscapeStyle) -> RegexID {
         concat(quoteByte, stringBody(content, style))
     }
 
-    /// What follows the opening quote of ``string(_:_:)``.
+    /// The rest of ``string(_:_:)`` after the opening quote.
     func stringBody(_ content: RegexID, _ style: EscapeStyle) -> RegexID {
         concat(escaped(content, style, .none), quoteByte)
     }
@@ -16,7 +16,7 @@ extension RegexArena {
         return add(.escaped(content: content, style, state))
     }
 
-    /// What remains of a string's body after `byte`.
+    /// The derivative of a string's body with respect to `byte`.
     func escapedDerivative(_ content: RegexID, _ style: EscapeStyle, _ state: EscapeState, _ byte: UInt8) -> RegexID {
         switch state {
         case .none:
@@ -37,7 +37,7 @@ extension RegexArena {
         }
     }
 
-    /// One more hexadecimal digit, if a character that may follow begins so.
+    /// The state after one more hexadecimal digit; `empty` if no allowed character has an escape with these digits.
     func hexDigit(
         _ content: RegexID, _ style: EscapeStyle, _ value: UInt32, _ count: UInt8, high: UInt32
     ) -> RegexID {
@@ -67,10 +67,10 @@ extension RegexArena {
         JSONText.scalar(high: max(first, 0xD800), low: 0xDC00)...JSONText.scalar(high: min(last, 0xDBFF), low: 0xDFFF)
     }
 
-    /// Whether a character of `scalars` may follow, and be written as `\uXXXX`.
+    /// Whether a character of `scalars` may follow, and may be written as `\uXXXX`.
     func hasEscapable(_ content: RegexID, _ style: EscapeStyle, _ scalars: ClosedRange<UInt32>) -> Bool {
         if style == .any { return surelyHasScalar(content, in: scalars) }
-        // Control characters without a letter of their own, and all beyond ASCII.
+        // Control characters without a short escape, and all characters beyond ASCII.
         for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, 0x7F...0xFFFF] where allowed.overlaps(scalars)
         {
             if surelyHasScalar(content, in: allowed.clamped(to: scalars)) { return true }
@@ -84,7 +84,7 @@ extension RegexArena {
         return escaped(rest, style, .none)
     }
 
-    /// Whether any character that may be written as an escape comes next.
+    /// Whether the next character can be one that may be written as an escape.
     func needsEscapes(_ row: UnsafeMutablePointer<RegexID>, _ style: EscapeStyle) -> Bool {
         if row[0x22] != Self.empty || row[0x5C] != Self.empty || style == .usual && row[0x2F] != Self.empty { return true }
         for byte in 0..<0x20 where row[byte] != Self.empty { return true }
@@ -92,10 +92,11 @@ extension RegexArena {
         return false
     }
 
-    /// The same; no, where a limit keeps it from being known: the character then has to be written without an escape.
+    /// Like ``hasScalar(_:in:)``, but false if a limit prevents an answer: the character must then be written without
+    /// an escape.
     func surelyHasScalar(_ id: RegexID, in scalars: ClosedRange<UInt32>) -> Bool { (try? hasScalar(id, in: scalars)) ?? false }
 
-    /// Whether a language continues with a character of `scalars`.
+    /// Whether a language can continue with a character of `scalars`.
     func hasScalar(_ id: RegexID, in scalars: ClosedRange<UInt32>) throws(RegexLimit) -> Bool {
         for sequence in UTF8Ranges.sequences(of: scalars) {
             if try hasSequence(id, sequence[...]) { return true }
@@ -113,7 +114,7 @@ extension RegexArena {
         }
         return false
     }
-    /// What a string's text must be, where a language is the rest of a JSON string.
+    /// The language of the decoded text, if `id` is the rest of a JSON string after the opening quote; nil otherwise.
     func stringContent(_ id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
         guard case .concat(let body, let quote) = nodes[Int(id)], case .escaped(let content, let style, .none) = nodes[Int(body)],
             quote == quoteByte
@@ -124,7 +125,7 @@ extension RegexArena {
         return (content, style)
     }
 
-    /// What a string's text must be, where a language is a whole JSON string.
+    /// The language of the decoded text, if `id` is a complete JSON string; nil otherwise.
     func stringContent(afterQuote id: RegexID) -> (content: RegexID, style: EscapeStyle)? {
         guard case .concat(let quote, let rest) = nodes[Int(id)], quote == quoteByte else { return nil }
         return stringContent(rest)

@@ -1,11 +1,12 @@
-/// Shortest words, and all of few.
+/// The shortest strings of languages, and all strings of finite languages.
 extension RegexArena {
-    /// The length of a shortest word of a live language; of JSON strings, with the escapes they need.
+    /// The length in bytes of a shortest string of a live language; for JSON strings, including escapes that are
+    /// required.
     func shortestLength(_ id: RegexID) throws(RegexLimit) -> Int {
         if let known = shortestLengths[id] { return known }
         var total = 0
         var rest = id
-        // Sequences lean to the right: a loop, lest a long one exhaust the stack.
+        // Concatenations are nested to the right: a loop prevents a stack overflow for long ones.
         while case .concat(let a, let b) = nodes[Int(rest)], !isNullable[Int(rest)] {
             total += try shortestLength(a)
             rest = b
@@ -31,7 +32,7 @@ extension RegexArena {
 
     private static let longest = 1 << 30
 
-    /// A shortest word, of friendly characters where there is a choice.
+    /// A shortest string, preferring readable characters.
     func shortestWord(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
         var word: [UInt8] = []
         var rest = id
@@ -69,7 +70,8 @@ extension RegexArena {
         return first + (UInt8.min...UInt8.max).filter { !first.contains($0) }
     }()
 
-    /// Breadth-first search for the nearest end; a string's text is left to structure.
+    /// Breadth-first search for the nearest accepting state. At the text of a JSON string it stops and uses the
+    /// structure of the text.
     func searchShortest(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
         var from: [RegexID: (state: RegexID, byte: UInt8)] = [:]
         var queue = [id]
@@ -101,7 +103,7 @@ extension RegexArena {
         return []
     }
 
-    /// All words, if there are no more than `limit`; nil otherwise.
+    /// All strings of the language if there are at most `limit`; nil otherwise.
     func finiteWords(_ id: RegexID, limit: Int) throws(RegexLimit) -> [[UInt8]]? {
         var words: [[UInt8]] = []
         var onPath: Set<RegexID> = []
@@ -122,21 +124,21 @@ extension RegexArena {
     }
 }
 
-/// How many characters the words of a language have. Bounds; exact where that is said.
+/// The number of characters in the strings of a language. The values are bounds, and exact only if `isExact` is set.
 struct CharacterCount {
     var least = 0
     var most: Int?
-    /// Whether some word has `least` characters, and the language has words at all.
+    /// Whether the language is not empty and some string has exactly `least` characters.
     var isExact = false
 }
 
 extension RegexArena {
-    /// By structure alone: bytes that continue a character count for nothing.
+    /// Computed from the structure only. Continuation bytes of UTF-8 do not count as characters.
     func characterCount(_ id: RegexID) -> CharacterCount {
         if let known = characterCounts[id] { return known }
         depth += 1
         defer { depth -= 1 }
-        // Nothing is known of what is nested so deep.
+        // The nesting is too deep to compute bounds.
         if depth > Self.greatestDepth { return CharacterCount() }
         spend(1)
         func sum(_ a: Int, _ b: Int) -> Int { min(a + b, 1 << 40) }
@@ -147,7 +149,7 @@ extension RegexArena {
             let tails = set.intersection(ByteSet(0x80...0xBF))
             result = CharacterCount(least: tails.isEmpty ? 1 : 0, most: tails == set ? 0 : 1, isExact: true)
         case .concat:
-            // Sequences lean to the right: a loop, lest a long one exhaust the stack.
+            // Concatenations are nested to the right: a loop prevents a stack overflow for long ones.
             var total = CharacterCount(least: 0, most: 0, isExact: true)
             func add(_ count: CharacterCount) {
                 total.least = sum(total.least, count.least)
@@ -188,7 +190,8 @@ extension RegexArena {
         return result
     }
 
-    /// Whether a language with a maximum length has words, where structure says so; nil where it has to be searched for.
+    /// Whether the intersection of a language and a maximum length is not empty, if the structure shows it; nil if a
+    /// search is required.
     func hasWords(_ parts: [RegexID]) -> Bool? {
         guard parts.count == 2 else { return nil }
         for (bound, other) in [(parts[0], parts[1]), (parts[1], parts[0])] {
@@ -201,10 +204,13 @@ extension RegexArena {
 }
 
 extension RegexArena {
-    /// So many characters suffice for some word of a string's body; rather too many where the fewest are not known at once.
+    /// Inside an escape, any way to complete the escape is sufficient. An escape has six bytes, and so has the second
+    /// half of a surrogate pair.
+    /// known from the structure.
     func sufficientLength(_ id: RegexID) -> Int {
         var rest = id
-        // Within an escape: any way out of it will do. It has six bytes, and its partner as many.
+        // Inside an escape, any way to complete it is sufficient. An escape has six bytes, and so has the second half of
+        // a surrogate pair.
         for _ in 0..<12 {
             if let (content, _) = stringContent(rest) {
                 let count = characterCount(content)
@@ -216,6 +222,6 @@ extension RegexArena {
             else { break }
             rest = row[Int(byte)]
         }
-        return (try? shortestLength(id)) ?? 1 << 20  // not to be had: such tokens are looked at one by one
+        return (try? shortestLength(id)) ?? 1 << 20  // not known: such tokens are checked one by one
     }
 }

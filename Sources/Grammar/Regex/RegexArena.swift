@@ -1,16 +1,16 @@
 /// Regular languages over bytes, closed under intersection and complement, as lazily built automata.
 ///
-/// A language is its own state: the one that remains after a byte is its Brzozowski derivative (Brzozowski, "Derivatives
-/// of Regular Expressions", JACM 1964; Owens, Reppy & Turon, "Regular-expression derivatives re-examined", JFP 2009).
-/// Expressions are simplified and shared, so that equal states meet; rows of the automaton are computed when a state is
-/// first left, of the rows of their parts. Rows lead to live states only: whatever is
-/// not `empty` has a word.
+/// A language is an automaton state: the state after a byte is its Brzozowski derivative (Brzozowski, "Derivatives of
+/// Regular Expressions", JACM 1964; Owens, Reppy & Turon, "Regular-expression derivatives re-examined", JFP 2009).
+/// Expressions are simplified and interned, so that equal states have the same id. The row of a state, its derivatives
+/// for all 256 bytes, is computed from the rows of its parts when the state is first left. Completed rows lead to live
+/// states only: every language in them other than `empty` contains a string.
 final class RegexArena {
     private(set) var nodes: [RegexNode] = []
     private var index = HashIndex(capacity: 256)
-    /// Whether the empty word belongs to a language.
+    /// Whether each language contains the empty string.
     private(set) var isNullable: [Bool] = []
-    /// Whether a language surely has words: nothing in it can cancel out.
+    /// Whether each language is certainly not empty, because nothing in it can cancel out.
     private var isPlain: [Bool] = []
     enum Life: UInt8 { case unknown, alive, dead }
     var life: [Life] = []
@@ -19,7 +19,7 @@ final class RegexArena {
     var tries: [WordTrie] = []
     var machines: [NumberMachine] = []
     private var machineIDs: [NumberMachine: Int32] = [:]
-    /// What recursive languages are, and whether they have the empty word.
+    /// The languages of recursive definitions, and whether they contain the empty string.
     private(set) var definitions: [(language: RegexID, isNullable: Bool)] = []
     var shortestLengths: [RegexID: Int] = [:]
     var characterCounts: [RegexID: CharacterCount] = [:]
@@ -30,20 +30,21 @@ final class RegexArena {
     private(set) var anyCharacter: RegexID = 0
     /// Any text in UTF-8.
     private(set) var anyText: RegexID = 0
-    /// The mark around JSON strings.
+    /// The quote character around JSON strings.
     private(set) var quoteByte: RegexID = 0
 
-    /// States that one question about a language may visit, and states an arena may hold in all.
+    /// Maximum number of states that a single search may visit, and that an arena may contain in total.
     static let searchLimit = 30_000
     static let sizeLimit = 400_000
 
-    /// An arena that holds what every schema needs: any text, JSON strings and numbers of any kind, with their rows.
+    /// Creates an arena that already contains what every schema needs, with its rows: any text, JSON strings, and
+    /// numbers of any kind.
     convenience init() { self.init(copying: RegexArena.template) }
 
-    /// States that every arena has in common, by the same ids.
+    /// Number of states that every arena contains with the same ids.
     static var sharedCount: Int { template.nodes.count }
 
-    // Never changed after it is made: all its rows are complete, and copies only add to them.
+    // Never changed after its creation: all its rows are complete, and copies only add rows of their own.
     nonisolated(unsafe) private static let template: RegexArena = {
         let arena = RegexArena(empty: ())
         var starts = [
@@ -52,14 +53,14 @@ final class RegexArena {
         ]
         for allowsZeroFraction in [true, false] {
             for spec in [NumberSpec.any, NumberSpec(isInteger: true)] {
-                // Only a divisor can be refused, and these have none.
+                // Creating a number fails only for unsupported divisors, and these specifications have none.
                 if let number = try? arena.number(spec, allowsZeroFraction: allowsZeroFraction) { starts.append(number) }
             }
         }
         starts.append(arena.alternation([starts[1], starts[2]]))
         var seen = Set(starts)
         while let state = starts.popLast() {
-            // An arena this small is far from its limits.
+            // An arena this small cannot reach its limits.
             guard let row = arena.liveRow(state) else { continue }
             for byte in 0..<256 where row[byte] != RegexArena.empty && seen.count < 400 && seen.insert(row[byte]).inserted {
                 starts.append(row[byte])
@@ -75,7 +76,7 @@ final class RegexArena {
         isNullable = other.isNullable
         isPlain = other.isPlain
         life = other.life
-        // Rows are made again where they were not complete.
+        // Rows that are not complete are computed again.
         rows = zip(other.rows, other.isPruned).map { $1 ? $0 : nil }
         isPruned = other.isPruned
         tries = other.tries
@@ -90,7 +91,7 @@ final class RegexArena {
         borrowed = other.isPruned
     }
 
-    /// Rows that belong to the template.
+    /// Whether each row is owned by the template.
     private var borrowed: [Bool] = []
     var unfinished: [UnsafeMutablePointer<RegexID>] = []
 
@@ -119,27 +120,30 @@ final class RegexArena {
         for (id, row) in rows.enumerated() where id >= borrowed.count || !borrowed[id] { row?.deallocate() }
     }
 
-    /// Whether the arena has grown past what a grammar may use.
+    /// Whether the arena has reached a limit: the number of states or rows, the nesting depth, or the fuel.
     var isFull: Bool { nodes.count > Self.sizeLimit || rowCount > Self.rowLimit || isTooDeep || isOutOfFuel }
-    /// Whether so much has gathered since compilation that a new document should begin with a new arena, lest it run into the limits.
+    /// Whether the arena has grown so much since compilation that a new document should begin with a new arena, before
+    /// it reaches the limits.
     var isLarge: Bool {
         isFull || nodes.count - compiled.nodes > Self.sizeLimit / 4 || rowCount - compiled.rows > Self.rowLimit / 4
     }
-    /// What compilation made.
+    /// Number of states and rows after compilation.
     private var compiled = (nodes: 0, rows: 0)
     func markCompiled() { compiled = (nodes.count, rowCount) }
     var rowCount = 0
     private static let rowLimit = 120_000
 
-    /// Work that what follows may take: after that, languages cannot be extended any more. A unit is about what the smallest row
-    /// costs; counting work instead of time gives the same answer on every machine.
+    /// Sets the amount of work that the following operations may use; after that, languages cannot be extended any
+    /// more. One unit is about the cost of the smallest row. Counting work instead of time gives the same result on
+    /// every machine.
     func setFuel(_ amount: Int) { fuel = amount }
     private(set) var fuel = Int.max
     var isOutOfFuel: Bool { fuel < 0 }
 
     func spend(_ work: Int) { fuel -= work }
 
-    /// Calls within calls, and whether there were too many: a language nested so deep would exhaust the stack.
+    /// The current recursion depth, and whether it exceeded the maximum: a language that is nested too deeply would
+    /// overflow the stack.
     var depth = 0
     var isTooDeep = false
     static let greatestDepth = 1_000
@@ -243,8 +247,8 @@ final class RegexArena {
         }
     }
 
-    /// Leaves out intersections that another member has in it: `x | x & y` is `x`. Without that, what lookaheads make of a
-    /// repetition would grow with every character.
+    /// Removes intersections that another member contains: `x | x & y` is `x`. Otherwise the states of a repetition
+    /// with lookaheads would grow with every character.
     private func absorb(_ members: inout [RegexID]) {
         func parts(_ id: RegexID) -> [RegexID]? { if case .intersection(let parts) = nodes[Int(id)] { parts } else { nil } }
         guard members.count > 1, members.count <= 64, members.contains(where: { parts($0) != nil }) else { return }
@@ -287,7 +291,8 @@ final class RegexArena {
         filterWords(&members)
         if members.first == Self.empty { return Self.empty }
         if members.count > 1 { members.removeAll { if case .complement(Self.empty) = nodes[Int($0)] { true } else { false } } }
-        // All languages here are of valid text, so any text is no restriction; but a complement needs it beside it.
+        // All languages here contain only valid text, so any text is no restriction. But a complement needs it as a
+        // second member.
         if members.count > 1, members.contains(anyText), members.contains(where: { $0 != anyText && !isComplement($0) }) {
             members.removeAll { $0 == anyText }
         }
@@ -303,7 +308,7 @@ final class RegexArena {
         return false
     }
 
-    /// Several lengths of any text become one.
+    /// Merges several limits on the length of any text into one.
     private func mergeLengths(_ members: inout [RegexID]) {
         var least: Int32 = 0
         var most: Int32 = -1
@@ -320,7 +325,7 @@ final class RegexArena {
         if members.first == Self.empty { members = [Self.empty] }
     }
 
-    /// A bound of length that the other languages keep by themselves is none.
+    /// Removes a limit on the length that the other members imply.
     private func dropLengths(_ members: inout [RegexID]) {
         guard members.count > 1,
             let place = members.firstIndex(where: {
@@ -352,7 +357,7 @@ final class RegexArena {
         case .words(let trie, 0): return textExcept(trie)
         case .textExcept(anyText, let trie, 0): return wordsNode(trie, 0)
         case .repetition(anyCharacter, let least, let most):
-            // Lengths stay bounds: counted out they would be as many states.
+            // Limits on the length stay limits: as an automaton they would have one state per character.
             let shorter = least > 0 ? repetition(anyCharacter, least: 0, most: least - 1) : Self.empty
             let longer = most >= 0 ? repetition(anyCharacter, least: most + 1, most: -1) : Self.empty
             return alternation([shorter, longer])
@@ -369,7 +374,7 @@ final class RegexArena {
         return Int32(tries.count - 1)
     }
 
-    /// The one word of a language that is written out.
+    /// The only string of a language, if the expression is a concatenation of single bytes; nil otherwise.
     private func word(_ id: RegexID) -> [UInt8]? {
         var word: [UInt8] = []
         var rest = id
@@ -384,7 +389,7 @@ final class RegexArena {
         return word
     }
 
-    /// A list of words without some of them is a shorter list.
+    /// Intersects a list of strings with the exclusion of some strings: a shorter list.
     private func filterWords(_ members: inout [RegexID]) {
         guard members.count == 2 else { return }
         for (list, other) in [(members[0], members[1]), (members[1], members[0])] {
@@ -395,7 +400,7 @@ final class RegexArena {
         }
     }
 
-    /// Several languages that leave out words become one.
+    /// Merges several exclusions of strings into one.
     private func mergeExceptions(_ members: inout [RegexID]) {
         let parts = members.filter { if case .textExcept(anyText, _, 0) = nodes[Int($0)] { true } else { false } }
         guard parts.count > 1 else { return }
@@ -421,7 +426,7 @@ final class RegexArena {
         return add(.repetition(a, least: isNullable[Int(a)] ? 0 : least, most: most))
     }
 
-    /// A language that `define` makes from itself. Wherever it refers to itself at least one byte must stand before.
+    /// A language that `define` builds from its own id. At least one byte must precede each reference to itself.
     func recursive<Failure: Error>(
         isNullable: Bool, _ define: (RegexID) throws(Failure) -> RegexID
     ) throws(Failure) -> RegexID {
@@ -432,7 +437,7 @@ final class RegexArena {
         return language
     }
 
-    /// A fixed set of words.
+    /// A finite set of strings.
     func words(_ words: [[UInt8]]) -> RegexID {
         guard !words.isEmpty else { return Self.empty }
         if words.count == 1 { return literal(words[0]) }
@@ -443,7 +448,7 @@ final class RegexArena {
         tries[Int(trie)].hasChildren(node) ? add(.words(trie: trie, node: node)) : Self.epsilon
     }
 
-    /// - Throws: ``NumberMachine/UnsupportedNumber``.
+    /// - Throws: ``NumberMachine/UnsupportedNumber`` if a divisor is too long.
     func number(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(NumberMachine.UnsupportedNumber) -> RegexID {
         let machine = try NumberMachine(spec, allowsZeroFraction: allowsZeroFraction)
         let id: Int32
@@ -457,7 +462,7 @@ final class RegexArena {
         return add(.number(machine: id, machine.start))
     }
 
-    /// `a` without the words of `b`, which need not be well-formed text.
+    /// The strings of `a` that are not in `b`. `b` may contain strings that are not well-formed text.
     func difference(_ a: RegexID, _ b: RegexID) -> RegexID {
         b == Self.empty ? a : intersection([a, raw(complement: b)])
     }

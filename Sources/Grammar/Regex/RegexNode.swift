@@ -1,32 +1,34 @@
-/// Names a regular language of an arena.
+/// The id of a regular language in an arena.
 typealias RegexID = Int32
 
-/// A regular expression over bytes. Children are ids, so that equal expressions are one.
+/// A regular expression over bytes. Children are ids, so that equal expressions have the same id.
 enum RegexNode: Hashable {
     case empty
     case epsilon
     case bytes(ByteSet)
     case concat(RegexID, RegexID)
-    /// Sorted, at least two.
+    /// Sorted; at least two.
     case alternation([RegexID])
-    /// Sorted, at least two.
+    /// Sorted; at least two.
     case intersection([RegexID])
     case complement(RegexID)
-    /// `most` is -1 for no limit.
+    /// `most` is -1 if there is no maximum.
     case repetition(RegexID, least: Int32, most: Int32)
-    /// The words below a node of a ``WordTrie`` of the arena.
+    /// The strings below a node of a ``WordTrie`` of the arena.
     case words(trie: Int32, node: Int32)
+    /// The numbers that a ``NumberMachine`` of the arena accepts from a state.
     case number(machine: Int32, NumberState)
-    /// The words of `text`, which is any text or what is left of it within a character, but those below a trie's node.
+    /// The strings of `text`, except those below a trie node. `text` is any text, or the rest of it inside a character.
     case textExcept(text: RegexID, trie: Int32, node: Int32)
-    /// A language that its definition in the arena refers to: what a repetition with a lookahead in it becomes.
+    /// A language whose definition, stored in the arena, refers to the language itself: the result of repeating a
+    /// pattern that contains a lookahead.
     case recursive(definition: Int32)
-    /// The body of a JSON string, between the quotes, whose text is in `content`.
+    /// The body of a JSON string, without the quotes, whose text is in `content`.
     case escaped(content: RegexID, EscapeStyle, EscapeState)
 }
 
 extension RegexNode {
-    /// A hash of its own: nodes are looked up for every derivative.
+    /// A custom hash, because nodes are looked up for every derivative.
     var hash: UInt64 {
         func pair(_ kind: UInt64, _ a: RegexID, _ b: RegexID) -> UInt64 {
             HashIndex.mix(kind, UInt64(UInt32(bitPattern: a)) << 32 | UInt64(UInt32(bitPattern: b)))
@@ -61,25 +63,25 @@ extension RegexNode {
     }
 }
 
-/// Which escapes a JSON string may use.
+/// The escapes that a JSON string may use.
 enum EscapeStyle: UInt8 {
-    /// All that JSON has.
+    /// All escapes of JSON.
     case any
-    /// Those that are needed, `\/`, and `\uXXXX` for characters beyond ASCII.
+    /// The required escapes, `\/`, and `\uXXXX` for characters beyond ASCII.
     case usual
-    /// Those that are needed, and `\uXXXX` for characters beyond ASCII.
+    /// The required escapes, and `\uXXXX` for characters beyond ASCII.
     case needed
 }
 
-/// How much of an escape was read.
+/// The part of an escape that has been read.
 enum EscapeState: Hashable {
     case none
     case backslash
-    /// Hexadecimal digits so far, after the high half of a surrogate pair if there is one.
+    /// The hexadecimal digits so far. `high` is the preceding high surrogate, or 0.
     case hex(value: UInt32, count: UInt8, high: UInt32)
-    /// A high half, and how many of `\u` were read after it.
+    /// After a high surrogate; `count` characters of the `\u` that must follow it have been read.
     case low(high: UInt32, count: UInt8)
 }
 
-/// Why a pattern or a language cannot be had.
+/// A limit of the arena was reached, so that the result cannot be computed.
 struct RegexLimit: Error {}

@@ -1,14 +1,14 @@
-/// Why a pattern is not accepted.
+/// The reason why a pattern is not accepted.
 struct PatternError: Error {
     var reason: String
-    /// Whether the pattern is valid, but not a regular language, or uses something that is not supported.
+    /// Whether the pattern is valid, but is not regular or uses an unsupported feature.
     var isUnsupported = false
 }
 
-/// Reads ECMA-262 patterns (with the `u` flag's escapes) and makes languages of whole texts of them.
+/// Parses ECMA-262 patterns (with the escapes of the `u` flag) and builds the languages of complete texts.
 ///
-/// A pattern is searched for: text before and after it is free unless anchors forbid it. Captures and lazy quantifiers
-/// do not change a language. What is not regular (back references), and what looks behind, is an error.
+/// A pattern matches if it is found anywhere in the text, unless anchors prevent that. Captures and lazy quantifiers do
+/// not change a language. Back references, which are not regular, and lookbehinds are errors.
 struct RegexParser {
     private indirect enum Term {
         case empty
@@ -20,7 +20,7 @@ struct RegexParser {
         case end
         case ahead(Term, isNegative: Bool)
 
-        /// The same behind the start of a text.
+        /// The same term at a position after the start of the text.
         var withoutStarts: Term {
             switch self {
             case .start: .set(ScalarSet([]))
@@ -28,12 +28,12 @@ struct RegexParser {
             case .sequence(let parts): .sequence(parts.map(\.withoutStarts))
             case .choice(let parts): .choice(parts.map(\.withoutStarts))
             case .repetition(let inner, let least, let most): .repetition(inner.withoutStarts, least: least, most: most)
-            // What is ahead is read from where it stands.
+            // A lookahead matches at its own position.
             case .ahead(let inner, let isNegative): .ahead(inner.withoutStarts, isNegative: isNegative)
             }
         }
 
-        /// Whether something in it is repeated without a limit that looks at where it is.
+        /// Whether it contains an unlimited repetition of a term with an anchor or a lookahead.
         var repeatsAssertions: Bool {
             switch self {
             case .empty, .set, .start, .end: false
@@ -43,7 +43,7 @@ struct RegexParser {
             }
         }
 
-        /// Whether it looks at where it is.
+        /// Whether it contains an anchor or a lookahead.
         var hasAssertion: Bool {
             switch self {
             case .empty, .set: false
@@ -79,7 +79,7 @@ struct RegexParser {
 
     // MARK: - Languages
 
-    /// What may follow, depending on whether anything stands before.
+    /// The language of the rest of the text, both for a position inside the text and for its start.
     private struct Rest {
         var inside: RegexID
         var atStart: RegexID
@@ -128,8 +128,8 @@ struct RegexParser {
         }
     }
 
-    /// Repetitions of something with an anchor or a lookahead in it: what follows belongs to it, so each is built in front of the
-    /// next.
+    /// Repetitions of a term with an anchor or a lookahead. The term depends on the text after it, so each repetition
+    /// is built in front of the next one.
     private static func unrolled(
         _ inner: Term, _ least: Int, _ most: Int?, _ rest: Rest, _ arena: RegexArena
     ) throws(PatternError) -> Rest {
@@ -138,12 +138,12 @@ struct RegexParser {
         }
         var result = rest
         if most == nil {
-            // The languages would refer to each other, and their states grow without end.
+            // The languages would refer to each other, and their number of states would not be limited.
             if inner.repeatsAssertions {
                 throw PatternError(reason: "repetitions with anchors or lookaheads are nested", isUnsupported: true)
             }
-            // A repetition of no text is none. Where the next one begins nothing of it was read: that stands at the place of the
-            // text's start, which cannot come again.
+            // Repetitions that match no text are excluded. `atStart` is reused for the start of a repetition, where
+            // nothing of it has been read: the start of the text cannot occur again.
             let nothing = RegexArena.empty
             let later = inner.withoutStarts
             let inside = try arena.recursive(isNullable: arena.isNullable[Int(rest.inside)]) {
@@ -185,7 +185,7 @@ struct RegexParser {
 
     private mutating func choice() throws(PatternError) -> Term {
         depth += 1
-        if depth > Self.greatestDepth { throw PatternError(reason: "groups are nested too deep", isUnsupported: true) }
+        if depth > Self.greatestDepth { throw PatternError(reason: "groups are nested too deeply", isUnsupported: true) }
         defer { depth -= 1 }
         var parts = [try sequence()]
         while take("|") { parts.append(try sequence()) }
@@ -219,7 +219,7 @@ struct RegexParser {
         return .repetition(term, least: least, most: most)
     }
 
-    /// `{2}`, `{2,}` or `{2,5}`; anything else is an ordinary brace.
+    /// `{2}`, `{2,}` or `{2,5}`; otherwise the brace is an ordinary character.
     private mutating func braces() throws(PatternError) -> (Int, Int?)? {
         let start = index
         guard take("{"), let least = number() else {
@@ -232,7 +232,7 @@ struct RegexParser {
             index = start
             return nil
         }
-        if let most, most < least { throw PatternError(reason: "the numbers of a repetition are out of order") }
+        if let most, most < least { throw PatternError(reason: "the minimum of a repetition is greater than its maximum") }
         return (least, most)
     }
 
@@ -274,7 +274,7 @@ struct RegexParser {
                 index += 1
                 _ = letter
             }
-            guard take(">") else { throw PatternError(reason: "a group's name has no end") }
+            guard take(">") else { throw PatternError(reason: "the name of a group has no end") }
         } else if take("?:") {
         } else if next == character("?") {
             throw PatternError(reason: "this kind of group is not supported", isUnsupported: true)
@@ -299,7 +299,7 @@ struct RegexParser {
                 ranges += low.ranges + high.ranges + [0x2D...0x2D]
                 continue
             }
-            guard first <= last else { throw PatternError(reason: "a range of characters is out of order") }
+            guard first <= last else { throw PatternError(reason: "the start of a character range is greater than its end") }
             ranges.append(first...last)
         }
         guard take("]") else { throw PatternError(reason: "'[' without ']'") }
@@ -350,7 +350,7 @@ struct RegexParser {
         case character("b"), character("B"): throw PatternError(reason: "word boundaries are not supported", isUnsupported: true)
         case 0x41...0x5A, 0x61...0x7A:
             throw PatternError(
-                reason: "the escape '\\\(Unicode.Scalar(letter).map(String.init) ?? "")' is not known", isUnsupported: true)
+                reason: "the escape '\\\(Unicode.Scalar(letter).map(String.init) ?? "")' is not supported", isUnsupported: true)
         default: return ScalarSet(letter)
         }
     }
@@ -374,17 +374,17 @@ struct RegexParser {
                 value = value << 4 | digit
                 index += 1
             }
-            guard take("}"), value <= 0x10FFFF else { throw PatternError(reason: "'\\u{' without a character's number") }
+            guard take("}"), value <= 0x10FFFF else { throw PatternError(reason: "'\\u{' without a valid code point") }
             return value
         }
         let high = try hex(4)
         if JSONText.isLowSurrogate(high) {
-            throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
+            throw PatternError(reason: "an unpaired surrogate is not a character", isUnsupported: true)
         }
         guard JSONText.isHighSurrogate(high) else { return high }
-        // Whatever else follows, the first half stays alone, and that is the error.
+        // Otherwise the first half of the pair stays alone, which is the error.
         if take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) { return JSONText.scalar(high: high, low: low) }
-        throw PatternError(reason: "half of a surrogate pair is not a character", isUnsupported: true)
+        throw PatternError(reason: "an unpaired surrogate is not a character", isUnsupported: true)
     }
 
     private mutating func property() throws(PatternError) -> ScalarSet {
@@ -401,7 +401,7 @@ struct RegexParser {
 }
 
 extension ScalarSet {
-    /// The one character in it, nil if there are none or several.
+    /// The only character in the set; nil if there are none or several.
     fileprivate var single: UInt32? {
         guard ranges.count == 1, let range = ranges.first, range.count == 1 else { return nil }
         return range.lowerBound

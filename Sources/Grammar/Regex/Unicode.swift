@@ -1,4 +1,4 @@
-/// A set of Unicode scalar values, as sorted ranges that do not touch. Surrogates are never in it.
+/// A set of Unicode scalar values, as sorted ranges that do not touch. It never contains surrogates.
 struct ScalarSet: Hashable {
     private(set) var ranges: [ClosedRange<UInt32>] = []
 
@@ -50,9 +50,9 @@ struct ScalarSet: Hashable {
     }
 }
 
-/// Ranges of scalar values as sequences of byte ranges.
+/// Ranges of Unicode scalar values as sequences of byte ranges.
 enum UTF8Ranges {
-    /// Sequences that together are the UTF-8 of `scalars`, which holds no surrogates.
+    /// Byte ranges whose concatenations together are the UTF-8 encodings of `scalars`, without surrogates.
     static func sequences(of scalars: ClosedRange<UInt32>) -> [[ClosedRange<UInt8>]] {
         var result: [[ClosedRange<UInt8>]] = []
         var rest = [scalars]
@@ -74,7 +74,8 @@ enum UTF8Ranges {
         return result
     }
 
-    /// Where a range must be divided so that each byte of the parts runs through a range of its own.
+    /// The last value before a split, which is needed so that each byte of both parts takes all values of its own
+    /// range; nil if no split is needed.
     private static func cut(_ range: ClosedRange<UInt32>) -> UInt32? {
         for limit: UInt32 in [0x7F, 0x7FF, 0xFFFF] where range.lowerBound <= limit && range.upperBound > limit { return limit }
         guard range.lowerBound > 0x7F else { return nil }
@@ -89,12 +90,12 @@ enum UTF8Ranges {
 }
 
 extension RegexArena {
-    /// One character of `set`.
+    /// The language of one character of `set`.
     func character(of set: ScalarSet) -> RegexID {
         tree(set.ranges.flatMap { UTF8Ranges.sequences(of: $0)[...] }.map { $0[...] })
     }
 
-    /// Shares common first bytes.
+    /// The union of sequences, as a tree that shares common first bytes.
     private func tree(_ sequences: [ArraySlice<ClosedRange<UInt8>>]) -> RegexID {
         if sequences.contains(where: \.isEmpty) { return Self.epsilon }
         var parts: [RegexID] = []
@@ -113,9 +114,9 @@ extension RegexArena {
     }
 }
 
-/// Sets named by `\p{…}`.
+/// Character sets that `\p{…}` refers to.
 enum UnicodeProperty {
-    /// Nil if the name is not known here: scripts are not.
+    /// The set of a property; nil if the name is not supported. Scripts are not supported.
     static func set(named name: String) -> ScalarSet? {
         var name = name
         for prefix in ["General_Category=", "gc="] where name.hasPrefix(prefix) { name.removeFirst(prefix.count) }
@@ -133,7 +134,7 @@ enum UnicodeProperty {
         return names.reduce(ScalarSet([])) { $0.union(categories[$1] ?? ScalarSet([])) }
     }
 
-    /// The characters of each general category: one pass over all, made when a pattern first names one.
+    /// The characters of each general category, computed in one pass when a pattern first uses a category.
     private static let categories: [String: ScalarSet] = {
         var ranges: [String: [ClosedRange<UInt32>]] = [:]
         var start: UInt32 = 0

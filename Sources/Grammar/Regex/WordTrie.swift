@@ -1,4 +1,4 @@
-/// Words sharing their beginnings.
+/// A set of strings as a trie.
 struct WordTrie {
     private var children: [[(byte: UInt8, node: Int32)]] = [[]]
     private var words: [Bool] = [false]

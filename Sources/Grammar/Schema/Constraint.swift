@@ -1,9 +1,9 @@
-/// Names a constraint of a ``ConstraintArena``.
+/// The id of a constraint in a ``ConstraintArena``.
 typealias ConstraintID = Int32
-/// Names an object member's name of a ``ConstraintArena``.
+/// The id of an object member's name in a ``ConstraintArena``.
 typealias NameID = Int32
 
-/// The kinds of JSON values.
+/// Kinds of JSON values.
 struct Kinds: OptionSet, Hashable {
     let rawValue: UInt8
     static let null = Kinds(rawValue: 1)
@@ -15,23 +15,23 @@ struct Kinds: OptionSet, Hashable {
     static let all = Kinds(rawValue: 63)
 }
 
-/// What a schema says, as a set of JSON values: the typed form between JSON Schema and the automaton.
+/// The meaning of a schema as a set of JSON values: the typed intermediate form between JSON Schema and the automaton.
 enum Constraint: Hashable {
     case anything
     case nothing
     case kinds(Kinds)
-    /// Restricts numbers, and nothing else; so do the next three for their kinds.
+    /// Restricts numbers only; the next three cases do the same for their kinds.
     case number(NumberSpec)
     case string(RegexID)
     case object(Int32)
     case array(Int32)
-    /// Exactly this value of the arena's list.
+    /// Exactly this value: an index in ``ConstraintArena/values``.
     case value(Int32)
     case all([ConstraintID])
     case any([ConstraintID])
     case one([ConstraintID])
     case not(ConstraintID)
-    /// Another schema, which may contain this one.
+    /// A reference to another schema, which may contain this one: an index in ``ConstraintArena/targets``.
     case reference(Int32)
 }
 
@@ -46,14 +46,16 @@ struct ObjectConstraint {
         var value: ConstraintID
     }
 
-    /// In the order in which they are to be written.
+    /// In the order in which a document must contain them.
     var properties: [Property] = []
     var patterns: [Pattern] = []
-    /// For names that are neither among the properties nor match a pattern.
+    /// For names that are not in `properties` and match no pattern.
     var additional: ConstraintID = ConstraintArena.anything
     var required: [NameID] = []
     var forbidden: [NameID] = []
+    /// For all names, as string values.
     var names: ConstraintID = ConstraintArena.anything
+    /// Minimum and maximum number of members.
     var least = 0
     var most: Int?
 }
@@ -62,13 +64,14 @@ struct ArrayConstraint {
     var prefix: [ConstraintID] = []
     /// For items after the prefix.
     var rest: ConstraintID = ConstraintArena.anything
+    /// Minimum and maximum number of items.
     var least = 0
     var most: Int?
     var contains: Contains?
     var isUnique = false
 }
 
-/// How many items from `start` on must satisfy something.
+/// The number of items, from index `start` on, that must satisfy a constraint.
 struct Contains: Hashable {
     var value: ConstraintID
     var least = 1
@@ -76,7 +79,7 @@ struct Contains: Hashable {
     var start = 0
 }
 
-/// Owns constraints; equal ones are one.
+/// Stores constraints. Equal constraints have the same id.
 final class ConstraintArena {
     let regexes = RegexArena()
     private(set) var constraints: [Constraint] = []
@@ -87,11 +90,11 @@ final class ConstraintArena {
     private var valueIDs: [[UInt8]: Int32] = [:]
     private(set) var names: [[UInt8]] = []
     private var nameIDs: [[UInt8]: NameID] = [:]
-    /// What each reference leads to, filled when its schema has been read.
+    /// The constraint of each reference; set once the referenced schema has been parsed.
     var targets: [ConstraintID] = []
-    /// Where each constraint was first read, for messages.
+    /// For error messages: the JSON pointer at which each constraint was first created.
     private(set) var pointers: [String] = []
-    /// Where reading is.
+    /// JSON pointer to the part of the schema that is being parsed.
     var pointer = ""
 
     static let anything: ConstraintID = 0

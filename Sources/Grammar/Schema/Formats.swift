@@ -1,16 +1,16 @@
-/// Formats of JSON Schema that are regular languages, as patterns (see the RFC named at each).
+/// The formats of JSON Schema that are regular languages, as patterns. Each one names the RFC that defines it.
 enum Formats {
-    /// The pattern of a format; nil if the format is only an annotation here.
+    /// The pattern of a format; nil if the format is not enforced.
     static func pattern(_ name: String) -> String? { patterns[name] }
 
     private static let year = "(?!0000)\\d{4}"
     private static let leapYear =
         "(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-    /// RFC 3339, full-date, with the days each month has.
+    /// RFC 3339, full-date, with the number of days of each month.
     private static let date =
         "(?:\(year)-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)"
         + "|02-(?:0[1-9]|1\\d|2[0-8]))|\(leapYear)-02-29)"
-    /// RFC 3339, full-time, without leap seconds, which most validators refuse.
+    /// RFC 3339, full-time, without leap seconds, which most validators reject.
     private static let time =
         "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"
     private static let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -30,7 +30,7 @@ enum Formats {
         return "(?:" + rows.joined(separator: "|") + ")"
     }()
 
-    /// RFC 3986 for ASCII, RFC 3987 when `extra` adds characters beyond it.
+    /// URIs of RFC 3986 in ASCII, or IRIs of RFC 3987 if `extra` adds the characters beyond ASCII.
     private static func uri(extra: String, isReference: Bool) -> String {
         let escaped = "%[0-9A-Fa-f]{2}"
         let plain = "A-Za-z0-9._~!$&'()*+,;=\(extra)\\-"

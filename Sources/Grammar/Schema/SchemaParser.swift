@@ -1,22 +1,24 @@
-/// Reads JSON Schema (2020-12, and the drafts 4 to 2019-09 where they differ in form only) into constraints.
+/// Translates JSON Schema (2020-12, and drafts 4 to 2019-09 where they differ only in syntax) to constraints.
 ///
-/// Nothing that restricts is passed over: what is not supported is an error with its place. What only describes
-/// (titles, unknown keywords, formats without a regular definition) is a note.
+/// No restriction is ignored: an unsupported keyword is an error that names its location. Keywords that only describe
+/// (titles, unknown keywords, formats without a regular language) are not enforced; such formats are reported in
+/// ``notes``.
 struct SchemaParser {
     let arena: ConstraintArena
     private let document: JSONValue
-    /// Whether a reference hides what stands beside it, as up to draft 7.
+    /// Whether `$ref` overrides its sibling keywords, as up to draft 7.
     private let referencesStandAlone: Bool
     private let isDraft3: Bool
-    /// By pointer, as bytes: equality of `String` is that of canonical equivalence.
+    /// Slots of ``ConstraintArena/targets`` by pointer. Keys are bytes because `String` compares by canonical
+    /// equivalence.
     private var slots: [[UInt8]: Int32] = [:]
     private var pending: [(slot: Int32, place: Place)] = []
-    /// Schemas with an identifier or an anchor, by URI.
+    /// Schemas with an identifier or an anchor, by absolute URI.
     private var identified: [[UInt8]: Place] = [:]
-    /// What was read as a description only, as sentences.
+    /// Keywords that are not enforced, as sentences.
     private(set) var notes: [String] = []
 
-    /// A part of the document, and the URI that references in it are relative to.
+    /// A part of the document, and the base URI of the references in it.
     private struct Place {
         var pointer: String
         var value: JSONValue
@@ -104,7 +106,7 @@ struct SchemaParser {
         uri.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
     }
 
-    /// RFC 3986, section 5, as far as schemas need it.
+    /// Resolves a reference (RFC 3986, section 5), as far as schemas need it.
     private static func resolve(_ reference: String, against base: String) -> String {
         if reference.isEmpty { return base }
         if reference.hasPrefix("#") { return withoutFragment(base) + reference }
@@ -145,12 +147,12 @@ struct SchemaParser {
         } else {
             throw SchemaError(
                 .unsupported, at: place.pointer + "/$ref",
-                "the reference '\(reference)' leads to another document; copy it into '$defs'")
+                "the reference '\(reference)' refers to another document; copy its target into '$defs'")
         }
         if fragment.isEmpty { return target }
         guard fragment.utf8.first == UInt8(ascii: "/") else {
             guard let known = identified[Array((base + "#" + fragment).utf8)] else {
-                throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' leads nowhere")
+                throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' cannot be resolved")
             }
             return known
         }
@@ -162,7 +164,9 @@ struct SchemaParser {
             case .array(let values): next = Int(name).flatMap { values.indices.contains($0) ? values[$0] : nil }
             default: break
             }
-            guard let next else { throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' leads nowhere") }
+            guard let next else {
+                throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' cannot be resolved")
+            }
             target = child(target, name, next)
             if case .string(let id) = next["$id"] ?? .null, !id.hasPrefix("#") {
                 target.base = Self.withoutFragment(Self.resolve(id, against: target.base))
@@ -171,7 +175,7 @@ struct SchemaParser {
         return target
     }
 
-    /// A token of a JSON pointer as a name (RFC 6901, section 4).
+    /// The member name or index that a token of a JSON pointer denotes (RFC 6901, section 4).
     private static func unescaped(_ token: ArraySlice<UInt8>) -> String {
         var bytes: [UInt8] = []
         var rest = token
@@ -223,12 +227,12 @@ struct SchemaParser {
         }
         var parts: [ConstraintID] = []
         if let reference = place.value["$ref"] {
-            guard case .string(let text) = reference else { throw invalid(place, "$ref", "a text") }
+            guard case .string(let text) = reference else { throw invalid(place, "$ref", "a string") }
             parts.append(arena.reference(slot(of: try resolve(text, from: place))))
             if referencesStandAlone { return parts[0] }
         }
         for keyword in ["$dynamicRef", "$recursiveRef"] where place.value[keyword] != nil {
-            throw SchemaError(.unsupported, at: place.pointer + "/" + keyword, "references that depend on the way taken")
+            throw SchemaError(.unsupported, at: place.pointer + "/" + keyword, "dynamic references")
         }
         parts.append(try types(place))
         parts += try values(place)
@@ -253,7 +257,7 @@ struct SchemaParser {
         var kinds: Kinds = []
         var hasNumber = false
         for name in names {
-            guard case .string(let text) = name else { throw invalid(place, "type", "a type's name or a list of them") }
+            guard case .string(let text) = name else { throw invalid(place, "type", "a type name or a list of type names") }
             switch text {
             case "null": kinds.insert(.null)
             case "boolean": kinds.insert(.boolean)
@@ -264,7 +268,7 @@ struct SchemaParser {
             case "string": kinds.insert(.string)
             case "object": kinds.insert(.object)
             case "array": kinds.insert(.array)
-            default: throw SchemaError(.invalid, at: place.pointer + "/type", "'\(text)' is not a type")
+            default: throw SchemaError(.invalid, at: place.pointer + "/type", "'\(text)' is not a type of JSON Schema")
             }
         }
         let integers = kinds.contains(.number) && !hasNumber
@@ -317,7 +321,7 @@ struct SchemaParser {
             restrict(NumberSpec(multiples: [divisor]))
         }
         guard let spec else {
-            // The least number is greater than the greatest: no number at all.
+            // The minimum is greater than the maximum: no number is valid.
             return arena.kinds(Kinds.all.subtracting(.number))
         }
         return arena.number(spec)
@@ -333,16 +337,16 @@ struct SchemaParser {
             parts.append(isEmpty ? RegexArena.empty : regexes.repetition(regexes.anyCharacter, least, most))
         }
         if let value = place.value["pattern"] {
-            guard case .string(let pattern) = value else { throw invalid(place, "pattern", "a text") }
+            guard case .string(let pattern) = value else { throw invalid(place, "pattern", "a string") }
             parts.append(try language(pattern, at: place.pointer + "/pattern"))
         }
         if let value = place.value["format"] {
-            guard case .string(let format) = value else { throw invalid(place, "format", "a text") }
+            guard case .string(let format) = value else { throw invalid(place, "format", "a string") }
             if let pattern = Formats.pattern(format) {
                 parts.append(try language(pattern, at: place.pointer + "/format"))
             } else {
                 notes.append(
-                    "'format': \"\(format)\" at \(place.pointer.isEmpty ? "the top" : place.pointer) is a description only")
+                    "'format': \"\(format)\" at \(place.pointer.isEmpty ? "the root" : place.pointer) is not enforced")
             }
         }
         guard !parts.isEmpty else { return ConstraintArena.anything }
@@ -426,7 +430,7 @@ struct SchemaParser {
         return names
     }
 
-    /// Names in the order of a list come first, others as they were.
+    /// Sorts the properties by a list of names; the others follow in their original order.
     private func sort(_ properties: inout [ObjectConstraint.Property], by order: JSONValue) {
         guard case .array(let list) = order else { return }
         var rank: [NameID: Int] = [:]
@@ -527,7 +531,8 @@ struct SchemaParser {
         return parts
     }
 
-    /// Whether nothing beside `unevaluated…` can evaluate anything that the plain keywords do not see.
+    /// Whether no other keyword of the schema can evaluate members or items that the plain keywords do not:
+    /// `unevaluated…` then means the same as the plain keyword.
     private func mayUseUnevaluated(_ place: Place) -> Bool {
         ["$ref", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas", "dependencies"].allSatisfy { place.value[$0] == nil }
     }
@@ -536,24 +541,25 @@ struct SchemaParser {
         for (keyword, plain) in [("unevaluatedProperties", "additionalProperties"), ("unevaluatedItems", "items")] {
             guard let value = place.value[keyword] else { continue }
             if case .bool(true) = value { continue }
-            // Where the plain keyword stands beside it, everything is evaluated.
+            // If the plain keyword is present, it evaluates everything.
             if place.value[plain] != nil, plain == "additionalProperties" { continue }
             if case .some(let items) = place.value[plain] { if case .array = items {} else { continue } }
             if mayUseUnevaluated(place), keyword == "unevaluatedProperties" || place.value["contains"] == nil { continue }
             throw SchemaError(
-                .unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' beside keywords that combine schemas")
+                .unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' next to keywords that combine schemas")
         }
     }
 }
 
 extension ConstraintArena {
-    /// Alternatives that are known to differ: lists of values can be long.
+    /// The union of alternatives that are known to differ. Avoids the quadratic comparison, since lists of values can
+    /// be long.
     func any(distinct parts: [ConstraintID]) -> ConstraintID {
         parts.count == 1 ? parts[0] : any(unchecked: parts)
     }
 }
 
 extension StringProtocol {
-    /// Where `text` ends in this, nil if it is not in it.
+    /// The index after the first occurrence of `text`; nil if there is none.
     fileprivate func range(ofText text: String) -> Index? { ranges(of: text).first?.upperBound }
 }

@@ -1,4 +1,4 @@
-/// What a value may be, kind by kind: the normal form of a constraint.
+/// The normal form of a constraint: the set of allowed values, separately for each kind.
 struct ValueType {
     var hasNull = false
     var hasTrue = false
@@ -30,19 +30,21 @@ struct ValueType {
     var isNothing: Bool { kinds.isEmpty }
 }
 
-/// Objects that satisfy several constraints at once.
+/// A set of objects: those that satisfy several constraints.
 struct ObjectShape: Hashable {
-    /// Indices of object constraints, whose properties, patterns and additional members all count.
+    /// Indices of object constraints. Their properties, patterns and additional members must all be satisfied.
     var sources: [Int32] = []
-    /// More constraints on the values of single names.
+    /// Additional constraints on the values of single names.
     var values: [NameID: ConstraintID] = [:]
     var required: Set<NameID> = []
     var forbidden: Set<NameID> = []
-    /// Constraints on names.
+    /// Constraints on all names.
     var names: [ConstraintID] = []
+    /// Minimum and maximum number of members.
     var least = 0
     var most: Int?
-    /// Each needs a member of its own or shared: a name in a language with a value of its own.
+    /// Required members whose names are not fixed: for each witness, some member must have a name in the language
+    /// `names` and a value that satisfies `value`. One member can serve for several witnesses.
     var witnesses: [Witness] = []
 
     struct Witness: Hashable {
@@ -50,7 +52,7 @@ struct ObjectShape: Hashable {
         var value: ConstraintID
     }
 
-    /// Whether it can be seen at once that no object has this shape.
+    /// Whether the counts and names alone show that no object has this shape.
     var isContradictory: Bool {
         (most.map { $0 < least || $0 < required.count } ?? false) || !required.isDisjoint(with: forbidden)
     }
@@ -71,7 +73,7 @@ struct ObjectShape: Hashable {
     }
 }
 
-/// Arrays that satisfy several constraints at once.
+/// A set of arrays: those that satisfy several constraints.
 struct ArrayShape: Hashable {
     var prefix: [ConstraintID] = []
     var rest: ConstraintID = ConstraintArena.anything
@@ -100,10 +102,10 @@ struct ArrayShape: Hashable {
     func item(_ index: Int) -> ConstraintID { index < prefix.count ? prefix[index] : rest }
 }
 
-/// Brings constraints into normal form: unions of shapes for each kind of value.
+/// Converts constraints to normal form: a union of shapes for each kind of value.
 ///
-/// Conjunctions are multiplied out and negations pushed inward, one level deep: what members and items must be stays a
-/// constraint until it is asked for. Alternatives that contradict themselves are dropped as they arise.
+/// Conjunctions are multiplied out and negations pushed inward by one level: the types of members and items stay
+/// constraints until they are needed. Alternatives that contradict themselves are dropped immediately.
 final class TypeNormalizer {
     let arena: ConstraintArena
     private var types: [ConstraintID: ValueType] = [:]
@@ -124,9 +126,9 @@ final class TypeNormalizer {
 
     func type(_ id: ConstraintID) throws(SchemaError) -> ValueType {
         if let type = types[id] { return type }
-        guard inProgress.insert(id).inserted else { throw error(.unsatisfiable, id, "it refers to itself without end") }
+        guard inProgress.insert(id).inserted else { throw error(.unsatisfiable, id, "it contains a circular reference") }
         defer { inProgress.remove(id) }
-        if inProgress.count > 300 { throw error(.tooComplex, id, "references are nested too deep") }
+        if inProgress.count > 300 { throw error(.tooComplex, id, "references are nested too deeply") }
         let type = try compute(id)
         types[id] = type
         return type
@@ -193,7 +195,7 @@ final class TypeNormalizer {
             type.arrays = [ArrayShape(prefix: prefix, rest: ConstraintArena.nothing, least: items.count, most: items.count)]
         case .object(let members):
             var object = ObjectConstraint(additional: ConstraintArena.nothing)
-            // Of members with the same name the last one counts.
+            // If several members have the same name, the last one counts.
             for (index, member) in members.enumerated()
             where !members[(index + 1)...].contains(where: { $0.name.utf8.elementsEqual(member.name.utf8) }) {
                 object.properties.append(.init(name: arena.name(Array(member.name.utf8)), value: arena.value(member.value)))
@@ -212,7 +214,7 @@ final class TypeNormalizer {
         var languages: [RegexID] = []
         var words: [[UInt8]] = []
         for part in parts {
-            // A list of values can be long.
+            // Collect strings separately: a list of values can be long.
             if case .value(let index) = arena[part], case .string(let text) = arena.values[Int(index)] {
                 words.append(Array(text.utf8))
                 continue
@@ -243,7 +245,7 @@ final class TypeNormalizer {
 
     private func check(_ type: ValueType, _ id: ConstraintID) throws(SchemaError) {
         if type.objects.count > Self.greatestUnion || type.arrays.count > Self.greatestUnion {
-            throw error(.tooComplex, id, "its alternatives make more than \(Self.greatestUnion) combinations")
+            throw error(.tooComplex, id, "its alternatives have more than \(Self.greatestUnion) combinations")
         }
         if regexes.isFull { throw error(.tooComplex, id, "its patterns need too many states") }
     }
@@ -295,7 +297,8 @@ final class TypeNormalizer {
         }
     }
 
-    /// Whether a member that both need can be seen to have no value: the discriminating property of alternatives.
+    /// Whether a member that at least one of the shapes requires has no value that both allow: the discriminating
+    /// property of alternatives.
     private func areDisjoint(_ a: ObjectShape, _ b: ObjectShape) throws(SchemaError) -> Bool {
         for name in a.required.union(b.required) {
             guard let first = try simpleValue(name, a), let second = try simpleValue(name, b) else { continue }
@@ -305,7 +308,7 @@ final class TypeNormalizer {
         return false
     }
 
-    /// What a shape's own sources say of a name, if that is one constraint; nil if they say nothing.
+    /// The constraint of a shape on the value of a name; nil if any value is allowed.
     private func simpleValue(_ name: NameID, _ shape: ObjectShape) throws(SchemaError) -> ConstraintID? {
         let value = try value(of: name, in: shape)
         return value == ConstraintArena.anything ? nil : value
@@ -316,7 +319,7 @@ final class TypeNormalizer {
     private func areDisjoint(_ a: ConstraintID, _ b: ConstraintID) throws(SchemaError) -> Bool {
         let key = [min(a, b), max(a, b)]
         if let known = disjointness[key] { return known }
-        // Recursive schemas end here: not known to be disjoint.
+        // Ends the recursion for recursive schemas: they are not known to be disjoint.
         disjointness[key] = false
         guard !inProgress.contains(a), !inProgress.contains(b), inProgress.count < 100, let first = try knownType(a),
             let second = try knownType(b)
@@ -329,7 +332,7 @@ final class TypeNormalizer {
         return result
     }
 
-    /// A type, unless asking for it leads back to where we are.
+    /// The type of a constraint; nil if it cannot be computed because of a circular reference.
     private func knownType(_ id: ConstraintID) throws(SchemaError) -> ValueType? {
         do { return try type(id) } catch { if error.kind == .unsatisfiable { return nil } else { throw error } }
     }
@@ -351,7 +354,8 @@ final class TypeNormalizer {
 
     // MARK: - Exactly one
 
-    /// Kind by kind: branches that say nothing of other kinds than objects all allow those, and only objects have to be told apart.
+    /// Computed separately for each kind: branches that restrict only objects all allow the other kinds, so only their
+    /// objects have to be distinguished.
     private func exactlyOne(_ parts: [ConstraintID], _ id: ConstraintID) throws(SchemaError) -> ValueType {
         var kinds: [Kinds] = []
         for part in parts { kinds.append(try type(part).kinds) }
@@ -380,7 +384,7 @@ final class TypeNormalizer {
 
     private func negation(_ id: ConstraintID) throws(SchemaError) -> ValueType {
         if let type = negations[id] { return type }
-        guard inProgress.insert(-1 - id).inserted else { throw error(.unsatisfiable, id, "it refers to itself without end") }
+        guard inProgress.insert(-1 - id).inserted else { throw error(.unsatisfiable, id, "it contains a circular reference") }
         defer { inProgress.remove(-1 - id) }
         let type: ValueType
         switch arena[id] {
@@ -439,11 +443,12 @@ final class TypeNormalizer {
         return result
     }
 
-    /// Objects that lack something the shape asks for.
+    /// The objects that violate at least one condition of the shape.
     private func complement(_ shape: ObjectShape, _ id: ConstraintID) throws(SchemaError) -> [ObjectShape] {
         var parts: [ObjectShape] = []
         func add(_ part: ObjectShape) { if !part.isContradictory { parts.append(part) } }
-        // A required member is absent or has a wrong value: one shape instead of two, whose products would be many.
+        // A required member is absent or has a wrong value: one shape instead of two, because the products of shapes
+        // would be too many.
         var required: Set<NameID> = []
         for name in shape.required {
             if let value = try simpleValue(name, shape) {
@@ -488,7 +493,7 @@ final class TypeNormalizer {
         return parts
     }
 
-    /// Names that a source's `additionalProperties` speaks of.
+    /// The names that `additionalProperties` of a source applies to.
     func additionalNames(_ source: ObjectConstraint) -> RegexID {
         var known = source.patterns.map(\.names)
         known.append(regexes.words(source.properties.map { arena.names[Int($0.name)] }))
@@ -527,7 +532,7 @@ final class TypeNormalizer {
 
     // MARK: - Members
 
-    /// All that a shape says of the value of `name`.
+    /// All constraints of a shape on the value of `name`.
     func value(of name: NameID, in shape: ObjectShape) throws(SchemaError) -> ConstraintID {
         var parts: [ConstraintID] = []
         if let value = shape.values[name] { parts.append(value) }

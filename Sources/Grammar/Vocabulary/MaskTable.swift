@@ -1,16 +1,16 @@
-/// Which tokens may come next, in a compact form.
+/// The tokens that may come next, in a compact form: `dense` without `removed`, plus `list`.
 struct TokenMask {
-    /// Tokens as bits, shared with other masks; nil if there are few.
+    /// One bit per token, shared with other masks; nil if only few tokens are allowed.
     var dense: [UInt32]?
-    /// Tokens among those that are not allowed.
+    /// Tokens to remove from `dense`.
     var removed: [Int32] = []
-    /// More tokens; ascending and each once where they are few and all there are.
+    /// Additional allowed tokens. Sorted and without duplicates if `dense` is nil and there are at most ``few``.
     var list: [Int32]
 
-    /// So many tokens are few.
+    /// Maximum number of tokens that counts as few.
     static let few = 64
 
-    /// Writes bits for all tokens: bit `i & 31` of word `i >> 5`.
+    /// Writes the bits of all tokens: token `i` is bit `i & 31` of word `i >> 5`.
     func fill(_ words: UnsafeMutableBufferPointer<UInt32>) {
         if let dense {
             dense.withUnsafeBufferPointer { source in
@@ -24,11 +24,11 @@ struct TokenMask {
     }
 }
 
-/// Computes the tokens that may come next, and remembers them.
+/// Computes and caches the masks of the tokens that may come next.
 ///
-/// Most of a mask does not depend on the whole configuration: what a thread reads next decides for all tokens that end
-/// before its part does, so these are computed once for each language. Only tokens that reach beyond are walked under
-/// what the thread returns to.
+/// Most of a mask does not depend on the whole configuration. The language that a thread reads next determines the
+/// result for all tokens that end inside that language, so this part is computed once for each language. Only tokens
+/// that extend past the end of the language are walked in the configuration that the thread returns to.
 final class MaskTable {
     let automaton: Automaton
     private let vocabulary: TokenVocabulary
@@ -37,39 +37,43 @@ final class MaskTable {
     private var languageMasks: [RegexID: LanguageMask] = [:]
     private var leaving: [UInt64: [Int32]] = [:]
     private var wantsNeeds = false
-    /// Bits of tokens, all zero between uses.
+    /// One bit per token, all zero between uses.
     private var scratch: [UInt32]
-    /// Longer lists are kept as bits.
+    /// Longer lists are stored as bits.
     private static let longestList = 256
 
-    /// What a language alone says of tokens.
+    /// The part of a mask that depends on a language only.
     struct LanguageMask: Sendable {
         var dense: [UInt32]?
         var list: [Int32] = []
-        /// Nodes of the trie where the language may end, with tokens below.
+        /// Trie nodes at which the language can end and that have tokens below them.
         var exits: [Int32] = []
         var free: Free?
-        /// Of tokens and exits that need many bytes to come to an end: how many, from before the token to the end.
+        /// Tokens and exits whose ``Need/bytes`` exceeds ``listedNeed``, longest first. Empty unless `hasNeeds`.
         var needs: [Need] = []
         var exitNeeds: [Need] = []
         var hasNeeds = false
-        /// Tokens among the dense ones that are not allowed.
+        /// Tokens to remove from `dense`.
         var removed: [Int32] = []
     }
 
     struct Need: Sendable {
+        /// A token, or the trie node of an exit.
         var id: Int32
+        /// Bytes of the token plus a number of characters that is sufficient to complete the string after it.
         var bytes: Int32
     }
 
-    /// Needs below this are not listed.
+    /// Needs up to this many bytes are not listed.
     private static let listedNeed = 12
 
-    /// The inside of a string of any text.
+    /// The body of a JSON string in which any text is allowed, except for limits on its length and a list of excluded
+    /// texts.
     struct Free: Sendable {
+        /// Minimum and maximum number of characters.
         var least: Int
         var most: Int?
-        /// Tokens that close the string where it must not be closed, and tokens that go on after that.
+        /// Tokens that close the string directly after an excluded text, whatever follows the closing quote.
         var removed: Set<Int32> = []
     }
 
@@ -80,14 +84,15 @@ final class MaskTable {
         scratch = [UInt32](repeating: 0, count: vocabulary.maskWords)
     }
 
-    /// Rough bytes held.
+    /// Approximate number of bytes in the cached masks.
     private(set) var size = 0
 
     func mask(_ config: ConfigID) -> TokenMask {
         if let known = masks[config] { return known }
         var mask = compute(config)
         if mask.dense == nil, mask.list.count <= TokenMask.few { mask.list = Array(Set(mask.list)).sorted() }
-        // What a limit ended is not remembered: it may be for want of time alone.
+        // Do not cache a result that was computed after a limit was reached: it may only be due to the fuel of this
+        // call.
         if automaton.regexes.isFull { return mask }
         masks[config] = mask
         size += 64 + mask.list.count * 4
@@ -110,7 +115,7 @@ final class MaskTable {
             }
         }
         if !structural.isEmpty {
-            // Walked without the others, which would be alive for almost any byte.
+            // Walk only these threads: the others accept almost any byte, so the walk would visit most of the trie.
             let config = structural.count == automaton.configs[Int(config)].count ? config : automaton.config(structural)
             automaton.alive(config).forEach { byte in
                 let child = trie.rootChild[Int(byte)]
@@ -120,7 +125,7 @@ final class MaskTable {
         return result
     }
 
-    /// Adds the tokens of a dense mask, without some of them.
+    /// Adds the tokens of a dense mask, except those in `removed`.
     private func merge(_ dense: [UInt32], without removed: some Collection<Int32> = [], into mask: inout TokenMask) {
         guard var own = mask.dense else {
             mask.dense = dense
@@ -142,10 +147,10 @@ final class MaskTable {
         let config = automaton.withoutComparison(thread)
         let own = self.mask(config)
         let start = automaton.config([thread])
-        // What follows the item depends on what it has become.
+        // Tokens that extend past the end of the item depend on the final text of the item, so check each.
         var refused = leavingTokens(config, automaton.states[Int(thread.state)].c).filter { !advances(start, $0) }
         for text in automaton.continuations(thread, maximum: TokenTrie.longestToken) {
-            // Only tokens along another item, or beyond its end, can be refused.
+            // Only tokens that follow the text of an earlier item, or extend past its end, can be rejected.
             var node = 0
             for (index, byte) in text.enumerated() {
                 node = trie.child(of: node, byte)
@@ -185,7 +190,7 @@ final class MaskTable {
 
     // MARK: - Walking
 
-    /// Adds tokens at and below a node, where `config` is the configuration after it.
+    /// Adds the tokens at and below a node. `config` is the configuration after the node's bytes.
     private func visit(_ node: Int, _ config: ConfigID, _ list: inout [Int32]) {
         guard config != Automaton.dead else { return }
         for index in trie.tokens(at: node) { list.append(trie.tokens[index]) }
@@ -213,7 +218,7 @@ final class MaskTable {
         if local.kind == .scalar {
             for exit in language.exits { visitChildren(of: Int(exit), thread.parent, &mask.list) }
         } else {
-            // What follows depends on the text typed.
+            // The configuration after the language depends on the text that was read.
             let start = automaton.config(thread.state, thread.parent)
             for exit in language.exits {
                 let config = configuration(after: path(to: Int(exit)), from: start)
@@ -235,7 +240,7 @@ final class MaskTable {
             merge(table.inside(atMost: free.most ?? Int.max), into: &mask)
             for entry in table.closing where allows(entry) { mask.list.append(entry.token) }
         }
-        // After the closing quote.
+        // Tokens with text after the closing quote.
         if tooShort(free) { return }
         var after = thread.parent
         if local.kind != .scalar { after = automaton.step(automaton.config(thread.state, thread.parent), UInt8(ascii: "\"")) }
@@ -244,7 +249,8 @@ final class MaskTable {
             visitRemainders(0, table.nodes.count, after, table, { allowsAll || allows($0) }, &mask.list)
             return
         }
-        // The string cannot be closed here: it would be a word that is left out. Tokens that add to it first can.
+        // The string cannot be closed here because its text is excluded. Tokens that add characters before the quote
+        // can close it.
         let start = automaton.config(thread.state, thread.parent)
         for byte in "~^`|".utf8 {
             let next = automaton.step(start, byte)
@@ -267,7 +273,7 @@ final class MaskTable {
         return config
     }
 
-    /// Whether even the longest token leaves a string too short to close.
+    /// Whether the string is too short to be closed even after the longest token.
     private func tooShort(_ free: Free) -> Bool { free.least > Int(vocabulary.freeText.greatestCount) }
 
     private func visitRemainders(
@@ -293,7 +299,7 @@ final class MaskTable {
 
     private func languageMask(_ language: RegexID, wantsNeeds: Bool = false) -> LanguageMask {
         if let known = languageMasks[language], known.hasNeeds || !wantsNeeds { return known }
-        // Languages that all arenas have are computed once for a vocabulary.
+        // Languages of the arena template have the same id in all arenas: compute their masks once per vocabulary.
         let isShared = !wantsNeeds && Int(language) < RegexArena.sharedCount
         if isShared, let known = vocabulary.sharedMask(language) {
             languageMasks[language] = known
@@ -320,7 +326,7 @@ final class MaskTable {
             if style == .any, let window = regexes.lengthWindow(content) {
                 return LanguageMask(free: Free(least: window.least, most: window.most))
             }
-            // An upper limit matters only to tokens that come near it.
+            // A maximum length matters only for tokens that come near it, so start from the mask without this limit.
             if let (rest, most) = regexes.withoutUpperLimit(content), most >= Self.listedNeed {
                 let unlimited = languageMask(regexes.stringBody(rest, style), wantsNeeds: true)
                 if unlimited.free == nil { return limited(unlimited, most, language) }
@@ -336,7 +342,8 @@ final class MaskTable {
         return mask
     }
 
-    /// A mask without what goes beyond a limit of characters. Bytes are at least as many: what needs no more is allowed.
+    /// Removes the tokens that exceed a maximum of `most` characters. A text has at most as many characters as bytes,
+    /// so only tokens that need more than `most` bytes are checked.
     private func limited(_ mask: LanguageMask, _ most: Int, _ language: RegexID) -> LanguageMask {
         var result = mask
         result.needs = []
@@ -354,7 +361,7 @@ final class MaskTable {
         return result
     }
 
-    /// The bytes from the root to a node.
+    /// The bytes on the path from the root to a node.
     private func path(to node: Int) -> [UInt8] {
         let token = Int(trie.tokens[Int(trie.firstToken[node])])
         return Array((vocabulary.texts[token] ?? []).prefix(Int(trie.depth[node])))
@@ -370,7 +377,7 @@ final class MaskTable {
         return true
     }
 
-    /// Tokens that close a string exactly after one of `words`, whatever comes after that.
+    /// Tokens that close a string directly after one of `words`, whatever follows the closing quote.
     private func closing(at words: Set<[UInt8]>) -> [Int32] {
         var removed: [Int32] = []
         for word in words {
@@ -385,7 +392,7 @@ final class MaskTable {
             guard node > 0 else { continue }
             removed += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)]
         }
-        // The same words may be spelled with escapes.
+        // The same texts can also be written with escapes.
         for token in vocabulary.freeText.closingWithEscape {
             let body = (vocabulary.texts[Int(token)] ?? [])
             guard let end = JSONText.endOfString(body),
@@ -396,8 +403,8 @@ final class MaskTable {
         return removed
     }
 
-    /// The classes of bytes after which a language is where it was; none for languages that may end at once, where
-    /// tokens with any byte may go on.
+    /// The byte classes that leave a language unchanged: its derivative is the language itself. Empty for nullable
+    /// languages, which a token with any byte can leave.
     private func stayingClasses(_ language: RegexID, _ row: UnsafePointer<RegexID>) -> UInt64 {
         if automaton.regexes.isNullable[Int(language)] { return 0 }
         var staying: UInt64 = 0
@@ -411,31 +418,31 @@ final class MaskTable {
         return staying & ~leaving
     }
 
-    /// One state on the way down the trie: its row, and whether a word may end there.
+    /// One state on the current path through the trie: its row, and whether the language can end there.
     private struct WalkState {
         var language: RegexID
         var row: UnsafePointer<RegexID>
         var isNullable: Bool
-        /// The classes of bytes after which the language is where it was.
+        /// The byte classes that leave the language unchanged.
         var staying: UInt64
-        /// Characters that suffice for a word from here, if that is asked for.
+        /// A number of characters that is sufficient to complete a string from here; computed only if `wantsNeeds`.
         var shortest = 0
     }
 
-    /// Adds the tokens of the whole vocabulary that go on in a language.
+    /// Adds the tokens of the whole vocabulary that continue a language.
     private func walk(_ language: RegexID, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
         guard let start = walkState(language, regexes) else { return }
         var count = 0
         let wantsNeeds = self.wantsNeeds
-        // Unchecked on purpose, here and nowhere else in this file: this loop visits most of the vocabulary for each
-        // state of a pattern. Indices come from the trie alone, which was built by us.
+        // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
+        // for each state of a pattern. All indices come from the trie, which this module builds.
         trie.withUnsafeNodes { nodes in
             withUnsafeTemporaryAllocation(of: WalkState.self, capacity: trie.greatestDepth + 1) { path in
                 withUnsafeTemporaryAllocation(of: WalkState.self, capacity: 64) { seen in
                     scratch.withUnsafeMutableBufferPointer { bits in
                         path.initialize(repeating: start)
-                        // States seen lately, by their low bits: most tokens stay among a few.
+                        // Recently visited states, indexed by their low bits: most tokens visit only a few states.
                         seen.initialize(repeating: start)
                         var node = 1
                         while node < nodes.count {
@@ -449,7 +456,7 @@ final class MaskTable {
                             }
                             let isLeaf = after == node + 1
                             if isLeaf, !wantsNeeds {
-                                // The state after it is of no interest.
+                                // The state after a leaf is not needed.
                             } else if next == above.language {
                                 path[depth] = above
                             } else if path[depth].language != next {
@@ -463,7 +470,7 @@ final class MaskTable {
                                 }
                                 path[depth] = seen[slot]
                             }
-                            // Where nothing below leads away from the state, all tokens there are alike.
+                            // If no byte below the node leaves the state, all tokens below are allowed.
                             let isUniform = !isLeaf && nodes.below[node] & ~path[depth].staying == 0
                             let first = Int(nodes.firstToken[node])
                             let last = Int(nodes.firstToken[isUniform ? after : node + 1])

@@ -1,22 +1,22 @@
-/// The tokens of a vocabulary as a tree of bytes, in preorder: a subtree is a range of nodes, and of tokens.
+/// The texts of a vocabulary as a byte trie in preorder: a subtree is a contiguous range of nodes and of tokens.
 struct TokenTrie: Sendable {
-    /// Byte, depth and end of the subtree of each node; node 0 is the root.
+    /// Byte, depth and subtree end of each node; node 0 is the root.
     private(set) var byte: [UInt8] = [0]
     private(set) var depth: [UInt16] = [0]
     private(set) var end: [Int32] = [0]
-    /// Where each node's tokens begin in ``tokens``; one more than there are nodes.
+    /// The index in ``tokens`` of each node's first token, followed by the number of tokens.
     private(set) var firstToken: [Int32] = []
-    /// The classes of the bytes below each node, as bits; see ``ByteClasses``.
+    /// The classes of all bytes below each node, as bits; see ``ByteClasses``.
     private(set) var below: [UInt64] = []
-    /// Bytes of each token.
+    /// Number of bytes of each token.
     private var length: [Int32] = []
-    /// Token ids in the order of their bytes.
+    /// Token ids, sorted by their bytes.
     private(set) var tokens: [Int32] = []
-    /// The node below the root for each byte, or -1.
+    /// The child of the root for each byte, or -1.
     private(set) var rootChild = [Int32](repeating: -1, count: 256)
     private(set) var greatestDepth = 0
 
-    /// Tokens with more bytes are left out: no model has them, but a damaged file may.
+    /// Longer tokens are ignored: no model has them, but a damaged file may.
     static let longestToken = 1_000
 
     init(_ texts: [[UInt8]?]) {
@@ -66,13 +66,13 @@ struct TokenTrie: Sendable {
 
     var count: Int { byte.count }
 
-    /// The arrays without checks, for the loop that visits most of them.
+    /// The arrays as pointers without bounds checks, for the loop that visits most nodes.
     struct UnsafeNodes {
         var count: Int
         var byte: UnsafePointer<UInt8>
         var depth: UnsafePointer<UInt16>
         var end: UnsafePointer<Int32>
-        /// One more than there are nodes.
+        /// One element more than there are nodes.
         var firstToken: UnsafePointer<Int32>
         var tokens: UnsafePointer<Int32>
         var below: UnsafePointer<UInt64>
@@ -106,11 +106,12 @@ struct TokenTrie: Sendable {
 
     func hasChildren(_ node: Int) -> Bool { Int(end[node]) > node + 1 }
 
-    /// Tokens that end at `node`.
+    /// The range in ``tokens`` of the tokens that end at `node`.
     func tokens(at node: Int) -> Range<Int> { Int(firstToken[node])..<Int(firstToken[node + 1]) }
 }
 
-/// Bytes by class: letters and digits fall where patterns cut them, marks are classes of their own.
+/// A partition of the bytes into classes: letters and digits are split at boundaries that are common in patterns, each
+/// punctuation character has its own class.
 enum ByteClasses {
     /// The class of each byte, below 64.
     static let ofByte: [UInt8] = (0..<256).map { byte in

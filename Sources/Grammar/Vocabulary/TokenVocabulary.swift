@@ -1,8 +1,8 @@
 internal import Synchronization
 
-/// The texts of a model's tokens, arranged for computing masks. Made once per model and shared by its grammars.
+/// The token texts of a model, indexed for computing masks. Created once per model and shared by its grammars.
 package final class TokenVocabulary: Sendable {
-    /// Bytes of each token, nil for those that are not text.
+    /// The bytes of each token; nil for tokens that are not text.
     package let texts: [[UInt8]?]
     /// Tokens that end a response.
     package let endTokens: [Int32]
@@ -11,7 +11,7 @@ package final class TokenVocabulary: Sendable {
 
     /// - Parameters:
     ///   - texts: The bytes of each token; nil for special tokens, which are never part of a document.
-    ///   - endTokens: Those that end a response; ids outside the vocabulary are passed over.
+    ///   - endTokens: The tokens that end a response; ids outside the vocabulary are ignored.
     package init(texts: [[UInt8]?], endTokens: [Int32]) {
         self.texts = texts
         self.endTokens = endTokens.filter { texts.indices.contains(Int($0)) }
@@ -21,17 +21,17 @@ package final class TokenVocabulary: Sendable {
 
     private let sharedMasks = Mutex<[RegexID: MaskTable.LanguageMask]>([:])
 
-    /// The mask of a language that all arenas have by the same id.
+    /// The mask of a language that has the same id in all arenas; nil if it has not been computed.
     func sharedMask(_ language: RegexID) -> MaskTable.LanguageMask? { sharedMasks.withLock { $0[language] } }
     func share(_ mask: MaskTable.LanguageMask, _ language: RegexID) { sharedMasks.withLock { $0[language] = mask } }
 
     package var count: Int { texts.count }
-    /// 32-bit words of a mask.
+    /// Number of 32-bit words in a mask.
     package var maskWords: Int { (texts.count + 31) / 32 }
 
-    /// The fewest tokens that spell `bytes`; empty if there are none that do.
+    /// The shortest sequence of tokens whose texts together are `bytes`; empty if there is none.
     func fewestTokens(_ bytes: [UInt8]) -> [Int32] {
-        // From the end: the fewest tokens for each tail, and the first of them.
+        // Dynamic programming from the end: the minimum number of tokens for each suffix, and its first token.
         var best = [(count: Int, token: Int32, length: Int)](repeating: (Int.max, -1, 0), count: bytes.count + 1)
         best[bytes.count].count = 0
         for start in stride(from: bytes.count - 1, through: 0, by: -1) {
@@ -57,18 +57,19 @@ package final class TokenVocabulary: Sendable {
     }
 }
 
-/// Where tokens stand to the inside of a JSON string of any text: the mask that constrained decoding needs most.
+/// The effect of each token inside a JSON string in which any text is allowed: constrained decoding needs this mask
+/// most often.
 ///
-/// A token stays inside, or closes the string and goes on. Characters are counted as they begin, so that limits on the
-/// length of a string select from the same table.
+/// A token stays inside the string, or closes it and possibly continues after it. A character is counted at its first
+/// byte, so that limits on the length of a string can use the same table.
 struct FreeTextTable: Sendable {
-    /// A token, and the characters it begins before it ends or closes the string.
+    /// A token, and the number of characters it begins before its end or the closing quote.
     struct Entry {
         var token: Int32
         var characters: Int32
     }
 
-    /// What follows the closing quote in tokens, as a tree in preorder.
+    /// The texts after the closing quote, as a trie in preorder. The tokens of a node are `entries[first..<last]`.
     struct Node {
         var byte: UInt8
         var end: Int32
@@ -76,18 +77,18 @@ struct FreeTextTable: Sendable {
         var last: Int32
     }
 
-    /// Tokens that stay inside or close the string with their last byte.
+    /// Tokens that stay inside the string or close it with their last byte.
     private(set) var all: [UInt32]
-    /// Tokens that stay inside, beginning at most so many characters, for each number that makes a difference.
+    /// Tokens that stay inside the string and begin at most `insideLimits[i]` characters, for each index `i`.
     private(set) var inside: [[UInt32]] = []
     private var insideLimits: [Int32] = []
     /// Tokens that end with the closing quote.
     private(set) var closing: [Entry] = []
-    /// Tokens that go on after the quote.
+    /// The texts after the closing quote, and the tokens that contain them.
     private(set) var nodes: [Node] = []
     private(set) var entries: [Entry] = []
     private(set) var greatestCount: Int32 = 0
-    /// Tokens that close the string after an escape.
+    /// Tokens that contain an escape before the closing quote.
     private(set) var closingWithEscape: [Int32] = []
 
     init(_ trie: TokenTrie, count: Int) {
@@ -103,7 +104,8 @@ struct FreeTextTable: Sendable {
         while node < trie.count {
             let depth = Int(trie.depth[node])
             let state = states[depth - 1]
-            // Only valid UTF-8 and complete escapes are alive here; limits are out of reach of so small a language.
+            // Only valid UTF-8 and complete escapes have a next state; a language this small cannot reach the limits of
+            // the arena.
             guard let row = arena.liveRow(state), row[Int(trie.byte[node])] != RegexArena.empty else {
                 node = Int(trie.end[node])
                 continue
@@ -191,7 +193,7 @@ struct FreeTextTable: Sendable {
         add(root)
     }
 
-    /// Tokens that stay inside and begin at most `most` characters.
+    /// Tokens that stay inside the string and begin at most `most` characters.
     func inside(atMost most: Int) -> [UInt32] {
         var index = insideLimits.count - 1
         while index > 0, Int(insideLimits[index]) > most { index -= 1 }
@@ -200,7 +202,7 @@ struct FreeTextTable: Sendable {
 }
 
 extension TokenTrie {
-    /// The node after `byte`, or -1.
+    /// The child of `node` for `byte`, or -1.
     func child(of node: Int, _ byte: UInt8) -> Int {
         var child = node + 1
         while child < Int(end[node]) {
@@ -210,6 +212,6 @@ extension TokenTrie {
         return -1
     }
 
-    /// Where the tokens of the subtree of `node` end.
+    /// The index in ``tokens`` after the last token in the subtree of `node`.
     func lastToken(below node: Int) -> Int { Int(end[node]) < count ? Int(firstToken[Int(end[node])]) : tokens.count }
 }
