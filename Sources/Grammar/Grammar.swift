@@ -59,7 +59,7 @@ package final class Grammar: @unchecked Sendable {
             arena.regexes.setFuel(fuelToCompile)
             var parser = SchemaParser(document, arena: arena)
             let root = try parser.parse()
-            let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
+            let program = try ProgramBuilder.build(root, arena, options)
             return Compiled(
                 program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .value, a: program.root)],
                 notes: parser.notes)
@@ -67,8 +67,7 @@ package final class Grammar: @unchecked Sendable {
             let arena = ConstraintArena()
             arena.regexes.setFuel(fuelToCompile)
             var parser = SchemaParser(document, arena: arena)
-            let program = try ProgramBuilder.build(
-                try parser.parse(), arena, allowsZeroFraction: options.allowsZeroFraction)
+            let program = try ProgramBuilder.build(try parser.parse(), arena, options)
             let parts: [SequencePart] = [
                 .language(arena.regexes.literal(Array(before.utf8))), .value(program.root),
                 .language(arena.regexes.literal(Array(after.utf8))),
@@ -95,7 +94,7 @@ package final class Grammar: @unchecked Sendable {
                     arena.array(ArrayConstraint(rest: root, least: 1, most: tools.greatestCount)), arena.kinds(.array),
                 ])
             }
-            let program = try ProgramBuilder.build(root, arena, allowsZeroFraction: options.allowsZeroFraction)
+            let program = try ProgramBuilder.build(root, arena, options)
             let parts: [SequencePart] = [
                 .language(regexes.literal(Array(tools.opening.utf8))),
                 .value(program.root),

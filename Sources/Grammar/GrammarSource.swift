@@ -46,7 +46,7 @@ package struct ToolGrammar: Sendable, Hashable {
     }
 }
 
-/// The white space and number formats of documents.
+/// The white space, number formats and member order of documents.
 package struct GrammarOptions: Sendable, Hashable {
     /// Line breaks and an indentation of two spaces per level, instead of no white space.
     package var isPretty: Bool
@@ -54,11 +54,17 @@ package struct GrammarOptions: Sendable, Hashable {
     package var isSpaced: Bool
     /// Whether integers may also be written as 1.0, which JSON Schema considers an integer.
     package var allowsZeroFraction: Bool
+    /// Whether the members of an object may come in any order, as JSON Schema defines it, instead of the order in which
+    /// the schema lists them. Schemas with `uniqueItems` over objects or arrays keep their order.
+    package var membersInAnyOrder: Bool
 
-    package init(isPretty: Bool = false, isSpaced: Bool = false, allowsZeroFraction: Bool = true) {
+    package init(
+        isPretty: Bool = false, isSpaced: Bool = false, allowsZeroFraction: Bool = true, membersInAnyOrder: Bool = false
+    ) {
         self.isPretty = isPretty
         self.isSpaced = isSpaced
         self.allowsZeroFraction = allowsZeroFraction
+        self.membersInAnyOrder = membersInAnyOrder
     }
 }
 

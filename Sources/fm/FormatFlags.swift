@@ -19,6 +19,9 @@ struct FormatFlags: ParsableArguments {
     @Flag(help: "Write JSON with line breaks and indentation.")
     var pretty = false
 
+    @Flag(help: "Let the model write the members of objects in any order, instead of the order of the schema.")
+    var anyOrder = false
+
     @Flag(inversion: .prefixedNo, help: "Tell the model what is asked for, besides holding it to it.")
     var describe = true
 
@@ -26,11 +29,12 @@ struct FormatFlags: ParsableArguments {
         let count = (schema == nil ? 0 : 1) + (pattern == nil ? 0 : 1) + (choice.isEmpty ? 0 : 1)
         if count > 1 { throw ValidationError("Give one of --schema, --pattern and --choice.") }
         if pretty, schema == nil { throw ValidationError("--pretty goes with --schema.") }
+        if anyOrder, schema == nil { throw ValidationError("--any-order goes with --schema.") }
     }
 
     /// - Throws: an exit code after saying why, if there is no such schema.
     func responseFormat() throws -> ResponseFormat? {
-        let options = GrammarOptions(isPretty: pretty, allowsZeroFraction: false)
+        let options = GrammarOptions(isPretty: pretty, allowsZeroFraction: false, membersInAnyOrder: anyOrder)
         if let schema { return ResponseFormat(.schema(try SchemaFile.read(schema)), options: options) }
         if let pattern { return ResponseFormat(.pattern(pattern), options: options) }
         return choice.isEmpty ? nil : ResponseFormat(.texts(choice), options: options)

@@ -11,10 +11,10 @@ import Testing
         + KeywordTests.patterns + KeywordTests.formats + KeywordTests.published
 
     /// At every step of random walks, each bit of the mask equals the result of advancing a matcher with the token.
-    @Test(arguments: [false, true])
-    func masksEqualBruteForce(_ isPretty: Bool) throws {
+    @Test(arguments: [GrammarOptions(), GrammarOptions(isPretty: true), GrammarOptions(membersInAnyOrder: true)])
+    func masksEqualBruteForce(_ options: GrammarOptions) throws {
         for (index, table) in Self.schemas.enumerated() where !table.schema.contains("3000") {
-            let grammar = try Grammar(table.schema, vocabulary: Vocabularies.small, options: GrammarOptions(isPretty: isPretty))
+            let grammar = try Grammar(table.schema, vocabulary: Vocabularies.small, options: options)
             var random = TestRandom(seed: index + 1)
             try walk(grammar, steps: 12, &random) { matcher, allowed in
                 let set = Set(allowed)
@@ -33,16 +33,15 @@ import Testing
         for (index, table) in Self.schemas.enumerated() where !table.schema.contains("3000") {
             let schema = try JSONParser.parse(table.schema)
             let checker = SchemaChecker(schema)
-            for isPretty in [false, true] {
-                let grammar = try Grammar(
-                    .schema(schema), vocabulary: Vocabularies.small, options: GrammarOptions(isPretty: isPretty))
+            for options in [GrammarOptions(), GrammarOptions(isPretty: true), GrammarOptions(membersInAnyOrder: true)] {
+                let grammar = try Grammar(.schema(schema), vocabulary: Vocabularies.small, options: options)
                 var random = TestRandom(seed: index + 100)
                 for _ in 0..<3 {
                     let text = try walk(grammar, steps: 40, &random) { _, _ in }
                     let document = try JSONParser.parse(text)
                     #expect(checker.problem(document) == nil, "\(table.schema): \(document.text)")
                     // Escapes can be written in several ways; white space in only one.
-                    if isPretty, !text.contains(UInt8(ascii: "\\")) {
+                    if options.isPretty, !text.contains(UInt8(ascii: "\\")) {
                         #expect(String(decoding: text, as: UTF8.self) == document.prettyText)
                     }
                 }

@@ -3,6 +3,9 @@ struct ProgramBuilder {
     private let arena: ConstraintArena
     private let normalizer: TypeNormalizer
     private var allowsZeroFraction: Bool
+    private var membersInAnyOrder: Bool
+    /// Whether items that must differ may be objects or arrays.
+    private var hasUniqueStructures = false
     private var program = Program()
     private var typeIDs: [ConstraintID: TypeID] = [:]
     private var queue: [ConstraintID] = []
@@ -18,11 +21,10 @@ struct ProgramBuilder {
     private static let greatestTypes = 30_000
     private static let greatestNames = 5_000
 
-    /// - Parameter allowsZeroFraction: Whether integers may be written as 1.0, which JSON Schema considers an integer.
     static func build(
-        _ root: ConstraintID, _ arena: ConstraintArena, allowsZeroFraction: Bool
+        _ root: ConstraintID, _ arena: ConstraintArena, _ options: GrammarOptions
     ) throws(SchemaError) -> Program {
-        var builder = ProgramBuilder(arena: arena, allowsZeroFraction: allowsZeroFraction)
+        var builder = ProgramBuilder(arena: arena, options)
         builder.preparesForUniqueStructures()
         builder.program.root = builder.type(root)
         var index = 0
@@ -46,22 +48,26 @@ struct ProgramBuilder {
         return builder.program
     }
 
-    private init(arena: ConstraintArena, allowsZeroFraction: Bool) {
+    private init(arena: ConstraintArena, _ options: GrammarOptions) {
         self.arena = arena
-        self.allowsZeroFraction = allowsZeroFraction
+        allowsZeroFraction = options.allowsZeroFraction
+        membersInAnyOrder = options.membersInAnyOrder
         normalizer = TypeNormalizer(arena)
     }
 
     private var regexes: RegexArena { arena.regexes }
 
     /// Objects and arrays that must differ are compared while they are generated, so integers must have a single
-    /// spelling.
+    /// spelling and members a single order: an item that equals an earlier one in another order would be noticed only at
+    /// its end, where nothing else may follow.
     private mutating func preparesForUniqueStructures() {
         for array in arena.arrays where array.isUnique {
             for item in array.prefix + [array.rest] {
                 // Invalid items cause an error when they are compiled.
                 guard let type = try? normalizer.type(item), type.objects.isEmpty, type.arrays.isEmpty else {
                     allowsZeroFraction = false
+                    membersInAnyOrder = false
+                    hasUniqueStructures = true
                     return
                 }
             }
@@ -261,7 +267,14 @@ struct ProgramBuilder {
         let count = ids.count
         object.required = BitSet(count: count)
         object.loose = BitSet(count: count)
-        for position in ordered..<count { object.loose.insert(position) }
+        if membersInAnyOrder {
+            chains = []
+            for position in 0..<count { object.loose.insert(position) }
+        } else if hasUniqueStructures {
+            chains.append(Array(0..<count))
+        } else {
+            for position in ordered..<count { object.loose.insert(position) }
+        }
         let finiteValues = Dictionary(finite, uniquingKeysWith: { first, _ in first })
         for (position, name) in ids.enumerated() {
             let text = arena.names[Int(name)]
