@@ -187,7 +187,7 @@ private struct RequestRounds {
             if calls.isEmpty { return }
             if mode == .disallowed {
                 throw GeneratedContent.ParsingError(
-                    rawContent: calls[0].description, debugDescription: "The model called a tool although tool calls are disallowed.")
+                    rawContent: calls[0].description, debugDescription: "The model called a tool, but tool calls are disallowed.")
             }
             for output in try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks) {
                 append(.toolOutput(output))
@@ -283,7 +283,7 @@ extension LanguageModelCapabilities {
         func need(_ capability: Capability, _ reason: String) throws {
             if !contains(capability) {
                 throw LanguageModelError.unsupportedCapability(
-                    .init(capability: capability, debugDescription: "The model does not support a capability that the request requires: \(reason)."))
+                    .init(capability: capability, debugDescription: "The model lacks a required capability: \(reason)."))
             }
         }
         if request.schema != nil { try need(.guidedGeneration, "guided generation") }
