@@ -4,7 +4,8 @@ public import Observation
 
 /// The language model of this machine: a GGUF file that runs on the CPU, without a network connection or an account.
 ///
-/// `FM_MODEL` is the path of the file; without it, the default model that `fm model pull` installs is used.
+/// `FM_MODEL` selects the model, by its name in the catalogue or by the path of a file. Without it, the model chosen
+/// with `fm model use` is used, or else the default model, or else the largest installed one.
 public final class SystemLanguageModel: Sendable, Observable {
     /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
