@@ -202,7 +202,7 @@ struct ContentReader: Sendable {
             text.append(character)
             token = .string(isName: isName, escape: nil, high: nil)
         } else if escape.count < 5 {
-            guard escape.count == 1 || JSONText.hexDigit(byte) != nil else { throw Failure(reason: "invalid \\u escape sequence") }
+            guard escape.count == 1 || JSONText.hexDigit(byte) != nil else { throw Failure(reason: "invalid \\u escape") }
             token = .string(isName: isName, escape: escape, high: high)
         } else {
             try endUnicodeEscape(escape, isName: isName, high: high)
@@ -212,7 +212,7 @@ struct ContentReader: Sendable {
     private mutating func endUnicodeEscape(_ escape: [UInt8], isName: Bool, high: UInt32?) throws(Failure) {
         var unit: UInt32 = 0
         for byte in escape.dropFirst() {
-            guard let digit = JSONText.hexDigit(byte) else { throw Failure(reason: "invalid \\u escape sequence") }
+            guard let digit = JSONText.hexDigit(byte) else { throw Failure(reason: "invalid \\u escape") }
             unit = unit << 4 | digit
         }
         var waiting: UInt32?

@@ -101,7 +101,8 @@ struct SchemaReader {
                     item: try node(items), minimumCount: try count(json["minItems"]), maximumCount: try count(json["maxItems"])))
         case nil where members.allSatisfy({ ["title", "description", "$defs"].contains($0.name) }): return .any
         case .string(let other)?: throw corrupted("Unknown type “\(other)”.")
-        case .some: throw DecodingError.typeMismatch(String.self, .init(codingPath: path, debugDescription: "“type” is no string."))
+        case .some:
+            throw DecodingError.typeMismatch(String.self, .init(codingPath: path, debugDescription: "“type” is not a string."))
         case nil: throw corrupted("A schema has no “type”.")
         }
     }
