@@ -69,17 +69,23 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
     }
     public var executorConfiguration: PrivateCloudComputeLanguageModel.Executor.Configuration { Executor.Configuration() }
 
-    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+    /// The maximum number of tokens in a conversation with the substitute model.
+    ///
+    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) var contextSize: Int {
         get async throws { try Self.required().contextSize }
     }
 
-    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+    /// The languages that the substitute model supports.
+    ///
+    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) var supportedLanguages: Set<Locale.Language> {
         get async throws { try Self.required().languages }
     }
 
-    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+    /// Whether the substitute model supports the language of a locale, regardless of its region.
+    ///
+    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) func supportsLocale(_ locale: Locale = Locale.current) async throws -> Bool {
         try Self.required().languages.contains { $0.languageCode == locale.language.languageCode }
     }
@@ -213,7 +219,10 @@ extension PrivateCloudComputeLanguageModel: LanguageModel {
             executor.prewarm(model: substitute, transcript: transcript)
         }
 
-        /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+        /// Processes a request with the substitute model.
+        ///
+        /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute
+        ///   model.
         public nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: PrivateCloudComputeLanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel
