@@ -1,53 +1,54 @@
 public import Foundation
 
 extension LanguageModelSession {
-    /// Why a request failed, in the words of the framework's first version. The transcript stays readable after each of them.
+    /// An error of a request, in the types of the framework's first version. The transcript stays readable after each
+    /// of them.
     ///
-    /// What is thrown is also a ``LanguageModelError`` or its like, see there.
+    /// Thrown errors can be cast both to this type and to ``LanguageModelError`` or a related type; see there.
     @available(*, deprecated, message: "Catch LanguageModelError instead.")
     public enum GenerationError: Swift.Error, LocalizedError {
-        /// The conversation does not fit the context window any more.
+        /// The conversation exceeds the context window.
         case exceededContextWindowSize(Context)
         /// The model is missing or cannot be used.
         case assetsUnavailable(Context)
-        /// The prompt or the response is not safe.
+        /// The prompt or the response is unsafe.
         case guardrailViolation(Context)
-        /// The response cannot be held to the schema: it is not valid, not supported, or nothing satisfies it.
+        /// The schema cannot constrain the response: it is invalid, unsupported, or unsatisfiable.
         case unsupportedGuide(Context)
-        /// The model does not know the language.
+        /// The model does not support the language.
         case unsupportedLanguageOrLocale(Context)
-        /// What the model generated is not what was asked for.
+        /// The generated content cannot be converted to the requested type.
         case decodingFailure(Context)
-        /// The model has had too many requests.
+        /// The model has received too many requests.
         case rateLimited(Context)
-        /// The session is still answering another request.
+        /// The session is still processing another request.
         case concurrentRequests(Context)
-        /// The model does not want to answer.
+        /// The model refuses to respond.
         case refusal(Refusal, Context)
 
-        /// What went wrong, for developers.
+        /// Details of the error.
         public struct Context: Sendable {
-            /// What went wrong, in a sentence for developers.
+            /// A description of the error for developers.
             public let debugDescription: String
-            /// For errors that a program makes itself, as in tests.
+            /// Creates details for an error that a program constructs itself, for example in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
-        /// The model's own words about why it does not answer.
+        /// A refusal, with the model's explanation.
         public struct Refusal: Sendable {
             private let source: RefusalExplanation
 
-            /// A refusal at the end of a conversation; asked why, the system model explains it.
+            /// Creates a refusal at the end of a conversation. The system model generates its explanation on request.
             public init(transcriptEntries: [Transcript.Entry]) { source = .conversation(transcriptEntries) }
 
             init(source: RefusalExplanation) { self.source = source }
 
-            /// Why, in the model's words.
+            /// The model's explanation of the refusal.
             public nonisolated(nonsending) var explanation: LanguageModelSession.Response<String> {
                 get async throws { try await source.stream.collect() }
             }
 
-            /// Why, in the model's words, as they are written.
+            /// The model's explanation of the refusal, as a stream.
             public var explanationStream: LanguageModelSession.ResponseStream<String> { source.stream }
         }
 
@@ -66,27 +67,27 @@ extension LanguageModelSession {
             switch self {
             case .exceededContextWindowSize: "The session's context window is full."
             case .assetsUnavailable: "The model is not available."
-            case .guardrailViolation: "The prompt or the response is not safe."
-            case .unsupportedGuide: "The response cannot be held to this schema."
-            case .unsupportedLanguageOrLocale: "The model does not know this language."
+            case .guardrailViolation: "The prompt or the response is unsafe."
+            case .unsupportedGuide: "The schema cannot constrain the response."
+            case .unsupportedLanguageOrLocale: "The model does not support this language."
             case .decodingFailure: "The model's output could not be used."
             case .rateLimited: "There were too many requests."
-            case .concurrentRequests: "The session is still answering another request."
-            case .refusal: "The model does not want to answer."
+            case .concurrentRequests: "The session is still processing another request."
+            case .refusal: "The model refuses to respond."
             }
         }
 
         public var recoverySuggestion: String? {
             switch self {
-            case .exceededContextWindowSize: "Start a new session with a shorter transcript, or ask for less at a time."
-            case .assetsUnavailable: "Fetch the model with “fm model pull”, or set FM_MODEL to a GGUF file."
-            case .guardrailViolation: "Ask in other words."
+            case .exceededContextWindowSize: "Start a new session with a shorter transcript, or request less at a time."
+            case .assetsUnavailable: "Download the model with “fm model pull”, or set FM_MODEL to a GGUF file."
+            case .guardrailViolation: "Rephrase the prompt."
             case .unsupportedGuide: "Change the part of the schema that the description names."
-            case .unsupportedLanguageOrLocale: "Ask in a language that the model supports."
-            case .decodingFailure: "Ask again, or allow a longer response."
-            case .rateLimited: "Wait a little before the next request."
+            case .unsupportedLanguageOrLocale: "Use a language that the model supports."
+            case .decodingFailure: "Retry the request, or allow a longer response."
+            case .rateLimited: "Wait before the next request."
             case .concurrentRequests: "Wait until isResponding is false, or use a second session."
-            case .refusal: "Ask in other words; the refusal explains itself."
+            case .refusal: "Rephrase the prompt; see the refusal's explanation."
             }
         }
     }

@@ -1,38 +1,38 @@
 public import Foundation
 
-/// Why a model did not answer.
+/// An error of a model request.
 ///
-/// Requests throw errors that are of this family and of ``LanguageModelSession/GenerationError`` at once: a program may catch
-/// whichever it knows.
+/// Errors of requests can be cast both to this type (or a related one) and to
+/// ``LanguageModelSession/GenerationError``: a program may catch either.
 public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
-    /// The conversation does not fit the context window.
+    /// The conversation exceeds the context window.
     case contextSizeExceeded(ContextSizeExceeded)
-    /// The model has had too many requests.
+    /// The model has received too many requests.
     case rateLimited(RateLimited)
-    /// The prompt or the response is not safe.
+    /// The prompt or the response is unsafe.
     case guardrailViolation(GuardrailViolation)
-    /// The model does not want to answer.
+    /// The model refuses to respond.
     case refusal(Refusal)
-    /// The model cannot do what the request needs.
+    /// The model does not support a capability that the request requires.
     case unsupportedCapability(UnsupportedCapability)
-    /// The transcript contains what the model cannot read.
+    /// The transcript contains entries that the model cannot process.
     case unsupportedTranscriptContent(UnsupportedTranscriptContent)
-    /// The response cannot be held to the schema.
+    /// The schema cannot constrain the response.
     case unsupportedGenerationGuide(UnsupportedGenerationGuide)
-    /// The model does not know the language.
+    /// The model does not support the language.
     case unsupportedLanguageOrLocale(UnsupportedLanguageOrLocale)
-    /// The answer took too long.
+    /// The response took too long.
     case timeout(Timeout)
 
-    /// By how much the conversation is too long.
+    /// Details of an exceeded context window.
     public struct ContextSizeExceeded: Sendable {
-        /// Tokens that the context window has room for.
+        /// The size of the context window, in tokens.
         public var contextSize: Int
-        /// Tokens that the request has.
+        /// The number of tokens in the request.
         public var tokenCount: Int
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
         /// For executors that throw it; both counts are in tokens.
@@ -44,16 +44,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
-    /// When the model can be asked again.
+    /// Details of a rate limit.
     public struct RateLimited: Sendable {
-        /// When requests are answered again, if that is known.
+        /// When requests are accepted again, if known.
         public var resetDate: Date?
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// For executors that throw it; no date if they do not know when to ask again.
+        /// Creates details, for executors; the date is nil if they do not know when to retry.
         public init(resetDate: Date?, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.resetDate = resetDate
             self.debugDescription = debugDescription
@@ -61,29 +61,29 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
-    /// What was found not to be safe.
+    /// Details of unsafe content.
     public struct GuardrailViolation: Sendable {
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// For executors that check prompts or responses.
+        /// Creates details, for executors that check prompts or responses.
         public init(debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.debugDescription = debugDescription
             self.metadata = metadata
         }
     }
 
-    /// The model's own words about why it does not answer.
+    /// A refusal, with the model's explanation.
     public struct Refusal: Sendable {
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
         let source: RefusalExplanation
 
-        /// A refusal whose explanation is known: no model is asked for it.
+        /// Creates a refusal whose explanation is already available, so that no model generates it.
         public init(explanation: String, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.init(source: .text(explanation), debugDescription: debugDescription, metadata: metadata)
         }
@@ -94,25 +94,25 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
             self.metadata = metadata
         }
 
-        /// Why, in the model's words.
+        /// The model's explanation of the refusal.
         public nonisolated(nonsending) var explanation: LanguageModelSession.Response<String> {
             get async throws { try await source.stream.collect() }
         }
 
-        /// Why, in the model's words, as they are written.
+        /// The model's explanation of the refusal, as a stream.
         public var explanationStream: LanguageModelSession.ResponseStream<String> { source.stream }
     }
 
-    /// What the model cannot do.
+    /// Details of a missing capability.
     public struct UnsupportedCapability: Sendable {
-        /// What the model would need.
+        /// The required capability.
         public var capability: LanguageModelCapabilities.Capability
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// Made by sessions before a request reaches the executor; executors may throw it too.
+        /// Creates details. Sessions do this before a request reaches the executor; executors may throw the error too.
         public init(
             capability: LanguageModelCapabilities.Capability, debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -122,16 +122,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
-    /// What the model cannot read.
+    /// Details of entries that the model cannot process.
     public struct UnsupportedTranscriptContent: Sendable {
-        /// The entries that the model cannot read.
+        /// The entries that the model cannot process.
         public var unsupportedContent: [Transcript.Entry]
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// For executors that throw it; a program may take these entries out of the transcript.
+        /// Creates details, for executors; a program may remove these entries from the transcript.
         public init(
             unsupportedContent: [Transcript.Entry], debugDescription: String, metadata: [String: any Sendable] = [:]
         ) {
@@ -141,16 +141,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
-    /// The schema that a response cannot be held to.
+    /// Details of a schema that cannot constrain a response.
     public struct UnsupportedGenerationGuide: Sendable {
-        /// Name of the schema; nil if it is not known.
+        /// The name of the schema; nil if unknown.
         public var schemaName: String?
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// For executors that throw it; the description says what is in the way.
+        /// Creates details, for executors; the description states the cause.
         public init(schemaName: String?, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.schemaName = schemaName
             self.debugDescription = debugDescription
@@ -158,16 +158,16 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
-    /// The language that the model does not know.
+    /// Details of an unsupported language.
     public struct UnsupportedLanguageOrLocale: Sendable {
-        /// The language that the prompt seems to be in.
+        /// The detected language of the prompt.
         public var languageCode: Locale.LanguageCode
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// For executors that look at the prompt's language.
+        /// Creates details, for executors that check the language of the prompt.
         public init(languageCode: Locale.LanguageCode, debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.languageCode = languageCode
             self.debugDescription = debugDescription
@@ -175,21 +175,21 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
         }
     }
 
-    /// What took too long.
+    /// Details of a timeout.
     public struct Timeout: Sendable {
-        /// What went wrong, in a sentence for developers.
+        /// A description of the error for developers.
         public var debugDescription: String
-        /// Whatever else the executor says, for programs that know it.
+        /// Additional values from the executor, for programs that support them.
         public var metadata: [String: any Sendable]
 
-        /// For executors that wait for something else, such as a server.
+        /// Creates details, for executors that wait for another service, such as a server.
         public init(debugDescription: String, metadata: [String: any Sendable] = [:]) {
             self.debugDescription = debugDescription
             self.metadata = metadata
         }
     }
 
-    /// What went wrong, for developers.
+    /// A description of the error for developers.
     public var debugDescription: String {
         switch self {
         case .contextSizeExceeded(let payload): payload.debugDescription
@@ -208,31 +208,31 @@ public enum LanguageModelError: LocalizedError, CustomDebugStringConvertible {
 }
 
 extension LanguageModelSession {
-    /// Why a session did not take a request.
+    /// An error of a session, independent of the model.
     public enum Error: LocalizedError, CustomDebugStringConvertible, Equatable, Hashable {
-        /// It is still answering another one.
+        /// The session is still processing another request.
         case concurrentRequests
-        /// Its transcript was changed meanwhile.
+        /// The transcript was changed during the request.
         case transcriptMutationWhileResponding
 
         public var debugDescription: String {
             switch self {
-            case .concurrentRequests: "This session is still answering another request; it takes one at a time."
-            case .transcriptMutationWhileResponding: "The session's transcript was changed while it was answering a request."
+            case .concurrentRequests: "This session is still processing another request; it processes one at a time."
+            case .transcriptMutationWhileResponding: "The session's transcript was changed during a request."
             }
         }
 
         public var errorDescription: String? { debugDescription }
     }
 
-    /// A tool that failed.
+    /// The failure of a tool call.
     public struct ToolCallError: Swift.Error, LocalizedError {
-        /// The tool that was called; for a name that no tool has, a stand-in of that name.
+        /// The tool that was called; if no tool has the called name, a placeholder with that name.
         public var tool: any Tool
-        /// What the tool threw.
+        /// The error that the tool threw.
         public var underlyingError: any Swift.Error
 
-        /// Made by sessions; a program needs it in tests only.
+        /// Creates an error. Sessions do this; a program needs it only in tests.
         public init(tool: any Tool, underlyingError: any Swift.Error) {
             self.tool = tool
             self.underlyingError = underlyingError
@@ -244,11 +244,11 @@ extension LanguageModelSession {
     }
 }
 
-/// Where the words of a refusal come from.
+/// The source of a refusal's explanation.
 enum RefusalExplanation: Sendable {
-    /// They are known.
+    /// The text is already available.
     case text(String)
-    /// A model writes them, asked about what it refused.
+    /// A model generates the text from the conversation that it refused.
     case conversation([Transcript.Entry])
 
     var stream: LanguageModelSession.ResponseStream<String> {

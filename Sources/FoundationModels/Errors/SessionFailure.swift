@@ -2,16 +2,16 @@ public import Foundation
 internal import Grammar
 internal import Inference
 
-/// What requests throw: one error that is of both of the framework's families.
+/// The error type that requests throw. It can be cast to the error types of both versions of the framework.
 ///
-/// A program for the first version catches `LanguageModelSession.GenerationError.exceededContextWindowSize`, one for the
-/// second `LanguageModelError.contextSizeExceeded`; each of them gets what it waits for. A value of one type cannot be cast
-/// to two enumerations, but an object can, where these bridge from it (`_ObjectiveCBridgeable`, which Swift's casts follow on
-/// every platform).
+/// A program for the first version catches `LanguageModelSession.GenerationError.exceededContextWindowSize`, one for
+/// the second `LanguageModelError.contextSizeExceeded`; both catch clauses must match. A value of one type cannot be
+/// cast to two enumerations, but an object can, if they bridge from it (`_ObjectiveCBridgeable`, which Swift's casts
+/// support on all platforms).
 public final class _SessionFailure: LocalizedError, CustomDebugStringConvertible, Sendable {
     /// The error of the second version.
     let current: any Error & Sendable
-    /// The same in the first version's words; nil where it had none.
+    /// The corresponding error of the first version; nil if there is none.
     let first: (any Error & Sendable)?
 
     init(_ current: any Error & Sendable, _ first: (any Error & Sendable)?) {
@@ -29,7 +29,7 @@ extension _SessionFailure: CustomStringConvertible {
     public var description: String { debugDescription }
 }
 
-/// An error type that a request's error can be cast to.
+/// An error type to which a request's error can be cast.
 public protocol _SessionFailureFamily: _ObjectiveCBridgeable, Error where _ObjectiveCType == _SessionFailure {}
 
 extension _SessionFailureFamily {
@@ -48,8 +48,8 @@ extension _SessionFailureFamily {
     public static func _unconditionallyBridgeFromObjectiveC(_ source: _SessionFailure?) -> Self {
         var result: Self?
         if let source { _conditionallyBridgeFromObjectiveC(source, result: &result) }
-        // The runtime comes here for an `as!` only, which stops a program in the same way when the error is of another family.
-        guard let result else { preconditionFailure("Only a cast that has succeeded is forced.") }
+        // The runtime calls this only for `as!`, which also stops the program if the error has another type.
+        guard let result else { preconditionFailure("A forced cast of a request's error to another type failed.") }
         return result
     }
 }
@@ -62,12 +62,12 @@ extension GeneratedContent.ParsingError: _SessionFailureFamily {}
 @available(*, deprecated)
 extension LanguageModelSession.GenerationError: _SessionFailureFamily {}
 
-// MARK: - Making them
+// MARK: - Conversion
 
 extension _SessionFailure {
-    /// An error of a model or of the engine as what a request throws; others as they are.
+    /// Wraps errors of a model or of the engine; returns other errors unchanged.
     static func wrapping(_ error: any Error) -> any Error {
-        // Not “is”: the families' own errors can be cast to this class as well.
+        // Not `is`: the public error types can be cast to this class as well.
         if type(of: error) == _SessionFailure.self { return error }
         return switch error {
         case let error as LanguageModelError: both(error)
@@ -92,7 +92,8 @@ extension _SessionFailure {
     }
 }
 
-/// Reaches the deprecated family without a warning: what is required is not deprecated, only what fulfils it.
+/// Accesses the deprecated error type without a warning: the protocol requirement is not deprecated, only its
+/// implementation.
 private protocol FirstVersionFamily {
     func error(for error: any Error) -> (any Error & Sendable)?
 }
@@ -127,7 +128,7 @@ extension FirstVersionErrors: FirstVersionFamily {
 }
 
 extension GenerationFailure {
-    /// The engine's failure as the framework's.
+    /// The corresponding public error.
     fileprivate var publicError: any Error & Sendable {
         switch self {
         case .promptTooLong(let tokens, let contextSize):

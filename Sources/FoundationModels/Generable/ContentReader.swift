@@ -1,9 +1,9 @@
 internal import Grammar
 
-/// Reads JSON as it arrives and gives at any time what there is so far. Reading is linear in the text, however often one asks;
-/// asking costs as much as the open containers have members.
+/// An incremental JSON parser whose partial result can be read at any time. Parsing is linear in the text, regardless
+/// of how often the result is read; reading it is linear in the number of members of the open containers.
 ///
-/// A number or a word counts when something follows it: 12 may still become 123.
+/// A number or literal is complete only when another character follows it: 12 may still become 123.
 struct ContentReader: Sendable {
     struct Failure: Error {
         let reason: String
@@ -14,7 +14,7 @@ struct ContentReader: Sendable {
         var elements: [GeneratedContent] = []
         var properties: [String: GeneratedContent] = [:]
         var keys: [String] = []
-        /// The name that waits for its value.
+        /// The name whose value has not been parsed yet.
         var key: String?
         let id: GenerationID?
 
@@ -32,16 +32,17 @@ struct ContentReader: Sendable {
         }
     }
 
-    /// What may come next.
+    /// The tokens that may come next.
     private enum Expectation {
         case value, valueOrEnd, name, nameOrEnd, colon, commaOrEnd, nothing
     }
 
     private enum Token {
         case none
-        /// In a string: its text so far, and what an escape has so far, without the backslash.
+        /// In a string: the characters of an unfinished escape sequence, without the backslash, and the high surrogate
+        /// that waits for its low one. The string's text so far is in `text`.
         case string(isName: Bool, escape: [UInt8]?, high: UInt32?)
-        /// A number or one of true, false, null.
+        /// A number, or one of true, false, null.
         case word([UInt8], Word)
     }
 
@@ -55,17 +56,17 @@ struct ContentReader: Sendable {
     private static let greatestDepth = 512
     private static let longestNumber = 4_096
 
-    /// - Parameter assignsIDs: Whether lists and objects get an identity, kept while they grow.
+    /// - Parameter assignsIDs: Whether lists and objects get an id, which stays the same while they grow.
     init(assignsIDs: Bool = false) { self.assignsIDs = assignsIDs }
 
-    /// Reads on.
+    /// Parses more text.
     ///
-    /// - Throws: ``Failure`` if this cannot be JSON any more.
+    /// - Throws: ``Failure`` if the text can no longer be JSON.
     mutating func append(_ more: some StringProtocol) throws(Failure) {
         for byte in more.utf8 { try read(byte) }
     }
 
-    /// What there is so far; nil before the first value has begun.
+    /// The value parsed so far; nil before the first value has begun.
     var content: GeneratedContent? {
         if let root { return root }
         var value: GeneratedContent?
@@ -80,7 +81,7 @@ struct ContentReader: Sendable {
         return value
     }
 
-    /// The whole value, if what was read is a whole one: a number may end here.
+    /// The complete value, if the text is a complete document; a number may end here.
     mutating func finished() throws(Failure) -> GeneratedContent? {
         if case .word(let bytes, let word) = token, stack.isEmpty, word.isWhole {
             token = .none
@@ -89,10 +90,10 @@ struct ContentReader: Sendable {
         return root
     }
 
-    /// The characters of the open string that are whole.
+    /// The complete characters of the open string.
     private var wholeText: String {
         if let whole = String(validating: text, as: UTF8.self) { return whole }
-        // At most the last character is cut.
+        // Only the last character can be incomplete.
         for length in 1...3 where length < text.count {
             if let whole = String(validating: text.dropLast(length), as: UTF8.self) { return whole }
         }
@@ -113,7 +114,7 @@ struct ContentReader: Sendable {
             } else {
                 guard word.isWhole, !Word.isPart(byte) else {
                     let text = String(decoding: bytes.prefix(40) + [byte], as: UTF8.self)
-                    throw Failure(reason: "“\(text)” is not a value")
+                    throw Failure(reason: "“\(text)” is not a JSON value")
                 }
                 token = .none
                 try add(try Self.value(of: bytes, word))
@@ -150,7 +151,7 @@ struct ContentReader: Sendable {
         case .name, .nameOrEnd: return Failure(reason: "\(shown) where a name in quotes is expected")
         case .colon: return Failure(reason: "\(shown) where a colon is expected")
         case .commaOrEnd: return Failure(reason: "\(shown) where a comma or the end is expected")
-        case .nothing: return Failure(reason: "something follows the value")
+        case .nothing: return Failure(reason: "unexpected text after the value")
         }
     }
 
@@ -186,9 +187,9 @@ struct ContentReader: Sendable {
         guard var escape else {
             switch byte {
             case UInt8(ascii: "\\"): token = .string(isName: isName, escape: [], high: high)
-            case _ where high != nil: throw Failure(reason: "half of a surrogate pair")
+            case _ where high != nil: throw Failure(reason: "unpaired surrogate")
             case UInt8(ascii: "\""): try endString(isName: isName)
-            case ..<0x20: throw Failure(reason: "a control character in a text must be escaped")
+            case ..<0x20: throw Failure(reason: "unescaped control character in a string")
             default: text.append(byte)
             }
             return
@@ -196,12 +197,12 @@ struct ContentReader: Sendable {
         escape.append(byte)
         if escape[0] != UInt8(ascii: "u") {
             guard high == nil, let character = JSONText.character(ofEscape: byte) else {
-                throw Failure(reason: "an unknown escape in a text")
+                throw Failure(reason: "unknown escape sequence in a string")
             }
             text.append(character)
             token = .string(isName: isName, escape: nil, high: nil)
         } else if escape.count < 5 {
-            guard escape.count == 1 || JSONText.hexDigit(byte) != nil else { throw Failure(reason: "a broken \\u escape") }
+            guard escape.count == 1 || JSONText.hexDigit(byte) != nil else { throw Failure(reason: "invalid \\u escape") }
             token = .string(isName: isName, escape: escape, high: high)
         } else {
             try endUnicodeEscape(escape, isName: isName, high: high)
@@ -211,14 +212,14 @@ struct ContentReader: Sendable {
     private mutating func endUnicodeEscape(_ escape: [UInt8], isName: Bool, high: UInt32?) throws(Failure) {
         var unit: UInt32 = 0
         for byte in escape.dropFirst() {
-            guard let digit = JSONText.hexDigit(byte) else { throw Failure(reason: "a broken \\u escape") }
+            guard let digit = JSONText.hexDigit(byte) else { throw Failure(reason: "invalid \\u escape") }
             unit = unit << 4 | digit
         }
         var waiting: UInt32?
         if let high, JSONText.isLowSurrogate(unit) {
             text.append(contentsOf: JSONText.utf8(JSONText.scalar(high: high, low: unit)))
         } else if high != nil || JSONText.isLowSurrogate(unit) {
-            throw Failure(reason: "half of a surrogate pair")
+            throw Failure(reason: "unpaired surrogate")
         } else if JSONText.isHighSurrogate(unit) {
             waiting = unit
         } else {
@@ -228,7 +229,7 @@ struct ContentReader: Sendable {
     }
 
     private mutating func endString(isName: Bool) throws(Failure) {
-        guard let whole = String(validating: text, as: UTF8.self) else { throw Failure(reason: "a text is not UTF-8") }
+        guard let whole = String(validating: text, as: UTF8.self) else { throw Failure(reason: "a string is not valid UTF-8") }
         token = .none
         if isName {
             stack[stack.count - 1].key = whole
@@ -245,23 +246,23 @@ struct ContentReader: Sendable {
         case .literal(.null, _): return GeneratedContent(storage: .null)
         default:
             let text = String(decoding: bytes, as: UTF8.self)
-            guard let number = DecimalNumber(text) else { throw Failure(reason: "a number is too large or too small") }
+            guard let number = DecimalNumber(text) else { throw Failure(reason: "a number is out of range") }
             return GeneratedContent(storage: .number(GeneratedNumber(value: number.nearestDouble, text: text)))
         }
     }
 }
 
-/// How far a number or one of true, false, null has been read.
+/// The parsing state of a number or one of true, false, null.
 private enum Word {
     enum Literal: String {
         case `true`, `false`, null
     }
 
     case literal(Literal, length: Int)
-    /// A number, by the part that it ends in.
+    /// The states of a number, named after its last part.
     case minus, zero, whole, point, fraction, e, sign, exponent
 
-    /// Nil if nothing begins with this byte.
+    /// Nil if neither a number nor a literal begins with this byte.
     init?(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "t"): self = .literal(.true, length: 1)
@@ -274,7 +275,7 @@ private enum Word {
         }
     }
 
-    /// Whether it may end here.
+    /// Whether the number or literal may end here.
     var isWhole: Bool {
         switch self {
         case .literal(let literal, let length): length == literal.rawValue.utf8.count
@@ -283,7 +284,7 @@ private enum Word {
         }
     }
 
-    /// Whether the byte can stand in a number or a word at all: what cannot, ends one.
+    /// Whether the byte can be part of a number or a literal; any other byte ends it.
     static func isPart(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "E"),
@@ -293,7 +294,7 @@ private enum Word {
         }
     }
 
-    /// - Returns: False if the byte does not continue it.
+    /// - Returns: False if the byte cannot continue the number or literal.
     mutating func append(_ byte: UInt8) -> Bool {
         switch (self, byte) {
         case (.literal(let literal, let length), _):

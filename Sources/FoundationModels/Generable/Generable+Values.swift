@@ -1,18 +1,18 @@
 public import Foundation
 internal import Grammar
 
-/// Types that stand in a schema where they are used, without a name.
+/// Types whose schema is written in place, without a name.
 protocol InlineGenerable {
     static var schemaNode: SchemaNode { get }
 }
 
 extension GeneratedContent {
-    /// The error of a value that is not what was asked for.
+    /// The error for content of another type than expected.
     func mismatch(_ expected: String) -> ParsingError {
         ParsingError(rawContent: jsonString, debugDescription: "The content is not \(expected): \(jsonString.prefix(200))")
     }
 
-    /// The number, as a type reads it from its decimal digits.
+    /// The content as a number, converted from its decimal digits.
     fileprivate func number<Value>(_ expected: String, _ read: (GeneratedNumber) -> Value?) throws -> Value {
         guard case .number(let number) = storage, let value = read(number) else { throw mismatch(expected) }
         return value
@@ -35,12 +35,12 @@ extension Bool: Generable, InlineGenerable {
 
 extension String: Generable, InlineGenerable {
     static var schemaNode: SchemaNode { .string(.init()) }
-    /// Any text.
+    /// Any string.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
-    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a text.
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a string.
     public init(_ content: GeneratedContent) throws {
-        guard case .string(let text) = content.kind else { throw content.mismatch("a text") }
+        guard case .string(let text) = content.kind else { throw content.mismatch("a string") }
         self = text
     }
 
@@ -49,12 +49,12 @@ extension String: Generable, InlineGenerable {
 
 extension Int: Generable, InlineGenerable {
     static var schemaNode: SchemaNode { .number(.integer) }
-    /// Any integer that fits.
+    /// Any integer within the range of `Int`.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
-    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an integer, or does not fit.
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an integer, or is out of range.
     public init(_ content: GeneratedContent) throws {
-        self = try content.number("an integer that fits") { DecimalNumber($0.text)?.integer }
+        self = try content.number("an integer in the range of Int") { DecimalNumber($0.text)?.integer }
     }
 
     public var generatedContent: GeneratedContent {
@@ -95,11 +95,11 @@ extension Decimal: Generable, InlineGenerable {
     /// Any number.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
-    /// Reads the digits as they were written: 0.1 is exactly a tenth.
+    /// Parses the digits exactly: 0.1 is exactly one tenth.
     ///
     /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a number.
     public init(_ content: GeneratedContent) throws {
-        // What is too small to be one is zero.
+        // A number too small for `Decimal` becomes zero.
         self = try content.number("a decimal number") { Decimal(string: $0.text) ?? (abs($0.value) < 1e-100 ? 0 : nil) }
     }
 
@@ -110,10 +110,10 @@ extension Decimal: Generable, InlineGenerable {
 }
 
 extension Never: Generable {
-    /// Nothing satisfies it.
+    /// A schema that no value satisfies.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: .string(.init(choices: []))) }
 
-    /// - Throws: always.
+    /// - Throws: Always.
     public init(_ content: GeneratedContent) throws { throw content.mismatch("possible") }
 
     public var generatedContent: GeneratedContent { switch self {} }
@@ -123,7 +123,7 @@ extension Array: Generable where Element: Generable {
     /// An array whose last element may be unfinished.
     public typealias PartiallyGenerated = [Element.PartiallyGenerated]
 
-    /// Any number of elements.
+    /// An array with any number of elements.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 }
 
@@ -136,16 +136,16 @@ extension Array: ConvertibleToGeneratedContent where Element: ConvertibleToGener
 }
 
 extension Array: ConvertibleFromGeneratedContent where Element: ConvertibleFromGeneratedContent {
-    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an array, or an element is not what it should be.
+    /// - Throws: ``GeneratedContent/ParsingError`` if the content is not an array, or an element has the wrong type.
     public init(_ content: GeneratedContent) throws {
-        guard case .array(let elements) = content.kind else { throw content.mismatch("a list") }
+        guard case .array(let elements) = content.kind else { throw content.mismatch("an array") }
         self = []
         reserveCapacity(elements.count)
         for element in elements {
             do {
                 append(try Element(element))
             } catch {
-                // The element that is being generated may not be anything yet.
+                // An element that is still being generated may not be convertible yet.
                 if element.isComplete { throw error }
             }
         }
@@ -153,7 +153,7 @@ extension Array: ConvertibleFromGeneratedContent where Element: ConvertibleFromG
 }
 
 extension Optional where Wrapped: Generable {
-    /// What there is of the wrapped value while it is still being generated.
+    /// The partially generated wrapped value.
     public typealias PartiallyGenerated = Wrapped.PartiallyGenerated
 }
 

@@ -1,15 +1,15 @@
 /// A type whose values a model can generate.
 ///
-/// The ``Generable(description:)`` macro writes the conformance for structures and enumerations.
+/// The ``Generable(description:)`` macro generates the conformance for structures and enumerations.
 public protocol Generable: ConvertibleFromGeneratedContent, ConvertibleToGeneratedContent {
-    /// What there is of a value while it is still being generated.
+    /// The type of a value that is still being generated.
     associatedtype PartiallyGenerated: ConvertibleFromGeneratedContent = Self
 
-    /// What the model is held to when it generates a value.
+    /// The schema that constrains the model when it generates a value.
     static var generationSchema: GenerationSchema { get }
 }
 
-/// A type that can be made from what a model generated.
+/// A type that can be created from generated content.
 public protocol ConvertibleFromGeneratedContent: SendableMetatype {
     /// - Throws: ``GeneratedContent/ParsingError`` if the content is not a value of this type.
     init(_ content: GeneratedContent) throws
@@ -36,22 +36,22 @@ extension Generable {
 }
 
 extension Generable {
-    /// The value as if it had just been generated to its end.
+    /// The value converted to its partially generated type.
     public func asPartiallyGenerated() -> PartiallyGenerated {
         let content = generatedContent
         do {
             return try PartiallyGenerated(content)
         } catch {
-            // What the type itself wrote it must be able to read: that it cannot is a mistake in a conformance written by hand.
-            preconditionFailure("\(Self.self).PartiallyGenerated cannot be made from \(content.jsonString): \(error)")
+            // The type must be able to read its own content; a failure is a bug in a hand-written conformance.
+            preconditionFailure("\(Self.self).PartiallyGenerated cannot be created from \(content.jsonString): \(error)")
         }
     }
 }
 
-/// Identifies a generated value while it grows, and no longer: it is not saved with the value.
+/// Identifies a generated value while it is being generated. The id is not saved with the value.
 public struct GenerationID: Sendable, Hashable {
     private let value: UInt64
 
-    /// A new identity.
+    /// Creates a unique id.
     public init() { value = .random(in: .min ... .max) }
 }

@@ -1,15 +1,15 @@
 package import Grammar
 
 extension GeneratedContent {
-    /// Reads JSON, also the beginning of it: what is there so far, with ``isComplete`` false.
+    /// Parses JSON, which may be incomplete; the content of an incomplete text has ``isComplete`` set to false.
     ///
-    /// - Throws: ``ParsingError`` if the text cannot be the beginning of a JSON document.
+    /// - Throws: ``ParsingError`` if the text is neither a JSON document nor the beginning of one.
     public init(json: String) throws {
         switch Self.read(json) {
         case .success(let content): self = content
         case .failure(let failure):
             throw ParsingError(
-                rawContent: json, underlyingError: failure, debugDescription: "This is not JSON: \(failure.reason).")
+                rawContent: json, underlyingError: failure, debugDescription: "Invalid JSON: \(failure.reason).")
         }
     }
 
@@ -21,7 +21,7 @@ extension GeneratedContent {
         }
     }
 
-    /// The content as JSON on one line, members in their order.
+    /// The content as JSON on one line; members keep their order.
     public var jsonString: String {
         var bytes: [UInt8] = []
         write(into: &bytes)
@@ -58,12 +58,12 @@ extension GeneratedContent {
 }
 
 extension GeneratedNumber {
-    /// As it was written, but 5.0 is 5; null for what JSON has no number for.
+    /// The number's original digits, except that 5.0 becomes 5; null if it is not finite.
     fileprivate var json: String {
         guard value.isFinite else { return "null" }
         guard text.contains(where: { ".eE".contains($0) }) else { return text }
         let short = GeneratedNumber(value).text
-        // The shortest text of the same double, unless digits would be lost.
+        // Use the shortest text of the same double, unless that loses digits.
         return Double(short) == value && DecimalNumber(short) == DecimalNumber(text) ? short : text
     }
 }
@@ -100,7 +100,7 @@ extension GeneratedContent {
 }
 
 extension [String] {
-    /// Each text once, where it first appears.
+    /// The strings without duplicates, in the order of their first occurrences.
     var withoutRepetitions: [String] {
         var seen: Set<String> = []
         return filter { seen.insert($0).inserted }

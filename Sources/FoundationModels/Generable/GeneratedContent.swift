@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A value that a model generated, or that is on its way to one: what JSON can say, with members in their order.
+/// A generated value, complete or partial: any value that JSON can express. Members keep their order.
 public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStringConvertible {
-    /// What a value is.
+    /// The type and contents of a value.
     public enum Kind: Equatable, Sendable {
         /// No value.
         case null
@@ -10,15 +10,15 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         case bool(Bool)
         /// A number, as the nearest `Double`.
         case number(Double)
-        /// A text.
+        /// A string.
         case string(String)
-        /// A list, in order.
+        /// An array.
         case array([GeneratedContent])
-        /// Members by name, and their names in order.
+        /// An object: members by name, and the names in order.
         case structure(properties: [String: GeneratedContent], orderedKeys: [String])
     }
 
-    /// As ``Kind``, but numbers keep their digits.
+    /// Like ``Kind``, but numbers keep their digits.
     enum Storage: Equatable, Sendable {
         case null
         case bool(Bool)
@@ -28,7 +28,7 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         case structure(properties: [String: GeneratedContent], orderedKeys: [String])
     }
 
-    /// Stays the same while a value grows; nil for values that were not generated.
+    /// Stays the same while a value is being generated; nil for values that were not generated.
     public var id: GenerationID?
     let storage: Storage
     /// False while the value is still being generated.
@@ -40,7 +40,7 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         self.isComplete = isComplete
     }
 
-    /// Content of a kind.
+    /// Creates content of a kind.
     public init(kind: Kind, id: GenerationID? = nil) {
         let storage: Storage =
             switch kind {
@@ -54,7 +54,7 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         self.init(storage: storage, id: id)
     }
 
-    /// What the value is. Numbers are rounded to `Double` here; ``value(_:)`` reads their exact digits.
+    /// The type and contents of the value. Numbers are rounded to `Double`; ``value(_:)`` converts their exact digits.
     public var kind: Kind {
         switch storage {
         case .null: .null
@@ -66,26 +66,26 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         }
     }
 
-    /// The same content.
+    /// Copies the content.
     public init(_ content: GeneratedContent) throws { self = content }
 
-    /// The content of a value.
+    /// Creates the content of a value.
     public init(_ value: some ConvertibleToGeneratedContent) { self = value.generatedContent }
 
-    /// The content of a value, under an identity.
+    /// Creates the content of a value, with an id.
     public init(_ value: some ConvertibleToGeneratedContent, id: GenerationID) {
         self = value.generatedContent
         self.id = id
     }
 
-    /// An object with these members; of several with one name the last counts.
+    /// Creates an object with these members. If a name occurs more than once, its last value is used.
     public init(properties: KeyValuePairs<String, any ConvertibleToGeneratedContent>, id: GenerationID? = nil) {
         self.init(properties: properties.map { ($0.key, $0.value) }, id: id) { (_: GeneratedContent, last) in last }
     }
 
-    /// An object with these members, in the order in which their names first appear.
+    /// Creates an object with these members, in the order in which their names first occur.
     ///
-    /// - Parameter combine: what a member is when its name appears again.
+    /// - Parameter combine: Combines the values of a name that occurs more than once.
     public init<S>(
         properties: S, id: GenerationID? = nil,
         uniquingKeysWith combine: (GeneratedContent, GeneratedContent) throws -> some ConvertibleToGeneratedContent
@@ -103,7 +103,7 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         self.init(storage: .structure(properties: members, orderedKeys: keys), id: id)
     }
 
-    /// A list.
+    /// Creates an array.
     public init<S>(elements: S, id: GenerationID? = nil)
     where S: Sequence, S.Element == any ConvertibleToGeneratedContent {
         self.init(storage: .array(elements.map(\.generatedContent)), id: id)
@@ -111,7 +111,7 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
 
     public var generatedContent: GeneratedContent { self }
 
-    /// Any value.
+    /// A schema that any value satisfies.
     public static var generationSchema: GenerationSchema { GenerationSchema(node: schemaNode) }
 
     public static func == (a: GeneratedContent, b: GeneratedContent) -> Bool { a.id == b.id && a.storage == b.storage }
@@ -125,14 +125,14 @@ extension GeneratedContent: InlineGenerable {
 }
 
 extension GeneratedContent {
-    /// The content as a value of another type.
+    /// Converts the content to a value of a type.
     public func value<Value>(_ type: Value.Type = Value.self) throws -> Value where Value: ConvertibleFromGeneratedContent {
         try Value(self)
     }
 
-    /// A member as a value.
+    /// Converts a member to a value of a type.
     ///
-    /// - Throws: ``ParsingError`` if there is no such member, or it is not such a value.
+    /// - Throws: ``ParsingError`` if there is no such member, or it cannot be converted.
     public func value<Value>(_ type: Value.Type = Value.self, forProperty property: String) throws -> Value
     where Value: ConvertibleFromGeneratedContent {
         guard let member = try member(property) else {
@@ -142,9 +142,9 @@ extension GeneratedContent {
         return try Value(member)
     }
 
-    /// A member as a value; nil if it is missing or null, or is still too short to be one.
+    /// Converts a member to a value of a type; nil if it is missing, null, or incomplete and not yet convertible.
     ///
-    /// - Throws: ``ParsingError`` if the content is no object, or the member is complete and not such a value.
+    /// - Throws: ``ParsingError`` if the content is not an object, or the member is complete and cannot be converted.
     public func value<Value>(_ type: Value?.Type = Value?.self, forProperty property: String) throws -> Value?
     where Value: ConvertibleFromGeneratedContent {
         guard let member = try member(property), member.storage != .null else { return nil }
@@ -156,17 +156,17 @@ extension GeneratedContent {
         }
     }
 
-    /// What the macros use: the text that names a case.
+    /// Used by the macros: the string that names an enumeration case.
     ///
-    /// - Throws: ``ParsingError`` if the content is no text, or is still growing: "red" may become "redder".
+    /// - Throws: ``ParsingError`` if the content is not a string, or is incomplete: "red" may become "redder".
     public func _caseName() throws -> String {
-        guard isComplete else { throw mismatch("a whole name yet") }
+        guard isComplete else { throw mismatch("a complete name") }
         return try value(String.self)
     }
 
-    /// What the macros use: the member that names a case.
+    /// Used by the macros: the member that names an enumeration case.
     ///
-    /// - Throws: ``ParsingError`` if there is no such member, it is no text, or it is still growing.
+    /// - Throws: ``ParsingError`` if there is no such member, or it is not a string, or it is incomplete.
     public func _caseName(forProperty property: String) throws -> String {
         try value(GeneratedContent.self, forProperty: property)._caseName()
     }
@@ -178,15 +178,15 @@ extension GeneratedContent {
 }
 
 extension GeneratedContent {
-    /// Content that is not what it was asked to be.
+    /// An error of content that cannot be converted to the requested type.
     public struct ParsingError: LocalizedError, Sendable, CustomDebugStringConvertible {
         /// The content's text.
         public var rawContent: String
-        /// What was thrown while the content was read, if anything was.
+        /// The error that was thrown while the content was parsed, if any.
         public var underlyingError: (any Error)?
         public var debugDescription: String
 
-        /// For conformances written by hand, where content is not what they need.
+        /// Creates an error, for hand-written conformances that cannot convert the content.
         public init(rawContent: String, underlyingError: (any Error)? = nil, debugDescription: String) {
             self.rawContent = rawContent
             self.underlyingError = underlyingError
@@ -197,10 +197,10 @@ extension GeneratedContent {
     }
 }
 
-/// A number with the digits it was written with: integers beyond 2⁵³ and decimal fractions stay exact.
+/// A number with its original digits: integers beyond 2⁵³ and decimal fractions stay exact.
 struct GeneratedNumber: Sendable, Equatable {
     let value: Double
-    /// JSON, unless the value is not finite.
+    /// The number as JSON; "null" if the value is not finite.
     let text: String
 
     init(value: Double, text: String) {

@@ -1,4 +1,4 @@
-/// Makes a structure or an enumeration ``Generable``: its properties are generated in the order in which they are declared.
+/// Makes a structure or an enumeration ``Generable``. Properties are generated in the order of their declarations.
 ///
 /// ```swift
 /// @Generable
@@ -11,7 +11,7 @@
 /// }
 /// ```
 ///
-/// - Parameter description: What the model is told about the type.
+/// - Parameter description: A description of the type for the model.
 @attached(extension, conformances: Generable, names: named(init(_:)), named(generatedContent))
 @attached(member, names: arbitrary)
 public macro Generable(description: String? = nil) =
@@ -20,8 +20,8 @@ public macro Generable(description: String? = nil) =
 /// Makes a structure or an enumeration ``Generable``.
 ///
 /// - Parameters:
-///   - description: What the model is told about the type.
-///   - representNilExplicitlyInGeneratedContent: Whether missing values are null rather than left out.
+///   - description: A description of the type for the model.
+///   - representNilExplicitlyInGeneratedContent: Whether missing values are null instead of omitted.
 @attached(extension, conformances: Generable, names: named(init(_:)), named(generatedContent))
 @attached(member, names: arbitrary)
 public macro Generable(description: String? = nil, representNilExplicitlyInGeneratedContent: Bool) =
@@ -30,25 +30,25 @@ public macro Generable(description: String? = nil, representNilExplicitlyInGener
 /// Makes a structure or an enumeration ``Generable``.
 ///
 /// - Parameters:
-///   - name: What the model knows the type as, instead of its Swift name.
-///   - description: What the model is told about the type.
-///   - representNilExplicitlyInGeneratedContent: Whether missing values are null rather than left out.
+///   - name: The name of the type for the model, instead of its Swift name.
+///   - description: A description of the type for the model.
+///   - representNilExplicitlyInGeneratedContent: Whether missing values are null instead of omitted.
 @attached(extension, conformances: Generable, names: named(init(_:)), named(generatedContent))
 @attached(member, names: arbitrary)
 public macro Generable(
     name: String, description: String? = nil, representNilExplicitlyInGeneratedContent: Bool = false
 ) = #externalMacro(module: "FoundationModelsMacros", type: "GenerableMacro")
 
-/// Tells the model about a property, and limits its values.
+/// Describes a property for the model and constrains its values.
 @attached(peer)
 public macro Guide<T>(description: String? = nil, _ guides: GenerationGuide<T>...) =
     #externalMacro(module: "FoundationModelsMacros", type: "GuideMacro") where T: Generable
 
-/// Tells the model about a text, and has the whole of it match a regular expression.
+/// Describes a string property for the model and requires the whole string to match a regular expression.
 @attached(peer)
 public macro Guide<RegexOutput>(description: String? = nil, _ guides: Regex<RegexOutput>) =
     #externalMacro(module: "FoundationModelsMacros", type: "GuideMacro")
 
-/// Tells the model about a property.
+/// Describes a property for the model.
 @attached(peer)
 public macro Guide(description: String) = #externalMacro(module: "FoundationModelsMacros", type: "GuideMacro")

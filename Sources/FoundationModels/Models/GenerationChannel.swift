@@ -1,20 +1,21 @@
 public import Foundation
 
-/// Takes what an executor's model says to the session.
+/// Carries events from an executor's model to the session.
 ///
-/// A session reads events as they are sent. A channel of one's own keeps them until they are read.
+/// A session processes events as they are sent. A channel that a program creates itself buffers them until they are
+/// read.
 public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
     public typealias Element = LanguageModelExecutorGenerationChannel.Event
 
-    /// What takes events as they come; nil keeps them in the stream.
+    /// Called with each event as it is sent; nil buffers the events in the stream.
     private let receiver: (@Sendable (Event) -> Void)?
     private let stream: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
 
-    /// A channel that keeps what is sent until it is read.
+    /// Creates a channel that buffers events until they are read.
     public init() { self.init(receiver: nil) }
 
-    /// A channel whose events go to a function as they are sent.
+    /// Creates a channel that passes each event to a function as it is sent.
     package init(receiver: (@Sendable (Event) -> Void)?) {
         self.receiver = receiver
         (stream, continuation) = AsyncStream.makeStream()
@@ -23,7 +24,7 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
     /// Sends an event.
     public nonisolated(nonsending) func send(_ event: LanguageModelExecutorGenerationChannel.Event) async { emit(event) }
 
-    /// The same without waiting, for executors whose tokens come in a callback.
+    /// Sends an event synchronously, for executors that receive tokens in a callback.
     package func emit(_ event: Event) {
         if let receiver { receiver(event) } else { continuation.yield(event) }
     }
@@ -44,7 +45,7 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
         }
     }
 
-    /// Something that a model said or did.
+    /// An event in the output of a model.
     public struct Event: Sendable {
         enum Kind: Sendable {
             case response(Response)
@@ -54,23 +55,23 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
 
         let kind: Kind
 
-        /// Part of the answer.
+        /// Creates an event for the response.
         ///
-        /// - Parameter entryID: The transcript entry it belongs to; nil for the one that is being written.
+        /// - Parameter entryID: The transcript entry that the event belongs to; nil for the current one.
         public static func response(
             entryID: String? = nil, action: LanguageModelExecutorGenerationChannel.Response.Action
         ) -> LanguageModelExecutorGenerationChannel.Event {
             Event(kind: .response(Response(entryID: entryID, action: action)))
         }
 
-        /// Part of the model's thoughts.
+        /// Creates an event for the model's reasoning.
         public static func reasoning(
             entryID: String? = nil, action: LanguageModelExecutorGenerationChannel.Reasoning.Action
         ) -> LanguageModelExecutorGenerationChannel.Event {
             Event(kind: .reasoning(Reasoning(entryID: entryID, action: action)))
         }
 
-        /// Part of tool calls.
+        /// Creates an event for tool calls.
         public static func toolCalls(
             entryID: String? = nil, action: LanguageModelExecutorGenerationChannel.ToolCalls.Action
         ) -> LanguageModelExecutorGenerationChannel.Event {
@@ -79,17 +80,17 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
     }
 }
 
-// MARK: - What events say
+// MARK: - Event contents
 
 extension LanguageModelExecutorGenerationChannel {
-    /// Part of an answer, as an event carries it.
+    /// An event for a response entry.
     public struct Response: Sendable {
-        /// The transcript entry it belongs to; nil for the one that is being written.
+        /// The transcript entry that the event belongs to; nil for the current one.
         public var entryID: String?
-        /// What happens to the entry.
+        /// The change to the entry.
         public var action: LanguageModelExecutorGenerationChannel.Response.Action
 
-        /// A change of an answer.
+        /// A change to a response entry.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case appendText(TextFragment)
@@ -102,28 +103,28 @@ extension LanguageModelExecutorGenerationChannel {
 
             let kind: Kind
 
-            /// More text at the end of a segment; nil for the one that is being written.
+            /// Appends text to a segment; nil for the current segment.
             public static func appendText(
                 _ text: String, segmentID: String? = nil, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Response.Action {
                 Action(kind: .appendText(TextFragment(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
-            /// Another text in place of a segment's.
+            /// Replaces the text of a segment; nil for the current segment.
             public static func replaceTextSegment(
                 _ text: String, segmentID: String? = nil, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Response.Action {
                 Action(kind: .replaceText(TextSegmentReplacement(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
-            /// An attachment at the end of the entry.
+            /// Appends an attachment to the entry.
             public static func addAttachmentSegment(
                 _ segment: Transcript.AttachmentSegment
             ) -> LanguageModelExecutorGenerationChannel.Response.Action {
                 Action(kind: .addAttachment(segment))
             }
 
-            /// Takes the entry's attachment with that id back, if there is one.
+            /// Removes the entry's attachment with this id, if there is one.
             public static func removeAttachmentSegment(
                 id: String
             ) -> LanguageModelExecutorGenerationChannel.Response.Action {
@@ -137,7 +138,7 @@ extension LanguageModelExecutorGenerationChannel {
                 Action(kind: .metadata(Metadata(values)))
             }
 
-            /// Replaces what the request has cost so far: totals, not increments.
+            /// Replaces the token usage of the request. The values are totals so far, not increments.
             public static func updateUsage(
                 input: LanguageModelExecutorGenerationChannel.Usage.Input,
                 output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -148,14 +149,15 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
-    /// Part of the model's thoughts, as an event carries it.
+    /// An event for a reasoning entry.
     public struct Reasoning: Sendable {
-        /// The transcript entry it belongs to; nil for the one that is being written, or a new one after anything but thoughts.
+        /// The transcript entry that the event belongs to; nil for the current one, or for a new one if the previous
+        /// event was not reasoning.
         public var entryID: String?
-        /// What happens to the entry.
+        /// The change to the entry.
         public var action: LanguageModelExecutorGenerationChannel.Reasoning.Action
 
-        /// A change of thoughts.
+        /// A change to a reasoning entry.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case appendText(TextFragment)
@@ -167,21 +169,21 @@ extension LanguageModelExecutorGenerationChannel {
 
             let kind: Kind
 
-            /// More thoughts at the end of a segment; nil for the one that is being written.
+            /// Appends reasoning text to a segment; nil for the current segment.
             public static func appendText(
                 _ text: String, segmentID: String? = nil, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
                 Action(kind: .appendText(TextFragment(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
-            /// Other thoughts in place of a segment's.
+            /// Replaces the reasoning text of a segment; nil for the current segment.
             public static func replaceTextSegment(
                 _ text: String, segmentID: String? = nil, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
                 Action(kind: .replaceText(TextSegmentReplacement(content: text, segmentID: segmentID, tokenCount: tokenCount)))
             }
 
-            /// Replaces the signature of the entry.
+            /// Replaces the entry's signature.
             public static func updateSignature(
                 _ signature: Data, tokenCount: Int
             ) -> LanguageModelExecutorGenerationChannel.Reasoning.Action {
@@ -195,7 +197,7 @@ extension LanguageModelExecutorGenerationChannel {
                 Action(kind: .metadata(Metadata(values)))
             }
 
-            /// Replaces what the request has cost so far: totals, not increments.
+            /// Replaces the token usage of the request. The values are totals so far, not increments.
             public static func updateUsage(
                 input: LanguageModelExecutorGenerationChannel.Usage.Input,
                 output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -206,22 +208,22 @@ extension LanguageModelExecutorGenerationChannel {
         }
     }
 
-    /// What proves to the model's provider that the thoughts are its own.
+    /// A signature with which the model's provider can verify that it generated the reasoning.
     public struct ReasoningSignature: Sendable {
-        /// Bytes that mean something to the provider only; the transcript keeps them.
+        /// Opaque bytes, meaningful to the provider only; the transcript stores them.
         public var signature: Data
-        /// Tokens to be counted as thoughts.
+        /// The number of tokens to count as reasoning.
         public var tokenCount: Int
     }
 
-    /// Part of tool calls, as an event carries it.
+    /// An event for a tool-calls entry.
     public struct ToolCalls: Sendable {
-        /// The transcript entry it belongs to; nil for the one that is being written.
+        /// The transcript entry that the event belongs to; nil for the current one.
         public var entryID: String?
-        /// What happens to the entry.
+        /// The change to the entry.
         public var action: LanguageModelExecutorGenerationChannel.ToolCalls.Action
 
-        /// A change of calls.
+        /// A change to a tool-calls entry.
         public struct Action: Sendable {
             enum Kind: Sendable {
                 case toolCall(ToolCall)
@@ -232,28 +234,28 @@ extension LanguageModelExecutorGenerationChannel {
 
             let kind: Kind
 
-            /// Part of the call with that id; its first part opens it.
+            /// Changes the call with this id; the first event with an id creates the call.
             public static func toolCall(
                 id: String, name: String, action: LanguageModelExecutorGenerationChannel.ToolCalls.ToolCall.Action
             ) -> LanguageModelExecutorGenerationChannel.ToolCalls.Action {
                 Action(kind: .toolCall(ToolCall(id: id, name: name, action: action)))
             }
 
-            /// Takes the call with that id back: its tool does not run.
+            /// Removes the call with this id: its tool does not run.
             public static func removeToolCall(
                 id: String
             ) -> LanguageModelExecutorGenerationChannel.ToolCalls.Action {
                 Action(kind: .removeToolCall(id: id))
             }
 
-            /// Replaces the metadata of the calls together. Transcripts keep that of single calls only.
+            /// Replaces the metadata of the entry as a whole. Transcripts store only the metadata of individual calls.
             public static func updateMetadata(
                 _ values: [String: any ConvertibleToGeneratedContent]
             ) -> LanguageModelExecutorGenerationChannel.ToolCalls.Action {
                 Action(kind: .metadata(Metadata(values)))
             }
 
-            /// Replaces what the request has cost so far: totals, not increments.
+            /// Replaces the token usage of the request. The values are totals so far, not increments.
             public static func updateUsage(
                 input: LanguageModelExecutorGenerationChannel.Usage.Input,
                 output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -263,16 +265,16 @@ extension LanguageModelExecutorGenerationChannel {
             }
         }
 
-        /// Part of one call.
+        /// A change to one tool call.
         public struct ToolCall: Sendable {
-            /// Tells calls apart: all parts of one have the same.
+            /// Identifies the call; all events of a call have the same id.
             public var id: String
-            /// Name of the tool; that of the first part counts.
+            /// The name of the tool; the name in the first event of a call is used.
             public var name: String
-            /// What happens to the call.
+            /// The change to the call.
             public var action: LanguageModelExecutorGenerationChannel.ToolCalls.ToolCall.Action
 
-            /// A change of one call.
+            /// A change to one call.
             public struct Action: Sendable {
                 enum Kind: Sendable {
                     case arguments(ArgumentsFragment)
@@ -281,7 +283,7 @@ extension LanguageModelExecutorGenerationChannel {
 
                 let kind: Kind
 
-                /// More of the arguments' JSON.
+                /// Appends to the JSON of the arguments.
                 public static func appendArguments(
                     _ content: String, tokenCount: Int
                 ) -> LanguageModelExecutorGenerationChannel.ToolCalls.ToolCall.Action {
@@ -296,54 +298,54 @@ extension LanguageModelExecutorGenerationChannel {
                 }
             }
 
-            /// More of a call's arguments.
+            /// A fragment of a call's arguments.
             public struct ArgumentsFragment: Sendable {
-                /// A piece of their JSON, to be joined to those before it.
+                /// A fragment of the arguments' JSON, to be appended to the fragments before it.
                 public var content: String
-                /// Tokens that it took; added to the usage, unless the executor says that itself.
+                /// The number of tokens generated; added to the usage, unless the executor reports the usage itself.
                 public var tokenCount: Int
             }
         }
     }
 
-    /// A piece of text at the end of a segment.
+    /// A fragment of text to append to a segment.
     public struct TextFragment: Sendable {
-        /// The piece, with the spaces before it.
+        /// The fragment, including leading whitespace.
         public var content: String
-        /// The segment it belongs to; nil for the one that is being written.
+        /// The segment that the fragment belongs to; nil for the current one.
         public var segmentID: String?
-        /// Tokens that it took; added to the usage, unless the executor says that itself.
+        /// The number of tokens generated; added to the usage, unless the executor reports the usage itself.
         public var tokenCount: Int
     }
 
-    /// A text in place of a segment's.
+    /// A text that replaces the text of a segment.
     public struct TextSegmentReplacement: Sendable {
-        /// The whole of the new text.
+        /// The complete new text.
         public var content: String
-        /// The segment whose text it replaces; nil for the one that is being written.
+        /// The segment whose text is replaced; nil for the current one.
         public var segmentID: String?
-        /// Tokens that it took; added to the usage, unless the executor says that itself.
+        /// The number of tokens generated; added to the usage, unless the executor reports the usage itself.
         public var tokenCount: Int
     }
 
-    /// What is to be kept with an entry or a call.
+    /// Metadata to store with an entry or a call.
     public struct Metadata: Sendable {
-        /// By name. They take the place of all that was there.
+        /// The values by name. They replace all previous metadata.
         public var values: [String: GeneratedContent]
 
         init(_ values: [String: any ConvertibleToGeneratedContent]) { self.values = values.mapValues(\.generatedContent) }
     }
 
-    /// What a request has cost, as its executor counts it.
+    /// The token usage of a request, as counted by its executor.
     public struct Usage: Sendable {
-        /// What the model read.
+        /// The tokens that the model processed as input.
         public var input: LanguageModelExecutorGenerationChannel.Usage.Input
-        /// What the model wrote.
+        /// The tokens that the model generated.
         public var output: LanguageModelExecutorGenerationChannel.Usage.Output
-        /// What else there is to say, by name; programs find it in their response's usage.
+        /// Additional values by name, which appear in the usage of the response.
         public var metadata: [String: GeneratedContent]
 
-        /// The cost of the whole request so far.
+        /// Creates the usage of the whole request so far.
         public init(
             input: LanguageModelExecutorGenerationChannel.Usage.Input,
             output: LanguageModelExecutorGenerationChannel.Usage.Output,
@@ -354,28 +356,28 @@ extension LanguageModelExecutorGenerationChannel {
             self.metadata = metadata.mapValues(\.generatedContent)
         }
 
-        /// Tokens that a model read.
+        /// Input tokens.
         public struct Input: Sendable {
-            /// Tokens of the whole prompt.
+            /// The number of tokens in the whole prompt.
             public var totalTokenCount: Int
-            /// Those of them that did not have to be computed again.
+            /// The number of these tokens that were read from a cache and not computed again.
             public var cachedTokenCount: Int
 
-            /// Cached tokens are part of the total.
+            /// Creates the counts; the total includes cached tokens.
             public init(totalTokenCount: Int, cachedTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.cachedTokenCount = cachedTokenCount
             }
         }
 
-        /// Tokens that a model wrote.
+        /// Output tokens.
         public struct Output: Sendable {
-            /// All of them, thoughts included.
+            /// The number of all generated tokens, including reasoning.
             public var totalTokenCount: Int
-            /// Those of them that were thoughts.
+            /// The number of these tokens that were reasoning.
             public var reasoningTokenCount: Int
 
-            /// Tokens of thoughts are part of the total.
+            /// Creates the counts; the total includes reasoning tokens.
             public init(totalTokenCount: Int, reasoningTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.reasoningTokenCount = reasoningTokenCount

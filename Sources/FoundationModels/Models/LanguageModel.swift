@@ -1,61 +1,63 @@
 public import Foundation
 
-/// A model that sessions can use: the built-in one, a file, a server, or one of your own.
+/// A model that sessions can use: the built-in model, a file, a server, or one of your own.
 ///
-/// A model says what it can do and how its executor is configured; the executor does the work.
+/// A model declares its capabilities and its executor's configuration; the executor processes the requests.
 public protocol LanguageModel: Sendable {
-    /// What answers the model's requests.
+    /// The type that processes the model's requests.
     associatedtype Executor: LanguageModelExecutor where Self == Self.Executor.Model
 
-    /// What the model can do. A request that needs more is refused before the executor sees it.
+    /// The model's capabilities. A request that requires others is rejected before it reaches the executor.
     var capabilities: LanguageModelCapabilities { get }
-    /// What tells executors apart: a session keeps one for each distinct configuration.
+    /// The configuration that identifies an executor: a session keeps one executor for each distinct configuration.
     var executorConfiguration: Self.Executor.Configuration { get }
 }
 
-/// What a model can do.
+/// The capabilities of a model.
 public struct LanguageModelCapabilities: Sendable {
     private let capabilities: Set<Capability>
 
-    /// The capabilities of a model that can do this and nothing else.
+    /// Creates a set of exactly these capabilities.
     public init(_ capabilities: [LanguageModelCapabilities.Capability]) { self.capabilities = Set(capabilities) }
 
-    /// Whether the model can do it.
+    /// Whether the model has a capability.
     public func contains(_ capability: LanguageModelCapabilities.Capability) -> Bool { capabilities.contains(capability) }
 
-    /// Something that not every model can do.
+    /// An optional capability of a model.
     public struct Capability: Sendable, Hashable {
         let name: String
 
-        /// Reads pictures.
+        /// Processes pictures.
         public static var vision: LanguageModelCapabilities.Capability { Capability(name: "vision") }
-        /// Can be held to a schema.
+        /// Generates responses that conform to a schema.
         public static var guidedGeneration: LanguageModelCapabilities.Capability { Capability(name: "guided generation") }
-        /// Thinks before it answers.
+        /// Reasons before it responds.
         public static var reasoning: LanguageModelCapabilities.Capability { Capability(name: "reasoning") }
         /// Calls tools.
         public static var toolCalling: LanguageModelCapabilities.Capability { Capability(name: "tool calling") }
     }
 }
 
-/// What answers the requests of a model. It lives as long as the session that made it, and may keep state between requests.
+/// Processes the requests of a model. An executor lives as long as the session that created it, and may keep state
+/// between requests.
 public protocol LanguageModelExecutor: Sendable {
-    /// What the executor is made from: where its model is, and how it is reached.
+    /// The values from which an executor is created, such as the model's location and how to access it.
     associatedtype Configuration: Hashable, Sendable
-    /// The model whose requests it answers.
+    /// The model whose requests the executor processes.
     associatedtype Model: LanguageModel
 
-    /// Gets ready for a request that begins like this transcript. A hint: it may do nothing.
+    /// Prepares for a request that begins with this transcript. This is a hint: an implementation may do nothing.
     func prewarm(model: Self.Model, transcript: Transcript)
 
-    /// Called once for each configuration, at a session's first request or before it.
+    /// Creates an executor. A session calls this once for each configuration, at its first request or earlier.
     ///
-    /// - Throws: what the request then throws.
+    /// - Throws: An error that the request then throws.
     init(configuration: Self.Configuration) throws
 
-    /// Answers one request: sends what the model says, as it says it, and returns at the end.
+    /// Processes one request: sends the model's output as it is generated, and returns at its end.
     ///
-    /// After tool calls it returns too; the session runs the tools and asks again with the longer transcript.
+    /// The function also returns after tool calls. The session then runs the tools and sends another request with the
+    /// extended transcript.
     /// - Throws: ``LanguageModelError``, or `CancellationError` when the task is cancelled.
     nonisolated(nonsending) func respond(
         to request: LanguageModelExecutorGenerationRequest, model: Self.Model,
@@ -67,26 +69,26 @@ extension LanguageModelExecutor {
     public func prewarm(model: Self.Model, transcript: Transcript) {}
 }
 
-/// What a session asks an executor.
+/// A request from a session to an executor.
 public struct LanguageModelExecutorGenerationRequest: Sendable {
-    /// New for each call, also for those that follow tool calls.
+    /// A unique id for each request, including those that follow tool calls.
     public var id: UUID
-    /// The conversation; what is to be answered comes last.
+    /// The conversation; its last entry is the one to respond to.
     public var transcript: Transcript
-    /// The tools that the model may call now.
+    /// The tools that the model may call in this request.
     public var enabledToolDefinitions: [Transcript.ToolDefinition]
-    /// What the response must be; nil for text.
+    /// The schema of the response; nil for text.
     public var schema: GenerationSchema?
-    /// How the response is generated, with what the session's profile says.
+    /// Options for generating the response, combined with those of the session's profile.
     public var generationOptions: GenerationOptions
-    /// What the prompt contains besides what was asked, and how long the model is to think.
+    /// Whether the prompt includes the schema, and the level of reasoning.
     public var contextOptions: ContextOptions
-    /// What the caller passed on.
+    /// Metadata from the caller.
     public var metadata: [String: GeneratedContent]
-    /// A format that schemas cannot say; takes the place of `schema`.
+    /// A format that schemas cannot express; it replaces `schema`.
     package var format: ResponseFormat?
 
-    /// Made by sessions; a program needs it to test executors, or to ask them itself.
+    /// Creates a request. Sessions do this; a program needs it only to test executors or to call them directly.
     public init(
         id: UUID, transcript: Transcript, enabledTools: [Transcript.ToolDefinition], schema: GenerationSchema? = nil,
         generationOptions: GenerationOptions, contextOptions: ContextOptions,

@@ -2,33 +2,33 @@ public import Foundation
 public import Observation
 internal import Synchronization
 
-/// A larger model elsewhere. Apple's servers answer programs on Apple's devices only: here the model says that it is
-/// unavailable, unless the program has named another model to answer in its place.
+/// A larger, remote model. Apple's servers respond only to programs on Apple's devices, so on this platform the model
+/// is unavailable unless the program has registered a substitute model.
 ///
-/// Of the products of this package, `FoundationModelsOpenAI` can do that, with a server of your own.
+/// In this package, `FoundationModelsOpenAI` can register a model on a server of your own.
 public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
     /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
-        /// Requests can be made: another model answers them.
+        /// Requests can be made: a substitute model responds.
         case available
         /// Requests fail, for this reason.
         case unavailable(PrivateCloudComputeLanguageModel.Availability.UnavailableReason)
 
         /// Why the model cannot be used.
         public enum UnavailableReason: Equatable, Sendable, Hashable {
-            /// Apple's servers do not answer this machine.
+            /// Apple's servers do not accept requests from this machine.
             case deviceNotEligible
-            /// The machine is not set up for it. Not reported here.
+            /// The machine is not set up. Not reported on this platform.
             case systemNotReady
         }
     }
 
-    /// The model; no connection is made.
+    /// Creates the model without making a connection.
     public convenience init() { self.init(isReachable: false) }
 
     private init(isReachable: Bool) {}
 
-    /// What answers in the model's place.
+    /// A model that responds in place of this one.
     package struct Substitute: Sendable {
         let model: any LanguageModel
         let contextSize: Int
@@ -43,7 +43,7 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
 
     private static let named = Mutex<Substitute?>(nil)
 
-    /// The program's substitute; nil as long as none is named.
+    /// The registered substitute; nil if there is none.
     package static var substitute: Substitute? {
         get { named.withLock { $0 } }
         set { named.withLock { $0 = newValue } }
@@ -54,11 +54,11 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
         return substitute
     }
 
-    /// Unavailable, because the device is not eligible, unless another model answers in its place.
+    /// Unavailable with the reason that the device is not eligible, unless a substitute model is registered.
     public var availability: PrivateCloudComputeLanguageModel.Availability {
         Self.substitute == nil ? .unavailable(.deviceNotEligible) : .available
     }
-    /// Always below the limit: nothing is used here.
+    /// Always below the limit: no quota applies on this platform.
     public var quotaUsage: PrivateCloudComputeLanguageModel.QuotaUsage {
         QuotaUsage(status: .belowLimit(.init(isApproachingLimit: false)), limitIncreaseSuggestion: nil, resetDate: nil)
     }
@@ -69,17 +69,23 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
     }
     public var executorConfiguration: PrivateCloudComputeLanguageModel.Executor.Configuration { Executor.Configuration() }
 
-    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+    /// The maximum number of tokens in a conversation with the substitute model.
+    ///
+    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) var contextSize: Int {
         get async throws { try Self.required().contextSize }
     }
 
-    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+    /// The languages that the substitute model supports.
+    ///
+    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) var supportedLanguages: Set<Locale.Language> {
         get async throws { try Self.required().languages }
     }
 
-    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+    /// Whether the substitute model supports the language of a locale, regardless of its region.
+    ///
+    /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) func supportsLocale(_ locale: Locale = Locale.current) async throws -> Bool {
         try Self.required().languages.contains { $0.languageCode == locale.language.languageCode }
     }
@@ -88,76 +94,76 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
         .serviceUnavailable(
             .init(
                 debugDescription:
-                    "Private Cloud Compute answers Apple's devices only. Use the system model, or a model that speaks to a server of your own."
+                    "Private Cloud Compute is available on Apple devices only. Use the system model, or a model on a server of your own."
             ))
     }
 }
 
 extension PrivateCloudComputeLanguageModel {
-    /// How much of what one may ask is used up.
+    /// Usage of the request quota.
     public struct QuotaUsage: Sendable {
         /// Whether the limit is reached.
         public var status: PrivateCloudComputeLanguageModel.QuotaUsage.Status
-        /// A way to a higher limit; nil here.
+        /// A way to raise the limit; nil on this platform.
         public var limitIncreaseSuggestion: PrivateCloudComputeLanguageModel.QuotaUsage.LimitIncreaseSuggestion?
-        /// When counting begins anew; nil here.
+        /// When the quota resets; nil on this platform.
         public var resetDate: Date?
-        /// Whether further requests are refused.
+        /// Whether further requests are rejected.
         public var isLimitReached: Bool {
             if case .limitReached = status { true } else { false }
         }
 
-        /// How far use is from the limit.
+        /// Usage relative to the limit.
         public enum Status: Sendable {
-            /// Requests are answered.
+            /// Requests are accepted.
             case belowLimit(PrivateCloudComputeLanguageModel.QuotaUsage.Status.BelowLimit)
-            /// Requests are refused until counting begins anew.
+            /// Requests are rejected until the quota resets.
             case limitReached(PrivateCloudComputeLanguageModel.QuotaUsage.Status.LimitReached)
 
-            /// What is known while there is something left.
+            /// Details of usage below the limit.
             public struct BelowLimit: Sendable {
-                /// Whether little is left.
+                /// Whether usage is close to the limit.
                 public var isApproachingLimit: Bool
             }
 
-            /// What is known when nothing is left.
+            /// Details of usage at the limit.
             public struct LimitReached: Sendable {}
         }
 
-        /// A way to more.
+        /// A way to raise the limit.
         public struct LimitIncreaseSuggestion: Sendable {
-            /// Does nothing: there is no such way here.
+            /// Does nothing: the limit cannot be raised on this platform.
             public func show() {}
         }
     }
 
-    /// Why the model does not answer.
+    /// An error of a request to this model.
     public enum Error: Swift.Error, LocalizedError, CustomDebugStringConvertible {
-        /// The servers cannot be reached. Not thrown here.
+        /// The servers cannot be reached. Not thrown on this platform.
         case networkFailure(PrivateCloudComputeLanguageModel.Error.NetworkFailure)
-        /// There were too many requests. Not thrown here.
+        /// There were too many requests. Not thrown on this platform.
         case quotaLimitReached(PrivateCloudComputeLanguageModel.Error.QuotaLimitReached)
-        /// The servers do not answer: what every request throws here.
+        /// The servers are not available. Without a substitute model, every request throws this error.
         case serviceUnavailable(PrivateCloudComputeLanguageModel.Error.ServiceUnavailable)
 
-        /// Why the servers cannot be reached.
+        /// Details of a network failure.
         public struct NetworkFailure: Sendable {
-            /// What went wrong, in a sentence for developers.
+            /// A description of the error for developers.
             public var debugDescription: String
-            /// For errors that a program makes itself, as in tests.
+            /// Creates details for an error that a program constructs itself, for example in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
-        /// What can be done about the limit.
+        /// Details of a reached quota limit.
         public struct QuotaLimitReached: Sendable {
-            /// A way to a higher limit, if there is one.
+            /// A way to raise the limit, if there is one.
             public var limitIncreaseSuggestion: PrivateCloudComputeLanguageModel.QuotaUsage.LimitIncreaseSuggestion?
-            /// When counting begins anew, if that is known.
+            /// When the quota resets, if known.
             public var resetDate: Date?
-            /// What went wrong, in a sentence for developers.
+            /// A description of the error for developers.
             public var debugDescription: String
 
-            /// For errors that a program makes itself, as in tests.
+            /// Creates details for an error that a program constructs itself, for example in tests.
             public init(
                 limitIncreaseSuggestion: PrivateCloudComputeLanguageModel.QuotaUsage.LimitIncreaseSuggestion? = nil,
                 resetDate: Date? = nil, debugDescription: String
@@ -168,11 +174,11 @@ extension PrivateCloudComputeLanguageModel {
             }
         }
 
-        /// Why the servers do not answer.
+        /// Details of an unavailable service.
         public struct ServiceUnavailable: Sendable {
-            /// What went wrong, in a sentence for developers.
+            /// A description of the error for developers.
             public var debugDescription: String
-            /// For errors that a program makes itself, as in tests.
+            /// Creates details for an error that a program constructs itself, for example in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
@@ -189,15 +195,15 @@ extension PrivateCloudComputeLanguageModel {
 }
 
 extension PrivateCloudComputeLanguageModel: LanguageModel {
-    /// Passes requests on to what answers in the model's place, or refuses them.
+    /// Forwards requests to the substitute model, or rejects them if there is none.
     public struct Executor: LanguageModelExecutor {
-        /// The model whose requests it answers.
+        /// The model whose requests the executor processes.
         public typealias Model = PrivateCloudComputeLanguageModel
 
-        /// Nothing: all executors of this model are alike.
+        /// An empty configuration: all executors of this model are equivalent.
         public struct Configuration: Hashable, Sendable {}
 
-        /// Called by sessions; it cannot fail.
+        /// Creates an executor. Sessions call this; it never fails.
         public init(configuration: PrivateCloudComputeLanguageModel.Executor.Configuration) {}
 
         private let executors = ExecutorStore()
@@ -208,12 +214,15 @@ extension PrivateCloudComputeLanguageModel: LanguageModel {
         }
 
         private func prewarm(_ substitute: some LanguageModel, _ transcript: Transcript) {
-            // A hint has no one to report to: the request itself will say what is wrong.
+            // Prewarming is a hint and has no way to report errors; the request itself throws them.
             guard let executor = try? executors.executor(for: substitute) else { return }
             executor.prewarm(model: substitute, transcript: transcript)
         }
 
-        /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)``.
+        /// Processes a request with the substitute model.
+        ///
+        /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute
+        ///   model.
         public nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: PrivateCloudComputeLanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel

@@ -1,8 +1,8 @@
 internal import Foundation
 
-/// Builds transcript entries from a model's events, in the order in which they began.
+/// Builds transcript entries from a model's events, in the order of each entry's first event.
 ///
-/// Text is joined when an entry is asked for, so that building is linear in the response.
+/// Text fragments are joined only when an entry is read, so that building is linear in the length of the response.
 package struct ResponseAssembler: Sendable {
     private typealias Channel = LanguageModelExecutorGenerationChannel
 
@@ -38,17 +38,17 @@ package struct ResponseAssembler: Sendable {
         var metadata: [String: GeneratedContent] = [:]
     }
 
-    /// What an event changed of the response's text.
+    /// The change that an event makes to the text of the response.
     package enum TextChange {
         case none
         case appended(String)
-        /// The text is another one altogether.
+        /// The text was replaced entirely.
         case replaced
     }
 
     private var entries: [Entry] = []
     private var lastKind: Entry.Content?
-    /// Counted from the fragments; what the executor says itself takes its place.
+    /// Counted from the fragments; replaced by the usage that the executor reports itself.
     private var counted = LanguageModelSession.Usage.zero
     private var reported: LanguageModelSession.Usage?
 
@@ -58,13 +58,13 @@ package struct ResponseAssembler: Sendable {
     var hasToolCalls: Bool { entries.contains { !$0.calls.isEmpty } }
     var isEmpty: Bool { entries.isEmpty }
 
-    /// The text of the response that is being written, or was written last.
+    /// The text of the current or last response entry.
     var text: String {
         guard let entry = entries.last(where: { $0.content == .response }) else { return "" }
         return entry.segments.map { if case .text(let segment) = $0 { segment.text } else { "" } }.joined()
     }
 
-    /// Takes an event.
+    /// Applies an event.
     @discardableResult
     package mutating func apply(_ event: LanguageModelExecutorGenerationChannel.Event) -> TextChange {
         switch event.kind {
@@ -151,7 +151,7 @@ package struct ResponseAssembler: Sendable {
             metadata: usage.metadata)
     }
 
-    /// The entry that an event belongs to, opened now if there is none.
+    /// The index of the entry that an event belongs to; appends a new entry if there is none.
     private mutating func entry(_ id: String?, _ content: Entry.Content) -> Int {
         defer { lastKind = content }
         if let id {
@@ -165,11 +165,11 @@ package struct ResponseAssembler: Sendable {
         return entries.count - 1
     }
 
-    /// - Returns: Whether the text is at the end of the entry's.
+    /// - Returns: Whether the text was appended at the end of the entry's text.
     @discardableResult
     private mutating func append(_ text: String, to segmentID: String?, of index: Int) -> Bool {
         let place = textSegment(segmentID, of: index)
-        // Taken out while it grows, so that it is not copied.
+        // The text is moved out of the array while it grows, so that appending does not copy it.
         guard case .text(var segment) = entries[index].segments[place] else { return false }
         entries[index].segments[place] = .text(TextSegment(id: segment.id, text: ""))
         segment.text += text
@@ -195,16 +195,16 @@ package struct ResponseAssembler: Sendable {
 
     // MARK: - Entries
 
-    /// What was said so far.
+    /// The entries generated so far.
     ///
-    /// - Parameter structure: The response as a value, and its schema's name, where it is not text.
+    /// - Parameter structure: The schema name and the value of a structured response; nil for text.
     /// - Throws: ``GeneratedContent/ParsingError`` if the arguments of a call are not JSON.
     package func transcriptEntries(structure: (schemaName: String, content: GeneratedContent)? = nil) throws -> [Transcript.Entry]
     {
         try entries.compactMap { entry in
             switch entry.content {
             case .response: response(entry, structure)
-            // Thoughts that only say what they cost are none.
+            // A reasoning entry that only reports usage is omitted.
             case .reasoning where entry.segments.isEmpty && entry.signature == nil: nil
             case .reasoning:
                 .reasoning(
@@ -224,7 +224,7 @@ package struct ResponseAssembler: Sendable {
         }
     }
 
-    /// What was said so far but for calls: arguments that are cut short are no call.
+    /// The entries generated so far, without tool calls, whose arguments may be incomplete.
     var partialEntries: [Transcript.Entry] {
         entries.compactMap { entry in
             switch entry.content {
@@ -242,7 +242,7 @@ package struct ResponseAssembler: Sendable {
         let content = try GeneratedContent(json: call.arguments)
         guard content.isComplete else {
             throw GeneratedContent.ParsingError(
-                rawContent: call.arguments, debugDescription: "The arguments of the call of “\(call.name)” are cut short.")
+                rawContent: call.arguments, debugDescription: "The arguments of the call to “\(call.name)” are truncated.")
         }
         return content
     }
@@ -256,7 +256,7 @@ package struct ResponseAssembler: Sendable {
                     id: entry.id, metadata: entry.metadata,
                     segments: [.structure(.init(schemaName: structure.schemaName, content: structure.content))]))
         }
-        // An answer that only says what it cost is none.
+        // A response entry that only reports usage is omitted.
         if entry.segments.isEmpty, hasToolCalls { return nil }
         return .response(.init(id: entry.id, metadata: entry.metadata, segments: segments(entry)))
     }

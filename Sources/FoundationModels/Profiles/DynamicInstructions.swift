@@ -1,4 +1,4 @@
-/// Instructions and tools that may change between requests: the body is asked for anew before each of them.
+/// Instructions and tools that may change between requests: the body is evaluated before each request.
 ///
 /// ```swift
 /// struct Support: DynamicInstructions {
@@ -11,20 +11,20 @@
 /// ```
 @_typeEraser(AnyDynamicInstructions)
 public protocol DynamicInstructions {
-    /// What the body is; the compiler infers it.
+    /// The type of the body; the compiler infers it.
     associatedtype Body: DynamicInstructions
-    /// The instructions and tools that hold now. Asked for before each request to the model, and perhaps more often.
+    /// The current instructions and tools. Evaluated at least once before each model request.
     @DynamicInstructionsBuilder var body: Self.Body { get }
 }
 
 extension DynamicInstructions {
-    /// Lets bodies say `ForEach`.
+    /// Makes `ForEach` available in bodies.
     public typealias ForEach = DynamicInstructionsForEach
-    /// Lets conforming types say `@SessionProperty`.
+    /// Makes `@SessionProperty` available in conforming types.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }
 
-/// What dynamic instructions come down to.
+/// The text and tools that dynamic instructions evaluate to.
 struct GatheredInstructions {
     var parts: [PromptPart] = []
     var tools: [any Tool] = []
@@ -38,26 +38,26 @@ struct GatheredInstructions {
     }
 }
 
-/// Instructions without a body: they say themselves what they are.
+/// Instructions without a body, which add their text or tools directly.
 protocol PrimitiveInstructions {
     func gather(into instructions: inout GatheredInstructions)
 }
 
-/// Collects instructions and tools.
+/// Combines instructions and tools.
 @resultBuilder
 public struct DynamicInstructionsBuilder {
-    /// A tool: the model may call it.
+    /// A tool that the model may call.
     public static func buildExpression<T>(_ expression: T) -> some DynamicInstructions where T: Tool {
         ToolInstructions(tools: [expression])
     }
 
-    /// Instructions of any type: kept as they are.
+    /// Instructions of any type, unchanged.
     public static func buildExpression<T>(_ expression: T) -> T where T: DynamicInstructions { expression }
 
-    /// A list of tools: the model may call each of them.
+    /// Tools that the model may call.
     public static func buildExpression(_ tools: [any Tool]) -> some DynamicInstructions { ToolInstructions(tools: tools) }
 
-    /// Several components: kept in their order.
+    /// Several components in their order.
     @_disfavoredOverload
     public static func buildBlock<each Content>(
         _ contents: repeat each Content
@@ -65,13 +65,13 @@ public struct DynamicInstructionsBuilder {
         TupleDynamicInstructions(repeat each contents)
     }
 
-    /// A single component: kept as it is.
+    /// A single component, unchanged.
     public static func buildBlock<T>(_ content: T) -> T where T: DynamicInstructions { content }
 
-    /// No component: neither instructions nor tools.
+    /// No components.
     public static func buildBlock() -> EmptyDynamicInstructions { EmptyDynamicInstructions() }
 
-    /// An `if` with `else`, or a `switch`: the first branch was taken.
+    /// The first branch of an `if` with `else`, or of a `switch`.
     public static func buildEither<TrueContent, FalseContent>(
         first content: TrueContent
     ) -> ConditionalDynamicInstructions<TrueContent, FalseContent>
@@ -79,7 +79,7 @@ public struct DynamicInstructionsBuilder {
         ConditionalDynamicInstructions(.trueContent(content))
     }
 
-    /// An `if` with `else`, or a `switch`: the other branch was taken.
+    /// The second branch of an `if` with `else`, or of a `switch`.
     public static func buildEither<TrueContent, FalseContent>(
         second content: FalseContent
     ) -> ConditionalDynamicInstructions<TrueContent, FalseContent>
@@ -87,42 +87,42 @@ public struct DynamicInstructionsBuilder {
         ConditionalDynamicInstructions(.falseContent(content))
     }
 
-    /// An `if` without `else`: adds nothing if the condition does not hold.
+    /// An `if` without `else`; a false condition adds nothing.
     public static func buildOptional<Content>(_ content: Content?) -> Content? where Content: DynamicInstructions { content }
 
-    /// An `if #available`: the type is forgotten, so that older systems need not know it.
+    /// An `if #available`: erases the type, so that it need not exist on older systems.
     public static func buildLimitedAvailability(_ content: some DynamicInstructions) -> AnyDynamicInstructions {
         AnyDynamicInstructions(content)
     }
 }
 
-/// Tools among instructions.
+/// Tools as a component of instructions.
 private struct ToolInstructions: DynamicInstructions, PrimitiveInstructions {
     let tools: [any Tool]
     var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) { instructions.tools += tools }
 }
 
-/// Text among instructions.
+/// Text as a component of instructions.
 private struct TextInstructions: DynamicInstructions, PrimitiveInstructions {
     let parts: [PromptPart]
     var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) { instructions.parts += parts }
 }
 
-/// The body of what has none; only a program that asks for it itself gets here.
+/// The body of a primitive type; reached only if a program accesses it directly.
 func unreachableBody() -> Never {
-    // `Never` has no value to return. Requests gather primitives before they ask for a body, so none of them ends here.
-    preconditionFailure("This type has no body; it is used as it is.")
+    // `Never` has no value to return. Requests evaluate primitives without accessing their bodies.
+    preconditionFailure("This type is a primitive and has no body.")
 }
 
 extension Instructions: DynamicInstructions {
-    /// The text.
+    /// The text of the instructions.
     public var body: some DynamicInstructions { TextInstructions(parts: parts) }
 }
 
 extension Optional: DynamicInstructions where Wrapped: DynamicInstructions {
-    /// There is none: asking for it stops the program.
+    /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
 }
 
@@ -133,56 +133,56 @@ extension Optional: PrimitiveInstructions where Wrapped: DynamicInstructions {
 }
 
 extension Never: DynamicInstructions {
-    /// There is none, as there is no such value.
+    /// Not reachable, because `Never` has no values.
     public var body: Never { unreachableBody() }
 }
 
-/// Instructions of any type.
+/// Type-erased instructions.
 public struct AnyDynamicInstructions: DynamicInstructions, PrimitiveInstructions {
     private let instructions: any DynamicInstructions
 
-    /// Wraps instructions whose type is known at run time only.
+    /// Wraps instructions whose type is known only at run time.
     public init(_ dynamicInstructions: any DynamicInstructions) { instructions = dynamicInstructions }
-    /// Wraps instructions; the compiler calls it where a type has to be forgotten.
+    /// Wraps instructions; called by the compiler for type erasure.
     public init(erasing dynamicInstructions: some DynamicInstructions) { instructions = dynamicInstructions }
 
-    /// There is none: asking for it stops the program.
+    /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
     func gather(into gathered: inout GatheredInstructions) { gathered.gather(instructions) }
 }
 
-/// Several instructions, one after the other.
+/// A sequence of instructions.
 public struct TupleDynamicInstructions<each Content>: DynamicInstructions, PrimitiveInstructions
 where repeat each Content: DynamicInstructions {
     private let contents: (repeat each Content)
 
-    /// Made by the builder, for bodies of several components.
+    /// Created by the builder for bodies with several components.
     public init(_ contents: repeat each Content) { self.contents = (repeat each contents) }
 
-    /// There is none: asking for it stops the program.
+    /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {
         for content in repeat each contents { instructions.gather(content) }
     }
 }
 
-/// One of two instructions.
+/// One of two alternative instructions.
 public struct ConditionalDynamicInstructions<TrueContent, FalseContent>: DynamicInstructions, PrimitiveInstructions
 where TrueContent: DynamicInstructions, FalseContent: DynamicInstructions {
-    /// Which of the two it is.
+    /// The alternatives.
     public enum Branch {
-        /// The first: the condition holds.
+        /// The condition is true.
         case trueContent(TrueContent)
-        /// The second: the condition does not hold.
+        /// The condition is false.
         case falseContent(FalseContent)
     }
 
     private let branch: ConditionalDynamicInstructions<TrueContent, FalseContent>.Branch
 
-    /// Made by the builder, for `if` with `else` and for `switch`.
+    /// Created by the builder for `if` with `else` and for `switch`.
     public init(_ branch: ConditionalDynamicInstructions<TrueContent, FalseContent>.Branch) { self.branch = branch }
 
-    /// There is none: asking for it stops the program.
+    /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {
         switch branch {
@@ -192,12 +192,12 @@ where TrueContent: DynamicInstructions, FalseContent: DynamicInstructions {
     }
 }
 
-/// No instructions.
+/// Empty instructions.
 public struct EmptyDynamicInstructions: DynamicInstructions, PrimitiveInstructions, Sendable {
-    /// Made by the builder, for empty bodies.
+    /// Created by the builder for empty bodies.
     public init() {}
 
-    /// There is none: asking for it stops the program.
+    /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {}
 }
@@ -208,9 +208,9 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
     private let data: Data
     private let content: (Data.Element) -> Content
 
-    /// What the closure gives for each element, in order.
+    /// Creates instructions from the results of the closure for each element, in order.
     ///
-    /// - Parameter id: What tells elements apart. It does not matter here: all of them are asked anew each time.
+    /// - Parameter id: Identifies an element. It has no effect here: all elements are evaluated each time.
     public init(
         _ data: Data, id: KeyPath<Data.Element, ID>,
         @DynamicInstructionsBuilder content: @escaping (Data.Element) -> Content
@@ -219,7 +219,7 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
         self.content = content
     }
 
-    /// There is none: asking for it stops the program.
+    /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout GatheredInstructions) {
         for element in data { instructions.gather(content(element)) }
@@ -227,7 +227,7 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
 }
 
 extension DynamicInstructionsForEach where ID == Data.Element.ID, Data.Element: Identifiable {
-    /// What the closure gives for each element, in order.
+    /// Creates instructions from the results of the closure for each element, in order.
     public init(_ data: Data, @DynamicInstructionsBuilder content: @escaping (Data.Element) -> Content) {
         self.init(data, id: \.id, content: content)
     }

@@ -1,85 +1,85 @@
 extension LanguageModelSession.DynamicProfile {
-    /// Lets bodies say `Profile`.
+    /// Makes `Profile` available in bodies.
     public typealias Profile = LanguageModelSession.Profile
-    /// Lets bodies say `some DynamicProfile`.
+    /// Makes `some DynamicProfile` available in bodies.
     public typealias DynamicProfile = LanguageModelSession.DynamicProfile
-    /// Lets conforming types say `@SessionProperty`.
+    /// Makes `@SessionProperty` available in conforming types.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 
     private func changed(_ change: @escaping (inout ResolvedProfile) -> Void) -> ChangedProfile<Self> {
         ChangedProfile(content: self, change: change)
     }
 
-    /// The profile as a modifier of your own makes it.
+    /// Applies a custom modifier to the profile.
     public func modifier<Modifier>(_ modifier: Modifier) -> some LanguageModelSession.DynamicProfile
     where Modifier: LanguageModelSession.DynamicProfileModifier {
         LanguageModelSession.ModifiedDynamicProfile(content: self, modifier: modifier)
     }
 
-    // Of several modifiers for one value, the one nearest to the profile counts; nil has no opinion. What is passed with a
-    // request goes before all of them.
+    // If several modifiers set the same value, the one nearest to the profile applies; nil leaves the value unset.
+    // Options of a request take precedence over all modifiers.
 
-    /// The model that answers.
+    /// Sets the model.
     public func model(_ model: any LanguageModel) -> some LanguageModelSession.DynamicProfile {
         changed { $0.model = model }
     }
 
-    /// The model that answers.
+    /// Sets the model.
     public func model(_ model: some LanguageModel) -> some LanguageModelSession.DynamicProfile {
         changed { $0.model = model }
     }
 
-    /// How free the choice of tokens is, from 0 to 2; nil has no opinion.
+    /// Sets the sampling temperature, from 0 to 2; nil leaves it unset.
     public func temperature(_ temperature: Double?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.temperature = temperature ?? $0.options.temperature }
     }
 
-    /// How the next token is chosen; nil has no opinion.
+    /// Sets how the next token is sampled; nil leaves it unset.
     public func samplingMode(_ samplingMode: GenerationOptions.SamplingMode?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.samplingMode = samplingMode ?? $0.options.samplingMode }
     }
 
-    /// Tokens after which responses are cut; nil has no opinion.
+    /// Sets the maximum number of tokens in a response; nil leaves it unset.
     public func maximumResponseTokens(_ maximumResponseTokens: Int?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.maximumResponseTokens = maximumResponseTokens ?? $0.options.maximumResponseTokens }
     }
 
-    /// How long the model thinks before it answers; nil has no opinion.
+    /// Sets how much the model reasons before it responds; nil leaves it unset.
     public func reasoningLevel(_ reasoningLevel: ContextOptions.ReasoningLevel?) -> some LanguageModelSession.DynamicProfile {
         changed { $0.reasoningLevel = reasoningLevel ?? $0.reasoningLevel }
     }
 
-    /// Whether the model may, must or must not call tools; nil has no opinion.
+    /// Sets whether the model may, must or must not call tools; nil leaves it unset.
     public func toolCallingMode(
         _ toolCallingMode: GenerationOptions.ToolCallingMode?
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.options.toolCallingMode = toolCallingMode ?? $0.options.toolCallingMode }
     }
 
-    /// What the model sees of the conversation. The transcript itself stays as it is.
+    /// Transforms the history that the model receives. The transcript itself does not change.
     public func historyTransform(
         _ transform: @escaping ([Transcript.Entry]) -> [Transcript.Entry]
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.historyTransforms.append(transform) }
     }
 
-    /// What becomes of the transcript when a request fails, where the session does not say; nil has no opinion.
+    /// Sets how a failed request affects the transcript, unless the session's own policy is set; nil leaves it unset.
     public func transcriptErrorHandlingPolicy(
         _ transcriptErrorHandlingPolicy: TranscriptErrorHandlingPolicy?
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.policy = transcriptErrorHandlingPolicy ?? $0.policy }
     }
 
-    // Callbacks add up; the outermost runs first. What they throw ends the request.
+    // All callbacks run, the outermost first. An error that one throws ends the request.
 
-    /// Called when a prompt is in the transcript, before the model is asked.
+    /// Adds a callback that runs when a prompt is in the transcript, before the model request.
     public func onPrompt(
         @_inheritActorContext perform action: nonisolated(nonsending) sending @escaping () async throws -> Void
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onPrompt.append { _ in try await action() } }
     }
 
-    /// Called when a prompt is in the transcript, before the model is asked.
+    /// Adds a callback that runs when a prompt is in the transcript, before the model request.
     public func onPrompt(
         @_inheritActorContext perform action:
             nonisolated(nonsending) sending @escaping (Transcript.Prompt) async throws -> Void
@@ -87,14 +87,14 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onPrompt.append(action) }
     }
 
-    /// Called when the model has answered.
+    /// Adds a callback that runs after the model's response.
     public func onResponse(
         @_inheritActorContext perform action: nonisolated(nonsending) sending @escaping () async throws -> Void
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onResponse.append { _ in try await action() } }
     }
 
-    /// Called when the model has answered.
+    /// Adds a callback that runs after the model's response.
     public func onResponse(
         @_inheritActorContext perform action:
             nonisolated(nonsending) sending @escaping (Transcript.Response) async throws -> Void
@@ -102,14 +102,14 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onResponse.append(action) }
     }
 
-    /// Called when the model has thought.
+    /// Adds a callback that runs after the model's reasoning.
     public func onReasoning(
         @_inheritActorContext perform action: nonisolated(nonsending) sending @escaping () async throws -> Void
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onReasoning.append { _ in try await action() } }
     }
 
-    /// Called when the model has thought.
+    /// Adds a callback that runs after the model's reasoning.
     public func onReasoning(
         @_inheritActorContext perform action:
             nonisolated(nonsending) sending @escaping (Transcript.Reasoning) async throws -> Void
@@ -117,14 +117,14 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onReasoning.append(action) }
     }
 
-    /// Called before a tool runs.
+    /// Adds a callback that runs before a tool call.
     public func onToolCall(
         @_inheritActorContext perform action: nonisolated(nonsending) sending @escaping () async throws -> Void
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onToolCall.append { _ in try await action() } }
     }
 
-    /// Called before a tool runs.
+    /// Adds a callback that runs before a tool call.
     public func onToolCall(
         @_inheritActorContext perform action:
             nonisolated(nonsending) sending @escaping (Transcript.ToolCall) async throws -> Void
@@ -132,14 +132,14 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onToolCall.append(action) }
     }
 
-    /// Called when a tool has run.
+    /// Adds a callback that runs after a tool call.
     public func onToolOutput(
         @_inheritActorContext perform action: nonisolated(nonsending) sending @escaping () async throws -> Void
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onToolOutput.append { _, _ in try await action() } }
     }
 
-    /// Called when a tool has run.
+    /// Adds a callback that runs after a tool call.
     public func onToolOutput(
         @_inheritActorContext perform action:
             nonisolated(nonsending) sending @escaping (Transcript.ToolCall, Transcript.ToolOutput) async throws -> Void
@@ -147,14 +147,14 @@ extension LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onToolOutput.append(action) }
     }
 
-    /// Called when this profile becomes the active one.
+    /// Adds a callback that runs when this profile becomes active.
     public func onActivate(
         @_inheritActorContext perform action: sending @escaping @isolated(any) () async -> Void
     ) -> some LanguageModelSession.DynamicProfile {
         changed { $0.callbacks.onActivate.append(action) }
     }
 
-    /// Called when another profile becomes the active one.
+    /// Adds a callback that runs when another profile becomes active.
     public func onDeactivate(
         @_inheritActorContext perform action: sending @escaping @isolated(any) () async -> Void
     ) -> some LanguageModelSession.DynamicProfile {
@@ -162,7 +162,7 @@ extension LanguageModelSession.DynamicProfile {
     }
 }
 
-/// A profile with one thing changed.
+/// A profile with one change applied.
 private struct ChangedProfile<Content: LanguageModelSession.DynamicProfile>: LanguageModelSession.DynamicProfile,
     PrimitiveProfile
 {
@@ -171,7 +171,7 @@ private struct ChangedProfile<Content: LanguageModelSession.DynamicProfile>: Lan
 
     var body: Never { unreachableBody() }
 
-    /// From the outside in: what is nearer to the profile is said later.
+    /// Applies outer changes first, so that changes nearer to the profile override them.
     func resolve(into profile: inout ResolvedProfile) {
         change(&profile)
         profile.resolve(content)
@@ -179,13 +179,13 @@ private struct ChangedProfile<Content: LanguageModelSession.DynamicProfile>: Lan
 }
 
 extension LanguageModelSession {
-    /// A change of profiles that can be used again.
+    /// A reusable modification of profiles.
     public protocol DynamicProfileModifier {
-        /// What the modifier makes of a profile; the compiler infers it.
+        /// The type of the modified profile; the compiler infers it.
         associatedtype Body: LanguageModelSession.DynamicProfile
         /// The profile that the modifier is applied to.
         typealias Content = LanguageModelSession.DynamicProfileModifierContent<Self>
-        /// The profile with the modifier applied. Asked for before each request to the model, and perhaps more often.
+        /// The modified profile. Evaluated at least once before each model request.
         @LanguageModelSession.DynamicProfileBuilder func body(content: Self.Content) -> Self.Body
     }
 
@@ -194,7 +194,7 @@ extension LanguageModelSession {
     where Modifier: LanguageModelSession.DynamicProfileModifier {
         fileprivate let content: any LanguageModelSession.DynamicProfile
 
-        /// There is none: asking for it stops the program.
+        /// Primitive: accessing the body stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) { profile.resolve(content) }
     }
@@ -205,7 +205,7 @@ extension LanguageModelSession {
         let content: Content
         let modifier: Modifier
 
-        /// There is none: asking for it stops the program.
+        /// Primitive: accessing the body stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.resolve(modifier.body(content: DynamicProfileModifierContent(content: content)))
@@ -214,8 +214,8 @@ extension LanguageModelSession {
 }
 
 extension LanguageModelSession.DynamicProfileModifier {
-    /// Lets modifiers say `some DynamicProfile`.
+    /// Makes `some DynamicProfile` available in modifiers.
     public typealias DynamicProfile = LanguageModelSession.DynamicProfile
-    /// Lets modifiers say `@SessionProperty`.
+    /// Makes `@SessionProperty` available in modifiers.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 }

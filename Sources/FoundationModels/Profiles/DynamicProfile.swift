@@ -1,5 +1,5 @@
 extension LanguageModelSession {
-    /// How a session behaves: instructions, tools, model and options, which may change between requests.
+    /// The configuration of a session: instructions, tools, model and options, which may change between requests.
     ///
     /// ```swift
     /// struct Assistant: LanguageModelSession.DynamicProfile {
@@ -14,27 +14,27 @@ extension LanguageModelSession {
     /// }
     /// ```
     ///
-    /// The body is asked for before each model request, so it should do nothing but say what holds.
+    /// The body is evaluated before each model request, so it should have no side effects.
     @_typeEraser(AnyDynamicProfile)
     public protocol DynamicProfile {
-        /// What the body is; the compiler infers it.
+        /// The type of the body; the compiler infers it.
         associatedtype Body: LanguageModelSession.DynamicProfile
-        /// The profile that holds now. Asked for before each request to the model, and perhaps more often.
+        /// The current profile. Evaluated at least once before each model request.
         @LanguageModelSession.DynamicProfileBuilder var body: Self.Body { get }
     }
 
-    /// Instructions and tools as a profile.
+    /// A profile of instructions and tools.
     public struct Profile: LanguageModelSession.DynamicProfile, PrimitiveProfile {
         private let gathered: GatheredInstructions
 
-        /// Calls the builder at once: a profile says what holds when it is made.
+        /// Creates a profile and evaluates the builder immediately.
         public init(@DynamicInstructionsBuilder _ dynamicInstructions: () -> some DynamicInstructions) {
             var gathered = GatheredInstructions()
             gathered.gather(dynamicInstructions())
             self.gathered = gathered
         }
 
-        /// There is none: asking for it stops the program.
+        /// Primitive: accessing the body stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.instructions = gathered
@@ -42,13 +42,13 @@ extension LanguageModelSession {
         }
     }
 
-    /// Chooses one profile.
+    /// Selects one profile.
     @resultBuilder
     public struct DynamicProfileBuilder {
-        /// The profile: kept as it is. There can be only one.
+        /// The only profile, unchanged.
         public static func buildBlock<T>(_ content: T) -> T where T: LanguageModelSession.DynamicProfile { content }
 
-        /// An `if` with `else`, or a `switch`: the first branch was taken.
+        /// The first branch of an `if` with `else`, or of a `switch`.
         public static func buildEither<TrueContent, FalseContent>(
             first content: TrueContent
         ) -> LanguageModelSession.ConditionalDynamicProfile<TrueContent, FalseContent>
@@ -56,7 +56,7 @@ extension LanguageModelSession {
             ConditionalDynamicProfile(isFirst: true, content: content)
         }
 
-        /// An `if` with `else`, or a `switch`: the other branch was taken.
+        /// The second branch of an `if` with `else`, or of a `switch`.
         public static func buildEither<TrueContent, FalseContent>(
             second content: FalseContent
         ) -> LanguageModelSession.ConditionalDynamicProfile<TrueContent, FalseContent>
@@ -68,7 +68,7 @@ extension LanguageModelSession {
         public static func buildBlock<each Content>(_ contents: repeat each Content) -> Never
         where repeat each Content: LanguageModelSession.DynamicProfile { unreachableBody() }
 
-        /// An `if #available`: the type is forgotten, so that older systems need not know it.
+        /// An `if #available`: erases the type, so that it need not exist on older systems.
         public static func buildLimitedAvailability(
             _ component: some LanguageModelSession.DynamicProfile
         ) -> LanguageModelSession.AnyDynamicProfile {
@@ -76,27 +76,27 @@ extension LanguageModelSession {
         }
     }
 
-    /// A profile of any type.
+    /// A type-erased profile.
     public struct AnyDynamicProfile: LanguageModelSession.DynamicProfile, PrimitiveProfile {
         private let profile: any LanguageModelSession.DynamicProfile
 
-        /// Wraps a profile whose type is known at run time only.
+        /// Wraps a profile whose type is known only at run time.
         public init(_ dynamicProfile: any LanguageModelSession.DynamicProfile) { profile = dynamicProfile }
-        /// Wraps a profile; the compiler calls it where a type has to be forgotten.
+        /// Wraps a profile; called by the compiler for type erasure.
         public init(erasing dynamicProfile: some DynamicProfile) { profile = dynamicProfile }
 
-        /// There is none: asking for it stops the program.
+        /// Primitive: accessing the body stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into resolved: inout ResolvedProfile) { resolved.resolve(profile) }
     }
 
-    /// One of two profiles.
+    /// One of two alternative profiles.
     public struct ConditionalDynamicProfile<TrueContent, FalseContent>: LanguageModelSession.DynamicProfile, PrimitiveProfile
     where TrueContent: LanguageModelSession.DynamicProfile, FalseContent: LanguageModelSession.DynamicProfile {
         fileprivate let isFirst: Bool
         fileprivate let content: any LanguageModelSession.DynamicProfile
 
-        /// There is none: asking for it stops the program.
+        /// Primitive: accessing the body stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.identity.append(isFirst ? "1" : "2")
@@ -107,17 +107,17 @@ extension LanguageModelSession {
 
 extension Never: LanguageModelSession.DynamicProfile {}
 
-/// What a profile comes down to for one model request.
+/// The result of evaluating a profile for one model request.
 struct ResolvedProfile {
     var instructions = GatheredInstructions()
     var hasProfile = false
-    /// The way to the active profile: it changes when another one is active.
+    /// Identifies the active profile by its path; differs when another profile becomes active.
     var identity = ""
     var model: (any LanguageModel)?
     var options = GenerationOptions()
     var reasoningLevel: ContextOptions.ReasoningLevel?
     var policy: TranscriptErrorHandlingPolicy?
-    /// Outermost first, like all that follow.
+    /// Outermost first, like the callbacks.
     var historyTransforms: [([Transcript.Entry]) -> [Transcript.Entry]] = []
     var callbacks = ProfileCallbacks()
 
@@ -131,12 +131,12 @@ struct ResolvedProfile {
     }
 }
 
-/// A profile without a body: it says itself what it changes.
+/// A profile without a body, which applies its values directly.
 protocol PrimitiveProfile {
     func resolve(into profile: inout ResolvedProfile)
 }
 
-/// What a profile wants to be told.
+/// The callbacks of a profile.
 struct ProfileCallbacks {
     var onPrompt: [nonisolated(nonsending) (Transcript.Prompt) async throws -> Void] = []
     var onResponse: [nonisolated(nonsending) (Transcript.Response) async throws -> Void] = []

@@ -15,15 +15,15 @@ extension LanguageModelSession {
     /// }
     /// ```
     ///
-    /// Where no session is at work, reading gives the default and writing does nothing.
+    /// Outside of a session's request, reading returns the default value and writing does nothing.
     @propertyWrapper
     public struct SessionProperty<Value> {
         private let keyPath: ReferenceWritableKeyPath<SessionPropertyValues, Value>
 
-        /// The property that the key path names, of the session that is at work.
+        /// Accesses the property at the key path, in the session of the current request.
         public init(_ keyPath: ReferenceWritableKeyPath<SessionPropertyValues, Value>) { self.keyPath = keyPath }
 
-        /// The value of the session whose request is being answered in this task.
+        /// The value in the session whose request runs in the current task.
         public var wrappedValue: Value {
             get { (SessionPropertyValues.current ?? SessionPropertyValues())[keyPath: keyPath] }
             nonmutating set { SessionPropertyValues.current?[keyPath: keyPath] = newValue }
@@ -31,25 +31,25 @@ extension LanguageModelSession {
     }
 }
 
-// Key paths to properties have no state.
+// Key paths to properties are immutable.
 extension LanguageModelSession.SessionProperty: @unchecked Sendable where Value: Sendable {}
 
-/// Names a session property and says what it is at first.
+/// The key of a session property, with its default value.
 public protocol SessionPropertyKey: SendableMetatype {
-    /// What the property holds.
+    /// The type of the property.
     associatedtype Value
-    /// What reading gives until something is assigned.
+    /// The value until another one is assigned.
     static var defaultValue: Self.Value { get }
 }
 
 /// The properties of a session.
 public final class SessionPropertyValues: Sendable, Observable {
-    /// Values of any type, each used as its key says.
+    /// Values of any type, by key; each has the type that its key declares.
     private struct Values: @unchecked Sendable {  // Guarded by `values`, a mutex.
         var byKey: [ObjectIdentifier: Any] = [:]
     }
 
-    /// The session's whose request is being answered in this task.
+    /// The property values of the session whose request runs in the current task.
     @TaskLocal static var current: SessionPropertyValues?
 
     private let values = Mutex(Values())
@@ -64,20 +64,20 @@ public final class SessionPropertyValues: Sendable, Observable {
 
     func belong(to session: LanguageModelSession) { self.session.withLock { $0.value = session } }
 
-    /// The conversation without its instructions. What is assigned takes the place of the session's own.
+    /// The session's history, without its instructions. Assigning replaces the history of the transcript.
     public var history: Transcript.HistoryView {
         get { session.withLock(\.value)?.transcript.history ?? [] }
         set { session.withLock(\.value)?.setHistory(newValue, isOwnRequest: Self.current === self) }
     }
 
-    /// Stands for all properties where changes are observed.
+    /// Represents all properties for observation.
     private var properties: Int { 0 }
 
-    /// The value under a key; its default until one is assigned. Changes can be observed.
+    /// The value for a key, or its default if none is assigned. Changes are observable.
     public subscript<K>(key: K.Type) -> K.Value where K: SessionPropertyKey {
         get {
             registrar.access(self, keyPath: \.properties)
-            // Looked up before it is cast: a value that is nil is a value.
+            // Looked up before the cast, because nil can be a stored value.
             guard let stored = values.withLock({ Values(byKey: $0.byKey).byKey[ObjectIdentifier(key)] }) else {
                 return K.defaultValue
             }
@@ -92,13 +92,13 @@ public final class SessionPropertyValues: Sendable, Observable {
     }
 }
 
-/// Declares a property of sessions, in an extension of ``SessionPropertyValues``. It needs an initial value.
+/// Declares a session property in an extension of ``SessionPropertyValues``. It needs an initial value.
 @attached(accessor)
 @attached(peer, names: prefixed(__Key_))
 public macro SessionPropertyEntry() =
     #externalMacro(module: "FoundationModelsMacros", type: "SessionPropertyEntryMacro")
 
-/// Makes an initial value a computed one; used by ``SessionPropertyEntry()``.
+/// Converts an initial value to a computed property; used by ``SessionPropertyEntry()``.
 @attached(accessor)
 public macro __SessionPropertyEntryDefaultValue() =
     #externalMacro(module: "FoundationModelsMacros", type: "SessionPropertyEntryDefaultValueMacro")

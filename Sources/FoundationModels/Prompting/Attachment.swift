@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Something that is not text, as part of a prompt.
+/// Content of a prompt that is not text.
 ///
 /// ```swift
 /// let prompt = Prompt {
@@ -17,7 +17,7 @@ public struct Attachment<Content> {
         self.label = label
     }
 
-    /// The same under a name by which tools can find it.
+    /// The attachment with a label by which tools can find it.
     public func label(_ label: String) -> Attachment<Content> { Attachment(content: content, label: label) }
 
     private var part: PromptPart { .attachment(.init(content: content, label: label)) }
@@ -32,19 +32,20 @@ extension Attachment: InstructionsRepresentable {
 }
 
 extension Attachment where Content == ImageAttachmentContent {
-    /// A picture in a file, which is read when the prompt is used.
+    /// Creates an attachment from a picture file, which is read when the prompt is used.
     public init(imageURL: URL) { self.init(content: .image(.init(imageURL: imageURL)), label: nil) }
 }
 
-/// Marks attachments that are pictures.
+/// The content type of attachments that are pictures.
 public struct ImageAttachmentContent: Sendable, Equatable {}
 
-/// A picture of the conversation, by its label: what a tool gets when the model passes it one.
+/// A reference to a picture of the conversation by its label: the argument type with which a model passes a picture to
+/// a tool.
 public struct ImageReference: Sendable, Equatable {
-    /// The name that the picture was attached under.
+    /// The label of the attached picture.
     public let attachmentLabel: String
 
-    /// The picture with that label; nil if there is none.
+    /// The picture with the label; nil if there is none.
     public func resolved(in transcript: some Sequence<Transcript.Entry>) -> Transcript.ImageAttachment? {
         for entry in transcript {
             let segments: [Transcript.Segment] =
@@ -78,10 +79,10 @@ extension ImageReference: nonisolated Generable {
         attachmentLabel = try content.value(forProperty: "attachmentLabel")
     }
 
-    /// A reference that is being generated.
+    /// A reference that is still being generated.
     public nonisolated struct PartiallyGenerated: Identifiable, nonisolated ConvertibleFromGeneratedContent, Equatable {
         public var id: GenerationID
-        /// What there is of the label; nil before it begins.
+        /// The label generated so far; nil before it begins.
         public var attachmentLabel: String.PartiallyGenerated?
 
         public nonisolated init(_ content: GeneratedContent) throws {

@@ -1,14 +1,15 @@
-/// What a model is told before any prompt, and follows above it: text, generable values and pictures.
+/// Instructions for a model, which precede all prompts and take priority over them: text, generable values and
+/// pictures.
 public struct Instructions: Sendable {
     /// The components, in order.
     let parts: [PromptPart]
 
     init(parts: [PromptPart]) { self.parts = parts }
 
-    /// Instructions from one value.
+    /// Creates instructions from one value.
     public init(_ content: some InstructionsRepresentable) { self = content.instructionsRepresentation }
 
-    /// Instructions from the components that the builder collects; each begins a line.
+    /// Creates instructions from the components of a builder; each component begins a new line.
     public init(@InstructionsBuilder _ content: () throws -> Instructions) rethrows { self = try content() }
 }
 
@@ -18,7 +19,7 @@ public protocol InstructionsRepresentable {
     @InstructionsBuilder var instructionsRepresentation: Instructions { get }
 }
 
-// The requirement is a builder; an explicit return keeps the builder from being applied to its own result.
+// The requirement is a builder; an explicit return prevents the builder from being applied to its own result.
 
 extension Instructions: InstructionsRepresentable {
     public var instructionsRepresentation: Instructions { return self }
@@ -34,10 +35,10 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
     }
 }
 
-/// Collects the components of instructions.
+/// Combines the components of instructions.
 @resultBuilder
 public struct InstructionsBuilder {
-    /// Several components: joined in their order.
+    /// Joins several components in their order.
     public static func buildBlock<each I>(_ components: repeat each I) -> Instructions
     where repeat each I: InstructionsRepresentable {
         var parts: [PromptPart] = []
@@ -45,36 +46,36 @@ public struct InstructionsBuilder {
         return Instructions(parts: parts)
     }
 
-    /// A `for` loop: what its rounds give, in order.
+    /// Joins the results of a `for` loop in their order.
     public static func buildArray(_ instructions: [some InstructionsRepresentable]) -> Instructions {
         instructions.instructionsRepresentation
     }
 
-    /// An `if` with `else`, or a `switch`: the first branch was taken.
+    /// The first branch of an `if` with `else`, or of a `switch`.
     public static func buildEither(first component: some InstructionsRepresentable) -> Instructions {
         component.instructionsRepresentation
     }
 
-    /// An `if` with `else`, or a `switch`: the other branch was taken.
+    /// The second branch of an `if` with `else`, or of a `switch`.
     public static func buildEither(second component: some InstructionsRepresentable) -> Instructions {
         component.instructionsRepresentation
     }
 
-    /// A condition that does not hold adds nothing, not even a line.
+    /// An `if` without `else`; a false condition adds nothing, not even an empty line.
     public static func buildOptional(_ instructions: Instructions?) -> Instructions {
         instructions ?? Instructions(parts: [])
     }
 
-    /// An `if #available`: the type is forgotten, so that older systems need not know it.
+    /// An `if #available`: erases the type, so that it need not exist on older systems.
     public static func buildLimitedAvailability(_ instructions: some InstructionsRepresentable) -> Instructions {
         instructions.instructionsRepresentation
     }
 
-    /// A value by itself: kept as it is.
+    /// A single value, unchanged.
     @_disfavoredOverload
     public static func buildExpression<I>(_ expression: I) -> I where I: InstructionsRepresentable { expression }
 
-    /// Instructions among others: kept as they are.
+    /// Nested instructions, unchanged.
     public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
 
     @available(

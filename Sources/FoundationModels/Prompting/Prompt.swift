@@ -1,14 +1,14 @@
-/// What is asked of a model: text, generable values and pictures.
+/// A prompt for a model: text, generable values and pictures.
 public struct Prompt: Sendable {
     /// The components, in order.
     let parts: [PromptPart]
 
     init(parts: [PromptPart]) { self.parts = parts }
 
-    /// A prompt from one value.
+    /// Creates a prompt from one value.
     public init(_ content: some PromptRepresentable) { self = content.promptRepresentation }
 
-    /// A prompt from the components that the builder collects; each begins a line.
+    /// Creates a prompt from the components of a builder; each component begins a new line.
     public init(@PromptBuilder _ content: () throws -> Prompt) rethrows { self = try content() }
 }
 
@@ -18,7 +18,7 @@ public protocol PromptRepresentable {
     @PromptBuilder var promptRepresentation: Prompt { get }
 }
 
-// The requirement is a builder; an explicit return keeps the builder from being applied to its own result.
+// The requirement is a builder; an explicit return prevents the builder from being applied to its own result.
 
 extension Prompt: PromptRepresentable {
     public var promptRepresentation: Prompt { return self }
@@ -32,36 +32,36 @@ extension Array: PromptRepresentable where Element: PromptRepresentable {
     public var promptRepresentation: Prompt { return Prompt(parts: flatMap(\.promptRepresentation.parts)) }
 }
 
-/// Collects the components of a prompt.
+/// Combines the components of a prompt.
 @resultBuilder
 public struct PromptBuilder {
-    /// Several components: joined in their order.
+    /// Joins several components in their order.
     public static func buildBlock<each P>(_ components: repeat each P) -> Prompt where repeat each P: PromptRepresentable {
         var parts: [PromptPart] = []
         for component in repeat each components { parts += component.promptRepresentation.parts }
         return Prompt(parts: parts)
     }
 
-    /// A `for` loop: what its rounds give, in order.
+    /// Joins the results of a `for` loop in their order.
     public static func buildArray(_ prompts: [some PromptRepresentable]) -> Prompt { prompts.promptRepresentation }
 
-    /// An `if` with `else`, or a `switch`: the first branch was taken.
+    /// The first branch of an `if` with `else`, or of a `switch`.
     public static func buildEither(first component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
 
-    /// An `if` with `else`, or a `switch`: the other branch was taken.
+    /// The second branch of an `if` with `else`, or of a `switch`.
     public static func buildEither(second component: some PromptRepresentable) -> Prompt { component.promptRepresentation }
 
-    /// A condition that does not hold adds nothing, not even a line.
+    /// An `if` without `else`; a false condition adds nothing, not even an empty line.
     public static func buildOptional(_ component: Prompt?) -> Prompt { component ?? Prompt(parts: []) }
 
-    /// An `if #available`: the type is forgotten, so that older systems need not know it.
+    /// An `if #available`: erases the type, so that it need not exist on older systems.
     public static func buildLimitedAvailability(_ prompt: some PromptRepresentable) -> Prompt { prompt.promptRepresentation }
 
-    /// A value by itself: kept as it is.
+    /// A single value, unchanged.
     @_disfavoredOverload
     public static func buildExpression<P>(_ expression: P) -> P where P: PromptRepresentable { expression }
 
-    /// A prompt within a prompt: kept as it is.
+    /// A nested prompt, unchanged.
     public static func buildExpression(_ expression: Prompt) -> Prompt { expression }
 
     @available(*, unavailable, message: "Only Prompt and types that conform to PromptRepresentable can be part of a prompt.")

@@ -1,11 +1,11 @@
-/// A piece of a prompt or of instructions.
+/// A component of a prompt or of instructions.
 enum PromptPart: Sendable {
     case text(String)
     case attachment(Transcript.AttachmentSegment)
 }
 
 extension [PromptPart] {
-    /// The pieces as segments: neighbouring texts are lines of one.
+    /// The components as segments; adjacent texts become the lines of one segment.
     var segments: [Transcript.Segment] {
         var result: [Transcript.Segment] = []
         var lines: [String] = []

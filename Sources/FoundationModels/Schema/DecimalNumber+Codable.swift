@@ -2,7 +2,8 @@ internal import Foundation
 internal import Grammar
 
 extension DecimalNumber {
-    /// The number as encoders know numbers: exactly if an `Int`, a `Double` or a `Decimal` holds it, else the nearest `Double`.
+    /// Encodes the number exactly if it is representable as `Int`, `Double` or `Decimal`; otherwise as the nearest
+    /// `Double`.
     func encode(to container: inout any SingleValueEncodingContainer) throws {
         if let integer { return try container.encode(integer) }
         let double = nearestDouble
@@ -13,15 +14,16 @@ extension DecimalNumber {
         try container.encode(double)
     }
 
-    /// The nearest of the finite numbers.
+    /// The nearest finite `Double`.
     var nearestDouble: Double {
         guard let double = Double(text) else { return 0 }
         return min(max(double, -Double.greatestFiniteMagnitude), Double.greatestFiniteMagnitude)
     }
 
-    /// A number that is no `Int`.
+    /// Decodes a number that is not an `Int`.
     init?(from container: any SingleValueDecodingContainer) {
-        // Which types the number fits is found out by trying; the decimal counts unless it is further from the number.
+        // The decoder does not report the type of a number, so both are tried. The decimal is used unless it is less
+        // accurate.
         let double = try? container.decode(Double.self)
         if let decimal = try? container.decode(Decimal.self), !decimal.isNaN, double == nil || Double("\(decimal)") == double {
             self.init("\(decimal)")

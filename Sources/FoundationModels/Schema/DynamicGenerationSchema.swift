@@ -1,21 +1,22 @@
-/// A schema that is put together at run time. ``GenerationSchema/init(root:dependencies:)`` makes it usable.
+/// A schema that is built at run time. ``GenerationSchema/init(root:dependencies:)`` converts it to a usable schema.
 public struct DynamicGenerationSchema: Sendable {
     let node: SchemaNode
 
     private init(_ node: SchemaNode) { self.node = node }
 
-    /// Null and nothing else.
+    /// A schema that only null satisfies.
     public static var null: DynamicGenerationSchema { DynamicGenerationSchema(.null) }
 
-    /// An object, its properties generated in this order.
+    /// Creates an object schema; its properties are generated in this order.
     public init(name: String, description: String? = nil, properties: [Property]) {
         self.init(
             name: name, description: description, representNilExplicitlyInGeneratedContent: false, properties: properties)
     }
 
-    /// An object, its properties generated in this order.
+    /// Creates an object schema; its properties are generated in this order.
     ///
-    /// - Parameter explicitNil: Whether values write null for a missing property. What is generated leaves it out either way.
+    /// - Parameter explicitNil: Whether values contain null for a missing property. Generated content omits it in
+    ///   either case.
     public init(
         name: String, description: String? = nil, representNilExplicitlyInGeneratedContent explicitNil: Bool,
         properties: [Property]
@@ -28,27 +29,27 @@ public struct DynamicGenerationSchema: Sendable {
         self.init(.object(.init(name: name, description: description, properties: nodes)))
     }
 
-    /// A value of one of these schemas.
+    /// Creates a schema of values that satisfy one of these schemas.
     public init(name: String, description: String? = nil, anyOf choices: [DynamicGenerationSchema]) {
         self.init(.choice(name: name, description: description, choices.map(\.node)))
     }
 
-    /// One of these texts.
+    /// Creates a schema of these strings.
     public init(name: String, description: String? = nil, anyOf choices: [String]) {
         self.init(.string(.init(name: name, description: description, choices: choices)))
     }
 
-    /// A list.
+    /// Creates an array schema.
     public init(arrayOf itemSchema: DynamicGenerationSchema, minimumElements: Int? = nil, maximumElements: Int? = nil) {
         self.init(.array(.init(item: itemSchema.node, minimumCount: minimumElements, maximumCount: maximumElements)))
     }
 
-    /// A value of a type.
+    /// Creates the schema of a type.
     public init<Value>(type: Value.Type, guides: [GenerationGuide<Value>] = []) where Value: Generable {
         self.init(guides.flatMap(\.rules).reduce(SchemaNode(type: type)) { $0.applying($1) })
     }
 
-    /// The schema of that name, which may also be one that contains the reference.
+    /// Creates a reference to the schema with this name, which may contain the reference itself.
     public init(referenceTo name: String) { self.init(.reference(name)) }
 
     /// A property of an object.
@@ -58,9 +59,9 @@ public struct DynamicGenerationSchema: Sendable {
         let schema: DynamicGenerationSchema
         let isOptional: Bool
 
-        /// A property whose value a schema describes.
+        /// Creates a property with a schema for its value.
         ///
-        /// - Parameter isOptional: Whether the model may leave it out.
+        /// - Parameter isOptional: Whether the model may omit the property.
         public init(name: String, description: String? = nil, schema: DynamicGenerationSchema, isOptional: Bool = false) {
             self.name = name
             self.description = description
@@ -70,11 +71,11 @@ public struct DynamicGenerationSchema: Sendable {
     }
 }
 
-/// Checks names and references of schemas that were built at run time.
+/// Validates the names and references of schemas that are built at run time.
 struct DynamicSchemaResolver {
     private var names: Set<String> = []
     private var references: [String] = []
-    /// Types that were met, which may be met again.
+    /// The types found so far; a type may occur several times.
     private var types: Set<ObjectIdentifier> = []
 
     static func schema(
@@ -93,12 +94,12 @@ struct DynamicSchemaResolver {
             throw GenerationSchema.SchemaError.undefinedReferences(
                 schema: rootName, references: missing,
                 context: .init(
-                    debugDescription: "No schema has the name \(missing.joined(separator: ", ")), which is referred to."))
+                    debugDescription: "There is no schema with the referenced name \(missing.joined(separator: ", "))."))
         }
-        // What is declared in place can be referred to by name as well.
+        // Schemas that are declared in place can also be referenced by name.
         resolver.gather(root.node, into: &definitions)
         for dependency in dependencies { resolver.gather(dependency.node, into: &definitions) }
-        // Its own name means the root itself.
+        // The root's own name refers to the root itself.
         if let rootName { definitions[rootName] = nil }
         return GenerationSchema(
             node: root.node.withReferences(to: definitions),
@@ -116,7 +117,7 @@ struct DynamicSchemaResolver {
                 guard known.insert(property.name).inserted else {
                     throw GenerationSchema.SchemaError.duplicateProperty(
                         schema: object.name, property: property.name,
-                        context: .init(debugDescription: "“\(object.name)” has two properties “\(property.name)”."))
+                        context: .init(debugDescription: "“\(object.name)” has two properties named “\(property.name)”."))
                 }
                 try collect(property.node, in: object.name)
             }
@@ -142,7 +143,7 @@ struct DynamicSchemaResolver {
     }
 
     private static func emptyChoice(_ name: String) -> GenerationSchema.SchemaError {
-        .emptyTypeChoices(schema: name, context: .init(debugDescription: "“\(name)” has nothing to choose from."))
+        .emptyTypeChoices(schema: name, context: .init(debugDescription: "“\(name)” has no choices."))
     }
 
     private func gather(_ node: SchemaNode, into definitions: inout [String: SchemaNode]) {
@@ -158,8 +159,8 @@ struct DynamicSchemaResolver {
 }
 
 extension SchemaNode {
-    /// The same with named schemas inside it replaced by references, so that each is written once; choices of texts stand
-    /// where they are used.
+    /// Replaces named schemas inside the node by references, so that each is written once. References to string
+    /// choices are replaced by the choices themselves.
     fileprivate func withReferences(to definitions: [String: SchemaNode]) -> SchemaNode {
         func inner(_ node: SchemaNode) -> SchemaNode {
             switch node {

@@ -1,22 +1,23 @@
 public import Foundation
 
-/// What a guide says. Guides of a type that does not have the property they speak of do not compile.
+/// The rule of a guide. Guides compile only for value types to which they apply.
 enum GuideRule: Sendable {
     case minimumCount(Int)
     case maximumCount(Int)
     case element([GuideRule])
     case constant(String)
     case anyOf([String])
-    /// Nil if the expression has no text.
+    /// Nil if the expression has no literal pattern.
     case pattern(String?)
-    /// A JSON number, or what is none.
+    /// A JSON number, or another string, which is rejected later.
     case minimum(String)
     case maximum(String)
 }
 
-/// Limits the values that a model can generate. Guides are enforced while decoding: nothing else can be written.
+/// Constrains the values that a model can generate. Guides are enforced during decoding: other values cannot be
+/// generated.
 ///
-/// Guides combine; all bounds are inclusive.
+/// Guides can be combined; all bounds are inclusive.
 public struct GenerationGuide<Value> {
     let rules: [GuideRule]
 
@@ -24,22 +25,22 @@ public struct GenerationGuide<Value> {
 }
 
 extension GenerationGuide {
-    /// At least so many elements.
+    /// The minimum number of elements.
     public static func minimumCount<Element>(_ count: Int) -> GenerationGuide<[Element]> where Value == [Element] {
         GenerationGuide<[Element]>(.minimumCount(count))
     }
 
-    /// At most so many elements.
+    /// The maximum number of elements.
     public static func maximumCount<Element>(_ count: Int) -> GenerationGuide<[Element]> where Value == [Element] {
         GenerationGuide<[Element]>(.maximumCount(count))
     }
 
-    /// So many elements as the range allows.
+    /// The range of the number of elements.
     public static func count<Element>(_ range: ClosedRange<Int>) -> GenerationGuide<[Element]> where Value == [Element] {
         GenerationGuide<[Element]>(.minimumCount(range.lowerBound), .maximumCount(range.upperBound))
     }
 
-    /// Exactly so many elements.
+    /// The exact number of elements.
     public static func count<Element>(_ count: Int) -> GenerationGuide<[Element]> where Value == [Element] {
         GenerationGuide<[Element]>(.minimumCount(count), .maximumCount(count))
     }
@@ -52,73 +53,74 @@ extension GenerationGuide {
 }
 
 extension GenerationGuide where Value == String {
-    /// This text and no other.
+    /// Only this string.
     public static func constant(_ value: String) -> GenerationGuide<String> { GenerationGuide(.constant(value)) }
 
-    /// One of these texts.
+    /// One of these strings.
     public static func anyOf(_ values: [String]) -> GenerationGuide<String> { GenerationGuide(.anyOf(values)) }
 
-    /// A text that the whole of the expression matches.
+    /// A string that the expression matches as a whole.
     public static func pattern<Output>(_ regex: Regex<Output>) -> GenerationGuide<String> {
         GenerationGuide(.pattern(SchemaPattern.text(of: regex)))
     }
 }
 
 extension GenerationGuide where Value == Int {
-    /// This number or a greater one.
+    /// The minimum value.
     public static func minimum(_ value: Int) -> GenerationGuide<Int> { GenerationGuide(.minimum("\(value)")) }
-    /// This number or a smaller one.
+    /// The maximum value.
     public static func maximum(_ value: Int) -> GenerationGuide<Int> { GenerationGuide(.maximum("\(value)")) }
-    /// A number in this range.
+    /// The range of values.
     public static func range(_ range: ClosedRange<Int>) -> GenerationGuide<Int> {
         GenerationGuide(.minimum("\(range.lowerBound)"), .maximum("\(range.upperBound)"))
     }
 }
 
 extension GenerationGuide where Value == Float {
-    /// This number or a greater one.
+    /// The minimum value.
     public static func minimum(_ value: Float) -> GenerationGuide<Float> { GenerationGuide(.minimum("\(value)")) }
-    /// This number or a smaller one.
+    /// The maximum value.
     public static func maximum(_ value: Float) -> GenerationGuide<Float> { GenerationGuide(.maximum("\(value)")) }
-    /// A number in this range.
+    /// The range of values.
     public static func range(_ range: ClosedRange<Float>) -> GenerationGuide<Float> {
         GenerationGuide(.minimum("\(range.lowerBound)"), .maximum("\(range.upperBound)"))
     }
 }
 
 extension GenerationGuide where Value == Decimal {
-    /// This number or a greater one.
+    /// The minimum value.
     public static func minimum(_ value: Decimal) -> GenerationGuide<Decimal> { GenerationGuide(.minimum("\(value)")) }
-    /// This number or a smaller one.
+    /// The maximum value.
     public static func maximum(_ value: Decimal) -> GenerationGuide<Decimal> { GenerationGuide(.maximum("\(value)")) }
-    /// A number in this range.
+    /// The range of values.
     public static func range(_ range: ClosedRange<Decimal>) -> GenerationGuide<Decimal> {
         GenerationGuide(.minimum("\(range.lowerBound)"), .maximum("\(range.upperBound)"))
     }
 }
 
 extension GenerationGuide where Value == Double {
-    /// This number or a greater one.
+    /// The minimum value.
     public static func minimum(_ value: Double) -> GenerationGuide<Double> { GenerationGuide(.minimum("\(value)")) }
-    /// This number or a smaller one.
+    /// The maximum value.
     public static func maximum(_ value: Double) -> GenerationGuide<Double> { GenerationGuide(.maximum("\(value)")) }
-    /// A number in this range.
+    /// The range of values.
     public static func range(_ range: ClosedRange<Double>) -> GenerationGuide<Double> {
         GenerationGuide(.minimum("\(range.lowerBound)"), .maximum("\(range.upperBound)"))
     }
 }
 
-/// So that `@Guide(.count(3))` has a type before the macro has seen the property's: only the text of the guide is used then.
+/// Provides a type for `@Guide(.count(3))` before the macro has the property's type; the macro uses only the source
+/// text of the guide.
 extension GenerationGuide where Value == [Never] {
-    /// At least so many elements.
+    /// The minimum number of elements.
     public static func minimumCount(_ count: Int) -> GenerationGuide<Value> { GenerationGuide(.minimumCount(count)) }
-    /// At most so many elements.
+    /// The maximum number of elements.
     public static func maximumCount(_ count: Int) -> GenerationGuide<Value> { GenerationGuide(.maximumCount(count)) }
-    /// So many elements as the range allows.
+    /// The range of the number of elements.
     public static func count(_ range: ClosedRange<Int>) -> GenerationGuide<Value> {
         GenerationGuide(.minimumCount(range.lowerBound), .maximumCount(range.upperBound))
     }
-    /// Exactly so many elements.
+    /// The exact number of elements.
     @_disfavoredOverload
     public static func count(_ count: Int) -> GenerationGuide<Value> {
         GenerationGuide(.minimumCount(count), .maximumCount(count))

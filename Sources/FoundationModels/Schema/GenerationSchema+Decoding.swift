@@ -1,7 +1,7 @@
 internal import Grammar
 
 extension GenerationSchema {
-    /// Reads the JSON Schema that ``encode(to:)`` writes. Keywords it does not write are passed over.
+    /// Decodes the JSON Schema that ``encode(to:)`` writes. Other keywords are ignored.
     public init(from decoder: any Decoder) throws {
         self = try SchemaReader(path: decoder.codingPath).schema(try JSONCodable(from: decoder).value)
     }
@@ -10,7 +10,8 @@ extension GenerationSchema {
 /// Reads JSON Schema as Apple's framework writes it.
 struct SchemaReader {
     let path: [any CodingKey]
-    /// `Regex` reads nested groups recursively. Patterns with more are found out by the decoder's parser, which has limits.
+    /// The maximum number of groups and classes in a pattern that is validated here, because `Regex` parses groups
+    /// recursively. The grammar's parser, which has limits, validates larger patterns.
     private static let greatestNesting = 100
 
     func schema(_ json: JSONValue) throws -> GenerationSchema {
@@ -32,14 +33,14 @@ struct SchemaReader {
         return schema
     }
 
-    /// A definition that is a reference has to lead to something at last.
+    /// A chain of references between definitions must end at a schema.
     private func checkEnd(of definition: SchemaNode, _ schema: GenerationSchema) throws {
         var node = definition
         var steps = 0
         while case .reference(let name) = node, let next = schema.definitions[name] {
             node = next
             steps += 1
-            if steps > 100 { throw corrupted("The reference to “\(name)” leads to nothing.") }
+            if steps > 100 { throw corrupted("The reference to “\(name)” is circular.") }
         }
     }
 
@@ -51,7 +52,7 @@ struct SchemaReader {
         switch node {
         case .reference(let name):
             guard schema.definitions[name] != nil || name == schema.root.name else {
-                throw corrupted("No schema has the name “\(name)”, which is referred to.")
+                throw corrupted("There is no schema with the referenced name “\(name)”.")
             }
         case .object(let object): for property in object.properties { try checkReferences(in: property.node, schema) }
         case .choice(_, _, let alternatives): for alternative in alternatives { try checkReferences(in: alternative, schema) }
@@ -71,13 +72,13 @@ struct SchemaReader {
     }
 
     private func node(_ json: JSONValue) throws -> SchemaNode {
-        guard case .object(let members) = json else { throw corrupted("A schema is an object.") }
+        guard case .object(let members) = json else { throw corrupted("A schema must be an object.") }
         if let reference = text(json["$ref"]) {
             if reference == "#" { return .root }
-            guard reference.hasPrefix("#/$defs/") else { throw corrupted("The reference “\(reference)” leads elsewhere.") }
+            guard reference.hasPrefix("#/$defs/") else { throw corrupted("The reference “\(reference)” is not in “#/$defs/”.") }
             return .reference(SchemaPointer.unescaped(reference.dropFirst(8)))
         }
-        if json["allOf"] != nil, json["pattern"] == nil { throw corrupted("“allOf” is not supported here.") }
+        if json["allOf"] != nil, json["pattern"] == nil { throw corrupted("“allOf” is supported only together with “pattern”.") }
         let description = text(json["description"])
         if case .array(let alternatives)? = json["anyOf"] {
             guard !alternatives.isEmpty else { throw corrupted("“anyOf” has no alternatives.") }
@@ -94,13 +95,14 @@ struct SchemaReader {
         case .string("boolean")?: return .boolean
         case .string("null")?: return .null
         case .string("array")?:
-            guard let items = json["items"] else { throw corrupted("A list has no “items”.") }
+            guard let items = json["items"] else { throw corrupted("An array has no “items”.") }
             return .array(
                 .init(
                     item: try node(items), minimumCount: try count(json["minItems"]), maximumCount: try count(json["maxItems"])))
         case nil where members.allSatisfy({ ["title", "description", "$defs"].contains($0.name) }): return .any
-        case .string(let other)?: throw corrupted("The type “\(other)” is not known.")
-        case .some: throw DecodingError.typeMismatch(String.self, .init(codingPath: path, debugDescription: "“type” is no text."))
+        case .string(let other)?: throw corrupted("Unknown type “\(other)”.")
+        case .some:
+            throw DecodingError.typeMismatch(String.self, .init(codingPath: path, debugDescription: "“type” is not a string."))
         case nil: throw corrupted("A schema has no “type”.")
         }
     }
@@ -108,7 +110,7 @@ struct SchemaReader {
     private func count(_ json: JSONValue?) throws -> Int? {
         guard let json else { return nil }
         guard case .number(let number) = json, let count = number.integer, count >= 0 else {
-            throw corrupted("A count is not a whole number.")
+            throw corrupted("A count is not a non-negative integer.")
         }
         return count
     }
@@ -129,8 +131,8 @@ struct SchemaReader {
 
     private func string(_ json: JSONValue, _ description: String?) throws -> SchemaNode {
         var text = SchemaNode.Text(name: text(json["title"]), description: description, choices: texts(json["enum"]))
-        if json["enum"] != nil, text.choices == nil { throw corrupted("“enum” is not a list of texts.") }
-        if text.name != nil, text.choices?.isEmpty != false { throw corrupted("A named text has no “enum”.") }
+        if json["enum"] != nil, text.choices == nil { throw corrupted("“enum” is not an array of strings.") }
+        if text.name != nil, text.choices?.isEmpty != false { throw corrupted("A string with a “title” has no “enum”.") }
         text.patterns = try patterns(json)
         return .string(text)
     }
@@ -140,12 +142,12 @@ struct SchemaReader {
         var patterns = [first]
         if case .array(let others)? = json["allOf"] {
             patterns += try others.map {
-                guard let pattern = text($0["pattern"]) else { throw corrupted("“allOf” is not supported here.") }
+                guard let pattern = text($0["pattern"]) else { throw corrupted("“allOf” may contain only patterns.") }
                 return pattern
             }
         }
         for pattern in patterns where pattern.count(where: { "([".contains($0) }) <= Self.greatestNesting {
-            guard (try? Regex(pattern)) != nil else {  // only whether it is one
+            guard (try? Regex(pattern)) != nil else {  // validation only
                 throw corrupted("The pattern \(pattern) is not a regular expression.")
             }
         }
@@ -155,7 +157,7 @@ struct SchemaReader {
     private func object(_ json: JSONValue, _ description: String?) throws -> SchemaNode {
         guard let title = text(json["title"]) else { throw corrupted("An object has no “title”.") }
         guard case .bool? = json["additionalProperties"] else {
-            throw corrupted("“\(title)” has no “additionalProperties”, true or false.")
+            throw corrupted("“\(title)” has no “additionalProperties” that is true or false.")
         }
         guard case .object(let members)? = json["properties"], let required = texts(json["required"]),
             let order = texts(json["x-order"])
@@ -164,16 +166,16 @@ struct SchemaReader {
         let names = Set(order)
         let requiredNames = Set(required)
         guard names.count == order.count, requiredNames.count == required.count else {
-            throw corrupted("“\(title)” names a property twice.")
+            throw corrupted("“\(title)” lists a property twice.")
         }
         guard requiredNames.isSubset(of: names) else {
             throw corrupted("“\(title)” requires a property that is not in its “x-order”.")
         }
         let properties = try order.map { name -> SchemaNode.Property in
             guard let property = known[name] else {
-                throw corrupted("“\(title)” has no property “\(name)”, which its “x-order” names.")
+                throw corrupted("“\(title)” has no property “\(name)”, which its “x-order” lists.")
             }
-            // A definition has a description of its own; what stands here belongs to the property.
+            // The description here belongs to the property; a definition has its own description.
             return .init(
                 name: name, description: text(property["description"]), node: try node(property),
                 isOptional: !requiredNames.contains(name))

@@ -2,15 +2,15 @@ internal import Foundation
 package import Grammar
 
 extension GenerationSchema {
-    /// The schema as JSON Schema, in the shape in which it is encoded.
+    /// The schema as JSON Schema, in the form in which it is encoded.
     package var json: JSONValue {
         var writer = SchemaWriter(isForGrammar: false)
         return writer.document(self)
     }
 
-    /// What the decoder holds a response to: the same, with patterns that match the whole text.
+    /// The grammar source that constrains a response: the same schema, with patterns that match the whole string.
     ///
-    /// - Throws: ``FoundationModels/LanguageModelError/unsupportedGenerationGuide(_:)`` if a guide cannot be used.
+    /// - Throws: ``FoundationModels/LanguageModelError/unsupportedGenerationGuide(_:)`` if a guide is not supported.
     func grammarSource() throws -> GrammarSource {
         var writer = SchemaWriter(isForGrammar: true)
         let document = writer.document(self)
@@ -24,17 +24,19 @@ extension GenerationSchema {
     public func encode(to encoder: any Encoder) throws { try JSONCodable(json).encode(to: encoder) }
 }
 
-/// Writes schemas as JSON Schema. Named objects and unions below the root go to `$defs`, and so does whatever a reference
-/// names, once each: what contains itself, or is used in many places, is written in finite room.
+/// Converts schemas to JSON Schema. Named objects and unions below the root become entries of `$defs`, and so do the
+/// targets of references. Each is written once, so that recursive and frequently used schemas have a finite and
+/// compact form.
 struct SchemaWriter {
-    /// What can be referred to. Names count within the schema that they were given in; another one may have the same.
+    /// The target of a reference. Names are local to the schema that declares them; another schema may use the same
+    /// names.
     private enum Key: Hashable {
         case root
         case type(ObjectIdentifier)
         case definition(scope: Int, String)
     }
 
-    /// Where the names in a schema come from.
+    /// The schema in which names are resolved.
     private struct Scope {
         let definitions: [String: SchemaNode]
         let root: SchemaNode
@@ -42,17 +44,18 @@ struct SchemaWriter {
     }
 
     private let isForGrammar: Bool
-    /// The first guide that cannot be said.
+    /// The reason why the first unsupported guide cannot be expressed.
     private(set) var unsupported: String?
     private var scopes: [Scope] = []
     private var scopesOfTypes: [ObjectIdentifier: Int] = [:]
-    /// Names of definitions, whether written yet or not; the root has none.
+    /// The names of definitions, including those not written yet; nil for the root.
     private var names: [Key: String?] = [:]
     private var taken: Set<String> = []
     private var definitions: [JSONValue.Member] = []
-    /// Definitions that have a place but are not written yet. A queue, because chains of them can be long.
+    /// Definitions that have a position but are not written yet. A queue instead of recursion, because chains of them
+    /// can be long.
     private var pending: [(place: Int, node: SchemaNode, scope: Int)] = []
-    /// Types that are being written in place.
+    /// Types that are currently being written in place.
     private var open: Set<ObjectIdentifier> = []
 
     init(isForGrammar: Bool) { self.isForGrammar = isForGrammar }
@@ -61,7 +64,7 @@ struct SchemaWriter {
         var scope = addScope(of: schema, key: .root)
         names[.root] = .some(nil)
         if let type = schema.rootType { names[.type(ObjectIdentifier(type))] = .some(nil) }
-        // A root that only names a schema is that schema.
+        // If the root is only a reference to a schema, that schema becomes the root.
         var root = schema.root
         while let (key, node, inner) = resolved(root, in: scope) {
             guard names.updateValue(nil, forKey: key) == nil else {
@@ -90,7 +93,7 @@ struct SchemaWriter {
         return scopes.count - 1
     }
 
-    /// What a type or a name stands for, and where the names in that come from; nil for other nodes.
+    /// The schema of a type or a reference, and the scope of the names in it; nil for other nodes.
     private mutating func resolved(_ node: SchemaNode, in scope: Int) -> (key: Key, node: SchemaNode, scope: Int)? {
         switch node {
         case .type(let type):
@@ -106,7 +109,7 @@ struct SchemaWriter {
         }
     }
 
-    /// - Parameter isNamed: Whether it is the root or a definition, not a part of one.
+    /// - Parameter isNamed: Whether the node is the root or a definition, and not nested in one.
     private mutating func write(_ node: SchemaNode, in scope: Int, isNamed: Bool = false) -> JSONValue {
         var members: [JSONValue.Member] = []
         switch node {
@@ -120,7 +123,7 @@ struct SchemaWriter {
             members = self.text(text, isNamed: isNamed)
         case .number(let number):
             members.append(.init("type", .string(number.isInteger ? "integer" : "number")))
-            // Nobody needs to read the bounds of a type, but what is written has to fit it.
+            // The bounds of a type are not part of the published schema, but generated numbers must be within them.
             let minimum = number.minimum ?? (isForGrammar ? number.least : nil)
             let maximum = number.maximum ?? (isForGrammar ? number.greatest : nil)
             if let bound = minimum.flatMap({ DecimalNumber($0) }) { members.append(.init("minimum", .number(bound))) }
@@ -133,7 +136,7 @@ struct SchemaWriter {
             if let count = list.minimumCount { members.append(.init("minItems", .number(DecimalNumber(max(0, count))))) }
             if let count = list.maximumCount { members.append(.init("maxItems", .number(DecimalNumber(max(0, count))))) }
             if let count = list.maximumCount, count < 0 || count < list.minimumCount ?? 0 {
-                reject("a count that no list has")
+                reject("a maximum count that is negative or less than the minimum count")
             }
         case .any: break
         case .type, .reference, .root: return nested(node, in: scope)
@@ -149,7 +152,7 @@ struct SchemaWriter {
         var known: Set<String> = []
         object.properties.removeAll {
             if known.insert($0.name).inserted { return false }
-            reject("two properties “\($0.name)”")
+            reject("two properties named “\($0.name)”")
             return true
         }
         var members: [JSONValue.Member] = [.init("title", .string(object.name)), .init("type", .string("object"))]
@@ -172,24 +175,24 @@ struct SchemaWriter {
         }
         var members: [JSONValue.Member] = [.init("type", .string("string"))]
         if let choices = text.choices {
-            // A name and a description stand at the root and in definitions; elsewhere a list of texts says enough.
+            // The name and description are written only for the root and definitions; elsewhere the choices suffice.
             if isNamed, let name = text.name { members.insert(.init("title", .string(name)), at: 0) }
             if isNamed, let description = text.description { members.append(.init("description", .string(description))) }
-            if choices.isEmpty { reject("no text to choose from") }
+            if choices.isEmpty { reject("an empty list of choices") }
             members.append(.init("enum", .array(choices.withoutRepetitions.map { .string($0) })))
         }
         return members + patterns(text.patterns)
     }
 
     private func patterns(_ patterns: [String]) -> [JSONValue.Member] {
-        // JSON Schema looks for a pattern anywhere in a text; a guide is about the whole of it.
+        // A JSON Schema pattern may match anywhere in a string; a guide's pattern must match the whole string.
         let written = patterns.map { JSONValue.string(isForGrammar ? "^(?:\($0))$" : $0) }
         guard let first = written.first else { return [] }
         let others = written.dropFirst().map { JSONValue.object([.init("pattern", $0)]) }
         return [.init("pattern", first)] + (others.isEmpty ? [] : [.init("allOf", .array(others))])
     }
 
-    /// A schema inside another one: a reference if it has a name, else itself.
+    /// Writes a schema nested in another one: as a reference if it has a name, otherwise in place.
     private mutating func nested(_ node: SchemaNode, in scope: Int, description: String? = nil) -> JSONValue {
         switch node {
         case .root:
@@ -212,12 +215,12 @@ struct SchemaWriter {
                 define(key, root.name ?? "\(type)", root, in: inner)
                 return reference(to: key, description) ?? .object([])
             }
-            // Written in place, unless the type turns out to contain itself.
+            // Written in place, unless the type contains itself.
             let value = write(root, in: inner)
             open.remove(id)
             return reference(to: key, description) ?? describing(value, description)
         case .object, .choice(.some, _, _):
-            // Declared in place; a name makes it a definition all the same.
+            // Declared in place, but a name makes it a definition.
             let name = freeName(node.name ?? "Object")
             place(name, node, in: scope)
             return describing(reference(name), description)
@@ -225,7 +228,7 @@ struct SchemaWriter {
         }
     }
 
-    /// Gives a schema a definition of its own.
+    /// Adds a definition for a schema.
     private mutating func define(_ key: Key, _ name: String, _ node: SchemaNode, in scope: Int) {
         let name = freeName(name)
         names[key] = name
@@ -247,7 +250,7 @@ struct SchemaWriter {
         return candidate
     }
 
-    /// A reference to what has a name already.
+    /// A reference to a schema that already has a name; nil if it has none.
     private func reference(to key: Key, _ description: String?) -> JSONValue? {
         names[key].map { describing(reference($0), description) }
     }
@@ -265,7 +268,7 @@ struct SchemaWriter {
     }
 }
 
-/// How references spell names: JSON Pointer (RFC 6901) in the fragment of a URI.
+/// Escapes names in references: JSON Pointer (RFC 6901) in the fragment of a URI.
 enum SchemaPointer {
     static func escaped(_ name: String) -> String {
         name.replacing("~", with: "~0").replacing("/", with: "~1").replacing("%", with: "%25")
@@ -277,7 +280,7 @@ enum SchemaPointer {
 }
 
 extension SchemaNode {
-    /// Whether it becomes a definition where it is used.
+    /// Whether the schema becomes a definition where it is used.
     fileprivate var isHoisted: Bool {
         switch self {
         case .object: true
@@ -286,7 +289,7 @@ extension SchemaNode {
         }
     }
 
-    /// The same under the name of its definition, if it has one at all.
+    /// The schema with the name of its definition, if it has a name at all.
     fileprivate func named(_ name: String) -> SchemaNode {
         switch self {
         case .object(var object):

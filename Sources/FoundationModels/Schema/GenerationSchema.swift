@@ -1,14 +1,14 @@
 public import Foundation
 internal import Grammar
 
-/// What a response must look like. The model is held to it token by token.
+/// The format of a response. It constrains the model token by token.
 ///
-/// Encoded, it is a JSON Schema with `title`, `x-order` (the order of generation) and `$defs`.
+/// A schema is encoded as JSON Schema with `title`, `x-order` (the order of generation) and `$defs`.
 public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible {
     let root: SchemaNode
-    /// The type that the root belongs to; it may appear in itself.
+    /// The type that the root belongs to, which may contain itself.
     let rootType: (any Generable.Type)?
-    /// Schemas that references name.
+    /// The schemas that references refer to, by name.
     let definitions: [String: SchemaNode]
 
     init(node: SchemaNode, type: (any Generable.Type)? = nil, definitions: [String: SchemaNode] = [:]) {
@@ -17,14 +17,15 @@ public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible 
         self.definitions = definitions
     }
 
-    /// An object with these properties, generated in this order.
+    /// Creates an object schema; its properties are generated in this order.
     public init(type: any Generable.Type, description: String? = nil, properties: [Property]) {
         self.init(_name: Self.name(of: type), type: type, description: description, properties: properties)
     }
 
-    /// An object with these properties, generated in this order.
+    /// Creates an object schema; its properties are generated in this order.
     ///
-    /// - Parameter explicitNil: Whether values write null for a missing property. What is generated leaves it out either way.
+    /// - Parameter explicitNil: Whether values contain null for a missing property. Generated content omits it in
+    ///   either case.
     public init(
         type: any Generable.Type, description: String? = nil, representNilExplicitlyInGeneratedContent explicitNil: Bool,
         properties: [Property]
@@ -34,30 +35,30 @@ public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible 
             representNilExplicitlyInGeneratedContent: explicitNil, properties: properties)
     }
 
-    /// One of these texts.
+    /// Creates a schema of these strings.
     public init(type: any Generable.Type, description: String? = nil, anyOf choices: [String]) {
         self.init(_name: Self.name(of: type), type: type, description: description, anyOf: choices)
     }
 
-    /// A value of one of these types.
+    /// Creates a schema of values of one of these types.
     public init(type: any Generable.Type, description: String? = nil, anyOf types: [any Generable.Type]) {
         self.init(_name: Self.name(of: type), type: type, description: description, anyOf: types)
     }
 
-    /// A schema built at run time.
+    /// Creates a schema from schemas built at run time.
     ///
     /// - Throws: ``SchemaError`` if names are missing or used twice, or a choice has no alternatives.
     public init(root: DynamicGenerationSchema, dependencies: [DynamicGenerationSchema]) throws {
         self = try DynamicSchemaResolver.schema(root: root, dependencies: dependencies)
     }
 
-    /// The name in the schema's title; of schemas without one, what it is: `String`, `Array<Person>`.
+    /// The title of the schema; for a schema without a title, its type: `String`, `Array<Person>`.
     public var name: String { Self.name(of: root) }
 
     /// The schema as JSON.
     public var debugDescription: String { json.text }
 
-    /// - Parameter types: Types on the way here, which may contain themselves.
+    /// - Parameter types: The types that contain the node, which may be recursive.
     static func name(of node: SchemaNode, within types: [any Generable.Type] = []) -> String {
         if let name = node.name { return name }
         return switch node {
@@ -76,7 +77,7 @@ public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible 
     private static func name(of type: any Generable.Type) -> String { String(describing: type) }
 }
 
-// What the macros use, besides the above: a name that is not the type's.
+// Used by the macros in addition to the above: initializers with a name that differs from the type's.
 extension GenerationSchema {
     public init(
         _name: String, type: any Generable.Type, description: String? = nil,
@@ -110,21 +111,21 @@ extension GenerationSchema {
             node = SchemaNode.Property(name: name, description: description, node: guided, isOptional: isOptional)
         }
 
-        /// A property that is always there.
+        /// Creates a required property.
         public init<Value>(
             name: String, description: String? = nil, type: Value.Type, guides: [GenerationGuide<Value>] = []
         ) where Value: Generable {
             self.init(name, description, type, guides.flatMap(\.rules), isOptional: false)
         }
 
-        /// A property that the model may leave out.
+        /// Creates a property that the model may omit.
         public init<Value>(
             name: String, description: String? = nil, type: Value?.Type, guides: [GenerationGuide<Value>] = []
         ) where Value: Generable {
             self.init(name, description, Value.self, guides.flatMap(\.rules), isOptional: true)
         }
 
-        /// A text that the whole of each expression matches.
+        /// Creates a required string property; each expression must match the whole string.
         public init<RegexOutput>(
             name: String, description: String? = nil, type: String.Type, guides: [Regex<RegexOutput>] = []
         ) {
@@ -132,7 +133,7 @@ extension GenerationSchema {
             self.init(name, description, type, rules, isOptional: false)
         }
 
-        /// A text that the whole of each expression matches, or that the model leaves out.
+        /// Creates a string property that the model may omit; each expression must match the whole string.
         public init<RegexOutput>(
             name: String, description: String? = nil, type: String?.Type, guides: [Regex<RegexOutput>] = []
         ) {
@@ -141,22 +142,22 @@ extension GenerationSchema {
         }
     }
 
-    /// Why schemas built at run time do not make one.
+    /// An error in schemas that are built at run time.
     public enum SchemaError: Error, LocalizedError {
-        /// Two schemas have one name.
+        /// Two schemas have the same name.
         case duplicateType(schema: String?, type: String, context: Context)
-        /// Two properties of an object have one name.
+        /// Two properties of an object have the same name.
         case duplicateProperty(schema: String, property: String, context: Context)
         /// A choice has no alternatives.
         case emptyTypeChoices(schema: String, context: Context)
-        /// References name schemas that are not there.
+        /// References refer to schemas that do not exist.
         case undefinedReferences(schema: String?, references: [String], context: Context)
 
-        /// What went wrong, for developers.
+        /// Details of the error.
         public struct Context: Sendable {
-            /// What went wrong, in a sentence for developers.
+            /// A description of the error for developers.
             public let debugDescription: String
-            /// For errors that a program makes itself, as in tests.
+            /// Creates details for an error that a program constructs itself, for example in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
@@ -170,10 +171,10 @@ extension GenerationSchema {
 
         public var recoverySuggestion: String? {
             switch self {
-            case .duplicateType: "Give each schema a name of its own."
-            case .duplicateProperty: "Give each property a name of its own."
+            case .duplicateType: "Give each schema a unique name."
+            case .duplicateProperty: "Give each property a unique name."
             case .emptyTypeChoices: "Add at least one alternative."
-            case .undefinedReferences: "Pass the schemas that are referred to as dependencies."
+            case .undefinedReferences: "Pass the referenced schemas as dependencies."
             }
         }
     }

@@ -1,7 +1,7 @@
 internal import Grammar
 
-/// JSON through `Codable`. Encoders may order members as they like: decoded, they are sorted by name. What needs another order
-/// says it itself, as schemas do (`x-order`).
+/// Encodes and decodes JSON through `Codable`. Encoders may reorder members, so decoded members are sorted by name.
+/// Types that need another order encode it themselves, as schemas do (`x-order`).
 struct JSONCodable: Codable {
     let value: JSONValue
 
@@ -15,7 +15,7 @@ struct JSONCodable: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// Whether this is an object as property lists write a `Decimal`.
+    /// Whether the object is a `Decimal` as property lists encode it.
     private static func isDecimal(_ container: KeyedDecodingContainer<Key>) -> Bool {
         Set(container.allKeys.map(\.stringValue)) == ["exponent", "length", "isNegative", "isCompact", "mantissa"]
     }
@@ -45,9 +45,9 @@ struct JSONCodable: Codable {
 
     init(from decoder: any Decoder) throws {
         if decoder.codingPath.count > JSONParser.greatestDepth {
-            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "Nested too deep."))
+            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "Nested too deeply."))
         }
-        if let container = try? decoder.container(keyedBy: Key.self) {  // asks what it is, like the lines below
+        if let container = try? decoder.container(keyedBy: Key.self) {  // tries a kind of container, as below
             if Self.isDecimal(container), let number = DecimalNumber(from: try decoder.singleValueContainer()) {
                 value = .number(number)
                 return
@@ -77,7 +77,7 @@ struct JSONCodable: Codable {
 }
 
 extension JSONValue {
-    /// Whether all members are in the order in which they are decoded.
+    /// Whether the members of all objects are sorted by name, as they are after decoding.
     var isSorted: Bool {
         switch self {
         case .object(let members):

@@ -1,6 +1,6 @@
 internal import Grammar
 
-/// What a schema is made of, before it is written as JSON Schema.
+/// The structure of a schema, before it is converted to JSON Schema.
 indirect enum SchemaNode: Sendable {
     case object(Object)
     case choice(name: String?, description: String?, [SchemaNode])
@@ -11,13 +11,13 @@ indirect enum SchemaNode: Sendable {
     case array(List)
     /// Any value.
     case any
-    /// A type's own schema: asked for when it is needed, because types may contain themselves.
+    /// The schema of a type, resolved when it is needed, because types may contain themselves.
     case type(any Generable.Type)
-    /// The schema of that name.
+    /// A reference to the schema with this name.
     case reference(String)
-    /// The schema that this is a part of.
+    /// A reference to the root of the schema that contains the node.
     case root
-    /// Something that no schema can say, and why; found out when a response is asked for.
+    /// A guide that no schema can express, with the reason; reported when a response is requested.
     case unsupported(String)
 
     struct Object: Sendable {
@@ -43,10 +43,10 @@ indirect enum SchemaNode: Sendable {
 
     struct Number: Sendable {
         var isInteger: Bool
-        /// Bounds that guides set, inclusive, as JSON numbers.
+        /// Bounds of guides, inclusive, as JSON numbers.
         var minimum: String?
         var maximum: String?
-        /// The least and the greatest number that fit the type; they go without saying.
+        /// The minimum and maximum values of the type, which the published schema omits.
         var least: String
         var greatest: String
 
@@ -64,12 +64,12 @@ indirect enum SchemaNode: Sendable {
         var maximumCount: Int?
     }
 
-    /// The schema of a type where it is used.
+    /// The schema of a type at its use.
     init(type: any Generable.Type) {
         if let inline = type as? any InlineGenerable.Type { self = inline.schemaNode } else { self = .type(type) }
     }
 
-    /// The name under which the schema is known.
+    /// The name of the schema, if it has one.
     var name: String? {
         switch self {
         case .object(let object): object.name
@@ -81,7 +81,7 @@ indirect enum SchemaNode: Sendable {
 }
 
 extension SchemaNode {
-    /// The same with a guide added: guides combine, the narrower bound counts.
+    /// The schema with a guide added. Guides combine; the narrower bound applies.
     func applying(_ rule: GuideRule) -> SchemaNode {
         switch (self, rule) {
         case (.array(var list), .minimumCount(let count)):
@@ -101,7 +101,7 @@ extension SchemaNode {
             return .string(text)
         case (.string(var text), .pattern(let pattern)):
             guard let pattern else {
-                return .unsupported("a regular expression without a text of its own, such as one with custom components")
+                return .unsupported("a regular expression without a literal pattern, such as one with custom components")
             }
             text.patterns.append(pattern)
             return .string(text)

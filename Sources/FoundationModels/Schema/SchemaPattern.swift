@@ -1,10 +1,11 @@
 internal import _StringProcessing
 
-/// Regular expressions of Swift as those of JSON Schema.
+/// Converts Swift regular expressions to patterns of JSON Schema.
 enum SchemaPattern {
-    /// The expression's text; nil if it has none.
+    /// The pattern of the expression; nil if it has none.
     static func text<Output>(of regex: Regex<Output>) -> String? {
-        // The only way to the text of a literal or a builder. Both may quote parts between \Q and \E, which ECMA-262 has not.
+        // The only access to the pattern of a literal or a builder. Both may quote parts between \Q and \E, which
+        // ECMA-262 does not support.
         guard let literal = regex._literalPattern, !literal.contains("\n") else { return nil }
         return withoutQuoting(literal)
     }
@@ -24,9 +25,9 @@ enum SchemaPattern {
             } else {
                 if character == "[" { isInClass = true }
                 if character == "]" { isInClass = false }
-                // Whatever follows a backslash belongs to it: \\Q is a backslash and a letter.
+                // A backslash and the next character form an escape: \\Q is a backslash followed by a letter.
                 if character == "\\", let next = rest.popFirst() {
-                    // Swift escapes the hyphen of a literal, which means nothing outside of classes.
+                    // Swift escapes the hyphen of a literal; the escape has no meaning outside of classes.
                     result += next == "-" && !isInClass ? "-" : "\\\(next)"
                 } else {
                     result.append(character)

@@ -1,26 +1,26 @@
-/// What a prompt contains besides what was asked. Nil leaves the choice to the model.
+/// Options for the contents of a prompt. Nil selects the model's default.
 public struct ContextOptions: Sendable, Equatable {
-    /// Whether the model is told the schema that its response is held to. Without it the prompt is shorter; the response is
-    /// held to the schema all the same.
+    /// Whether the prompt contains the schema of the response. Omitting it makes the prompt shorter; the schema
+    /// constrains the response in either case.
     public var includeSchemaInPrompt: Bool?
-    /// How long the model thinks before it answers, if it can.
+    /// How much the model reasons before it responds, for models that support reasoning.
     public var reasoningLevel: ReasoningLevel?
 
-    /// What is nil is left to the model.
+    /// Creates options; nil selects the model's default.
     public init(includeSchemaInPrompt: Bool? = nil, reasoningLevel: ReasoningLevel? = nil) {
         self.includeSchemaInPrompt = includeSchemaInPrompt
         self.reasoningLevel = reasoningLevel
     }
 
-    /// How long a model thinks before it answers.
+    /// How much a model reasons before it responds.
     public enum ReasoningLevel: Sendable, Equatable {
-        /// The shortest of the three.
+        /// The least reasoning of the three levels.
         case light
-        /// Between the other two.
+        /// More reasoning than `light`, less than `deep`.
         case moderate
-        /// The longest of the three.
+        /// The most reasoning of the three levels.
         case deep
-        /// A level that a model knows by name.
+        /// A level that the model defines by name.
         case custom(String)
     }
 }

@@ -1,29 +1,32 @@
-/// How a response is generated. Nil leaves the choice to the model.
+/// Options for generating a response. Nil selects the model's default.
 public struct GenerationOptions: Sendable, Equatable {
-    /// How the next token is chosen.
+    /// How the next token is sampled.
     public struct SamplingMode: Sendable, Equatable {
         /// The mode in a form that executors can read.
         public enum Kind: Sendable, Equatable {
-            /// Always the most probable token.
+            /// The most probable token.
             case greedy
-            /// One of so many most probable tokens; a seed of nil is a new one each time.
+            /// Samples from the given number of most probable tokens; a nil seed selects a random one for each
+            /// request.
             case randomTopK(_: Int, seed: UInt64?)
-            /// One of the most probable tokens that together reach this probability; a seed of nil is a new one each time.
+            /// Samples from the smallest set of most probable tokens whose probabilities add up to this threshold; a
+            /// nil seed selects a random one for each request.
             case randomProbabilityThreshold(_: Double, seed: UInt64?)
         }
 
-        /// What executors read.
+        /// The mode in a form that executors can read.
         public let kind: Kind
 
-        /// Always the most probable token: the same prompt gives the same response.
+        /// Always selects the most probable token: the same prompt produces the same response.
         public static var greedy: SamplingMode { SamplingMode(kind: .greedy) }
 
-        /// One of the `k` most probable tokens. The same seed gives the same response.
+        /// Samples from the `k` most probable tokens. The same seed produces the same response.
         public static func random(top k: Int, seed: UInt64? = nil) -> SamplingMode {
             SamplingMode(kind: .randomTopK(k, seed: seed))
         }
 
-        /// One of the most probable tokens that together reach this probability. The same seed gives the same response.
+        /// Samples from the smallest set of most probable tokens whose probabilities add up to this threshold. The
+        /// same seed produces the same response.
         public static func random(probabilityThreshold: Double, seed: UInt64? = nil) -> SamplingMode {
             SamplingMode(kind: .randomProbabilityThreshold(probabilityThreshold, seed: seed))
         }
@@ -35,13 +38,14 @@ public struct GenerationOptions: Sendable, Equatable {
         get { samplingMode }
         set { samplingMode = newValue }
     }
-    /// How the next token is chosen.
+    /// How the next token is sampled.
     public var samplingMode: SamplingMode?
-    /// 0 (the most probable) to 2 (the freest choice among plausible tokens).
+    /// The sampling temperature, from 0 (always the most probable token) to 2 (the most random).
     public var temperature: Double?
-    /// Tokens after which the response is cut. A text then simply ends; a structure is brought to its end in time.
+    /// The maximum number of tokens in the response. At the limit, text is truncated; a structured response is
+    /// completed before it reaches the limit.
     public var maximumResponseTokens: Int?
-    /// Whether the model may, must or must not call tools; nil is allowed.
+    /// Whether the model may, must or must not call tools; nil means allowed.
     public var toolCallingMode: ToolCallingMode?
 
     /// Whether a model calls tools.
@@ -50,31 +54,31 @@ public struct GenerationOptions: Sendable, Equatable {
         public enum Kind: Sendable, Equatable, Hashable {
             /// The model decides.
             case allowed
-            /// The model has to call a tool.
+            /// The model must call a tool.
             case required
-            /// The model does not see the tools.
+            /// The prompt contains no tools.
             case disallowed
         }
 
-        /// What executors read.
+        /// The mode in a form that executors can read.
         public var kind: Kind
         /// The model decides.
         public static let allowed = ToolCallingMode(kind: .allowed)
-        /// The model calls tools again and again, until one throws, the mode changes, the same calls give
-        /// the same three times in a row, or there were sixteen rounds.
+        /// The model calls tools repeatedly until one throws, the mode changes, the same calls return the same output
+        /// three times in a row, or sixteen rounds have run.
         public static let required = ToolCallingMode(kind: .required)
-        /// The model does not see the tools.
+        /// The prompt contains no tools.
         public static let disallowed = ToolCallingMode(kind: .disallowed)
     }
 
-    /// What is nil is left to the model, and so are tool calls.
+    /// Creates options. Nil, also for tool calls, selects the model's default.
     public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.samplingMode = samplingMode
         self.temperature = temperature
         self.maximumResponseTokens = maximumResponseTokens
     }
 
-    /// What is nil is left to the model.
+    /// Creates options; nil selects the model's default.
     public init(
         samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil,
         toolCallingMode: ToolCallingMode?

@@ -1,9 +1,9 @@
 public import Foundation
 internal import Synchronization
 
-/// What someone thinks of a response.
+/// Feedback on a response.
 public struct LanguageModelFeedback {
-    /// Whether it was good.
+    /// A rating of the response.
     public enum Sentiment: Sendable, CaseIterable {
         /// The response was good.
         case positive
@@ -13,32 +13,32 @@ public struct LanguageModelFeedback {
         case neutral
     }
 
-    /// Something that was wrong with it.
+    /// A problem with a response.
     public struct Issue: Sendable {
-        /// What was wrong.
+        /// The kind of problem.
         public enum Category: Sendable, CaseIterable {
-            /// It is of no use for what was asked.
+            /// The response does not help with the request.
             case unhelpful
-            /// It is longer than it has to be.
+            /// The response is longer than necessary.
             case tooVerbose
-            /// It does not do what instructions or prompt say.
+            /// The response does not follow the instructions or the prompt.
             case didNotFollowInstructions
-            /// What it says is not true.
+            /// The response contains false statements.
             case incorrect
-            /// It is unfair to a group of people.
+            /// The response is unfair to a group of people.
             case stereotypeOrBias
-            /// It speaks of sex, or hints at it.
+            /// The response contains or suggests sexual content.
             case suggestiveOrSexual
-            /// Its words are rude or hurtful.
+            /// The response contains rude or hurtful language.
             case vulgarOrOffensive
-            /// A harmless prompt or response was stopped as unsafe.
+            /// A harmless prompt or response was rejected as unsafe.
             case triggeredGuardrailUnexpectedly
         }
 
         fileprivate let category: LanguageModelFeedback.Issue.Category
         fileprivate let explanation: String?
 
-        /// An issue, with the words of whoever found it, if there are any.
+        /// Creates an issue, optionally with an explanation by the person who reports it.
         public init(category: LanguageModelFeedback.Issue.Category, explanation: String? = nil) {
             self.category = category
             self.explanation = explanation
@@ -47,25 +47,25 @@ public struct LanguageModelFeedback {
 }
 
 extension LanguageModelSession {
-    /// The conversation and what someone thinks of its last response, as JSON. Several can be written to one file.
+    /// Returns the transcript and feedback on its last response as JSON. Several reports can be written to one file.
     @discardableResult
     public func logFeedbackAttachment(
         sentiment: LanguageModelFeedback.Sentiment?, issues: [LanguageModelFeedback.Issue] = [],
         desiredOutput: Transcript.Entry? = nil
     ) -> Data {
         let report = FeedbackReport(
-            // What was taken back after an error is what the feedback may be about.
+            // Entries that were removed after an error may be the subject of the feedback.
             transcript: state.withLock { Transcript(entries: $0.transcript + $0.discarded) },
             sentiment: sentiment.map { "\($0)" },
             issues: issues.map { .init(category: "\($0.category)", explanation: $0.explanation) },
             desiredOutput: desiredOutput.map { Transcript(entries: [$0]) })
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Pictures whose file is gone are all that cannot be encoded; the rest is worth having.
+        // Encoding fails only if a picture's file no longer exists; the result is then an empty object.
         return (try? encoder.encode(report)) ?? Data("{}".utf8)
     }
 
-    /// The same with the text that the response should have been.
+    /// Returns the transcript and feedback as JSON, with the text that the response should have been.
     @discardableResult
     public func logFeedbackAttachment(
         sentiment: LanguageModelFeedback.Sentiment?, issues: [LanguageModelFeedback.Issue] = [],
@@ -76,7 +76,7 @@ extension LanguageModelSession {
             desiredOutput: desiredResponseText.map { .response(.init(assetIDs: [], segments: [.text(.init(content: $0))])) })
     }
 
-    /// The same with the value that the response should have been.
+    /// Returns the transcript and feedback as JSON, with the value that the response should have been.
     @discardableResult
     public func logFeedbackAttachment(
         sentiment: LanguageModelFeedback.Sentiment?, issues: [LanguageModelFeedback.Issue] = [],
@@ -95,7 +95,7 @@ extension LanguageModelSession {
     }
 }
 
-/// Feedback as it is written.
+/// The JSON representation of feedback.
 private struct FeedbackReport: Encodable {
     struct Issue: Encodable {
         var category: String

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 extension LanguageModelSession {
-    /// A session with the system model, and a text as instructions; nil for none.
+    /// Creates a session with the system model and a string as instructions; nil for none.
     @_disfavoredOverload
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: String? = nil
@@ -9,7 +9,7 @@ extension LanguageModelSession {
         self.init(fixed: model, tools, instructions.map { Instructions($0) })
     }
 
-    /// A session with the system model.
+    /// Creates a session with the system model.
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [],
         @InstructionsBuilder instructions: () throws -> Instructions
@@ -17,21 +17,21 @@ extension LanguageModelSession {
         self.init(fixed: model, tools, try instructions())
     }
 
-    /// A session with the system model.
+    /// Creates a session with the system model.
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: Instructions? = nil
     ) {
         self.init(fixed: model, tools, instructions)
     }
 
-    /// Continues a conversation where it stopped. Tools are not part of a transcript: they are passed again.
+    /// Creates a session that continues a transcript. Tools are not part of a transcript and must be passed again.
     public convenience init(model: SystemLanguageModel = .default, tools: [any Tool] = [], transcript: Transcript) {
         self.init(behavior: SessionBehavior(source: .fixed(model: model, tools: tools)), transcript: transcript)
     }
 
-    // Disfavored, unlike Apple's: with the system model both this and the initializer above would do, and the compiler would
-    // not choose.
-    /// A session with a model of any kind.
+    // Disfavored, unlike Apple's initializer: with the system model, the call would otherwise be ambiguous with the
+    // initializer above.
+    /// Creates a session with any model.
     @_disfavoredOverload
     public convenience init<Failure>(
         model: some LanguageModel, tools: [any Tool] = [],
@@ -40,34 +40,35 @@ extension LanguageModelSession {
         self.init(fixed: model, tools, try instructions())
     }
 
-    /// Continues a conversation where it stopped, with a model of any kind.
+    /// Creates a session that continues a transcript with any model.
     public convenience init(model: some LanguageModel, tools: [any Tool] = [], transcript: Transcript) {
         self.init(behavior: SessionBehavior(source: .fixed(model: model, tools: tools)), transcript: transcript)
     }
 
-    /// A session with a model of any kind.
+    /// Creates a session with any model.
     public convenience init(model: some LanguageModel, tools: [any Tool] = [], instructions: Instructions? = nil) {
         self.init(fixed: model, tools, instructions)
     }
 
-    /// A session with a model of any kind, and a text as instructions; nil for none.
+    /// Creates a session with any model and a string as instructions; nil for none.
     @_disfavoredOverload
     public convenience init(model: some LanguageModel, tools: [any Tool] = [], instructions: String? = nil) {
         self.init(fixed: model, tools, instructions.map { Instructions($0) })
     }
 
-    /// A session whose instructions, tools, model and options a profile says anew before each model request.
+    /// Creates a session whose instructions, tools, model and options come from a profile, which is evaluated before
+    /// each model request.
     ///
-    /// - Parameter history: What was said before, without instructions.
+    /// - Parameter history: The previous entries, without instructions.
     public convenience init(
         profile: sending some DynamicProfile, history: some Collection<Transcript.Entry> = []
     ) {
         self.init(behavior: SessionBehavior(source: .profile(profile)), transcript: Transcript(entries: history))
     }
 
-    /// A session whose instructions and tools are said anew before each model request.
+    /// Creates a session whose instructions and tools are evaluated before each model request.
     ///
-    /// - Parameter history: What was said before, without instructions.
+    /// - Parameter history: The previous entries, without instructions.
     public convenience init(
         model: some LanguageModel = SystemLanguageModel.default, dynamicInstructions: sending some DynamicInstructions,
         history: some Collection<Transcript.Entry> = []
@@ -85,7 +86,7 @@ extension LanguageModelSession {
 }
 
 extension Transcript.Instructions {
-    /// The entry for instructions and tools; nil if there are neither.
+    /// Creates the entry for instructions and tools; nil if there are neither.
     init?(id: String? = nil, parts: [PromptPart]?, tools: [any Tool]) {
         if parts == nil, tools.isEmpty { return nil }
         let definitions = tools.map { Transcript.ToolDefinition(tool: $0) }
@@ -95,11 +96,11 @@ extension Transcript.Instructions {
 }
 
 extension LanguageModelSession {
-    /// Loads the model and computes what a request that begins like this will need, in the background.
+    /// Loads the model and processes the common beginning of the next requests in the background.
     ///
-    /// Call it when a request is likely, about a second ahead: its first token then comes sooner.
+    /// Call it about a second before a request is likely: the first token of the response then arrives sooner.
     public func prewarm(promptPrefix: Prompt? = nil) {
-        // What is computed for a running request is more than could be prepared for the next.
+        // Skipped during a request: its own cache covers more than a prewarm could compute for the next request.
         if state.withLock({ $0.isResponding }) { return }
         let profile = SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
         var transcript = behavior.completed(state.withLock { $0.transcript }, profile)
@@ -109,7 +110,7 @@ extension LanguageModelSession {
     }
 
     private func prewarm(_ model: some LanguageModel, _ transcript: Transcript) {
-        // A hint has no one to report to: the request itself will say what is wrong.
+        // Prewarming is a hint and has no way to report errors; the request itself throws them.
         guard let executor = try? executors.executor(for: model) else { return }
         executor.prewarm(model: model, transcript: transcript)
     }

@@ -1,5 +1,5 @@
 extension LanguageModelSession {
-    // Every overload ends in one of these two.
+    // Every overload calls one of these two functions.
 
     nonisolated(nonsending) private func answer<Content>(_ request: SessionRequest) async throws -> Response<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
@@ -14,12 +14,13 @@ extension LanguageModelSession {
     }
 }
 
-// Text, content that a schema describes, or a value of a type; a prompt, a string, or a builder.
+// The overloads: text, content with a schema, or a value of a type; from a prompt, a string, or a builder.
 
 extension LanguageModelSession {
     /// Answers a prompt with text.
     ///
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; `CancellationError` when the task
+    ///   is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions()
@@ -31,7 +32,8 @@ extension LanguageModelSession {
 
     /// Answers a prompt, given as a string, with text.
     ///
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; `CancellationError` when the task
+    ///   is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -42,10 +44,10 @@ extension LanguageModelSession {
                 prompt: Prompt(prompt), options: options))
     }
 
-    /// Answers a prompt, put together by a builder, with text.
+    /// Answers a prompt, built by a result builder, with text.
     ///
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when
-    ///   the task is cancelled.
+    /// - Throws: Any error that `prompt` throws; ``LanguageModelError`` or a related error, see <doc:ErrorHandling>;
+    ///   `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
@@ -55,13 +57,14 @@ extension LanguageModelSession {
                 prompt: prompt(), options: options))
     }
 
-    /// Answers a prompt with content that a schema describes.
+    /// Answers a prompt with content that conforms to a schema.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such content; `CancellationError` when the task is cancelled.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the schema. The schema constrains the response in either
+    ///     case.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response does not conform to the schema; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
@@ -73,13 +76,14 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, given as a string, with content that a schema describes.
+    /// Answers a prompt, given as a string, with content that conforms to a schema.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such content; `CancellationError` when the task is cancelled.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the schema. The schema constrains the response in either
+    ///     case.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response does not conform to the schema; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -92,13 +96,15 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, put together by a builder, with content that a schema describes.
+    /// Answers a prompt, built by a result builder, with content that conforms to a schema.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
-    ///   ``GeneratedContent/ParsingError`` if the response is no such content; `CancellationError` when the task is cancelled.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the schema. The schema constrains the response in either
+    ///     case.
+    /// - Throws: Any error that `prompt` throws; ``LanguageModelError`` or a related error, see <doc:ErrorHandling>;
+    ///   ``GeneratedContent/ParsingError`` if the response does not conform to the schema; `CancellationError` when the
+    ///   task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = GenerationOptions(),
@@ -113,10 +119,11 @@ extension LanguageModelSession {
     /// Answers a prompt with a value of a type.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such value; `CancellationError` when the task is cancelled.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the type's schema. The schema constrains the response in
+    ///     either case.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response is not a value of the type; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
@@ -131,10 +138,11 @@ extension LanguageModelSession {
     /// Answers a prompt, given as a string, with a value of a type.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such value; `CancellationError` when the task is cancelled.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the type's schema. The schema constrains the response in
+    ///     either case.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response is not a value of the type; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond<Content>(
@@ -147,13 +155,15 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, put together by a builder, with a value of a type.
+    /// Answers a prompt, built by a result builder, with a value of a type.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
-    ///   ``GeneratedContent/ParsingError`` if the response is no such value; `CancellationError` when the task is cancelled.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the type's schema. The schema constrains the response in
+    ///     either case.
+    /// - Throws: Any error that `prompt` throws; ``LanguageModelError`` or a related error, see <doc:ErrorHandling>;
+    ///   ``GeneratedContent/ParsingError`` if the response is not a value of the type; `CancellationError` when the
+    ///   task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
@@ -166,15 +176,16 @@ extension LanguageModelSession {
     }
 }
 
-// The same with options about what the prompt contains, and metadata for the model.
+// The same overloads with context options, and metadata for the model.
 
 extension LanguageModelSession {
     /// Answers a prompt with text.
     ///
     /// - Parameters:
-    ///   - contextOptions: How long the model thinks before it answers, if it can.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
+    ///   - contextOptions: The level of reasoning, for models that support it.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; `CancellationError` when the task
+    ///   is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
@@ -189,9 +200,10 @@ extension LanguageModelSession {
     /// Answers a prompt, given as a string, with text.
     ///
     /// - Parameters:
-    ///   - contextOptions: How long the model thinks before it answers, if it can.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when the task is cancelled.
+    ///   - contextOptions: The level of reasoning, for models that support it.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; `CancellationError` when the task
+    ///   is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -204,13 +216,13 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, put together by a builder, with text.
+    /// Answers a prompt, built by a result builder, with text.
     ///
     /// - Parameters:
-    ///   - contextOptions: How long the model thinks before it answers, if it can.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>; `CancellationError` when
-    ///   the task is cancelled.
+    ///   - contextOptions: The level of reasoning, for models that support it.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: Any error that `prompt` throws; ``LanguageModelError`` or a related error, see <doc:ErrorHandling>;
+    ///   `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond(
         options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
@@ -222,14 +234,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt with content that a schema describes.
+    /// Answers a prompt with content that conforms to a schema.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such content; `CancellationError` when the task is cancelled.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - contextOptions: Whether the prompt contains the schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response does not conform to the schema; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -243,14 +255,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, given as a string, with content that a schema describes.
+    /// Answers a prompt, given as a string, with content that conforms to a schema.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such content; `CancellationError` when the task is cancelled.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - contextOptions: Whether the prompt contains the schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response does not conform to the schema; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -264,14 +276,15 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, put together by a builder, with content that a schema describes.
+    /// Answers a prompt, built by a result builder, with content that conforms to a schema.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
-    ///   ``GeneratedContent/ParsingError`` if the response is no such content; `CancellationError` when the task is cancelled.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - contextOptions: Whether the prompt contains the schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: Any error that `prompt` throws; ``LanguageModelError`` or a related error, see <doc:ErrorHandling>;
+    ///   ``GeneratedContent/ParsingError`` if the response does not conform to the schema; `CancellationError` when the
+    ///   task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond(
@@ -288,11 +301,11 @@ extension LanguageModelSession {
     /// Answers a prompt with a value of a type.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such value; `CancellationError` when the task is cancelled.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - contextOptions: Whether the prompt contains the type's schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response is not a value of the type; `CancellationError` when the task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         to prompt: Prompt, generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
@@ -308,11 +321,11 @@ extension LanguageModelSession {
     /// Answers a prompt, given as a string, with a value of a type.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: ``LanguageModelError`` and its like, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError`` if the response
-    ///   is no such value; `CancellationError` when the task is cancelled.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - contextOptions: Whether the prompt contains the type's schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: ``LanguageModelError`` or a related error, see <doc:ErrorHandling>; ``GeneratedContent/ParsingError``
+    ///   if the response is not a value of the type; `CancellationError` when the task is cancelled.
     @discardableResult
     @_disfavoredOverload
     public nonisolated(nonsending) func respond<Content>(
@@ -326,14 +339,15 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, put together by a builder, with a value of a type.
+    /// Answers a prompt, built by a result builder, with a value of a type.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws; ``LanguageModelError`` and its like, see <doc:ErrorHandling>;
-    ///   ``GeneratedContent/ParsingError`` if the response is no such value; `CancellationError` when the task is cancelled.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - contextOptions: Whether the prompt contains the type's schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: Any error that `prompt` throws; ``LanguageModelError`` or a related error, see <doc:ErrorHandling>;
+    ///   ``GeneratedContent/ParsingError`` if the response is not a value of the type; `CancellationError` when the
+    ///   task is cancelled.
     @discardableResult
     public nonisolated(nonsending) func respond<Content>(
         generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
@@ -356,6 +370,6 @@ extension SessionRequest {
 }
 
 extension Generable {
-    /// What a response is held to; nil for plain text.
+    /// The schema of a response; nil for plain text.
     static var responseSchema: GenerationSchema? { Self.self == String.self ? nil : generationSchema }
 }

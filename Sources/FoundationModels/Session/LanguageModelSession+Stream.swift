@@ -1,9 +1,9 @@
-// Text, content that a schema describes, or a value of a type; a prompt, a string, or a builder.
+// The overloads: text, content with a schema, or a value of a type; from a prompt, a string, or a builder.
 
 extension LanguageModelSession {
-    /// Answers a prompt with text, piece by piece.
+    /// Answers a prompt with text, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     public func streamResponse(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions()
     ) -> sending LanguageModelSession.ResponseStream<String> {
@@ -12,9 +12,9 @@ extension LanguageModelSession {
                 prompt: prompt, options: options))
     }
 
-    /// Answers a prompt, given as a string, with text, piece by piece.
+    /// Answers a prompt, given as a string, with text, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     @_disfavoredOverload
     public func streamResponse(
         to prompt: String, options: GenerationOptions = GenerationOptions()
@@ -24,11 +24,11 @@ extension LanguageModelSession {
                 prompt: Prompt(prompt), options: options))
     }
 
-    /// Answers a prompt, put together by a builder, with text, piece by piece.
+    /// Answers a prompt, built by a result builder, with text, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
-    /// - Throws: what `prompt` throws, and nothing else.
+    /// - Throws: Only errors that `prompt` throws.
     public func streamResponse(
         options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
     ) rethrows -> sending LanguageModelSession.ResponseStream<String> {
@@ -37,13 +37,14 @@ extension LanguageModelSession {
                 prompt: prompt(), options: options))
     }
 
-    /// Answers a prompt with content that a schema describes, piece by piece.
+    /// Answers a prompt with content that conforms to a schema, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the schema. The schema constrains the response in either
+    ///     case.
     public func streamResponse(
         to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = GenerationOptions()
@@ -54,13 +55,14 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, given as a string, with content that a schema describes, piece by piece.
+    /// Answers a prompt, given as a string, with content that conforms to a schema, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the schema. The schema constrains the response in either
+    ///     case.
     @_disfavoredOverload
     public func streamResponse(
         to prompt: String, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
@@ -72,14 +74,15 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, put together by a builder, with content that a schema describes, piece by piece.
+    /// Answers a prompt, built by a result builder, with content that conforms to a schema, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - includeSchemaInPrompt: Whether the model is told the schema; the response is held to it all the same.
-    /// - Throws: what `prompt` throws, and nothing else.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the schema. The schema constrains the response in either
+    ///     case.
+    /// - Throws: Only errors that `prompt` throws.
     public func streamResponse(
         schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = GenerationOptions(),
         @PromptBuilder prompt: () throws -> Prompt
@@ -90,13 +93,14 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt with a value of a type, piece by piece.
+    /// Answers a prompt with a value of a type, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the type's schema. The schema constrains the response in
+    ///     either case.
     public func streamResponse<Content>(
         to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = GenerationOptions()
@@ -107,13 +111,14 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, given as a string, with a value of a type, piece by piece.
+    /// Answers a prompt, given as a string, with a value of a type, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the type's schema. The schema constrains the response in
+    ///     either case.
     @_disfavoredOverload
     public func streamResponse<Content>(
         to prompt: String, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
@@ -125,14 +130,15 @@ extension LanguageModelSession {
                 contextOptions: ContextOptions(includeSchemaInPrompt: includeSchemaInPrompt)))
     }
 
-    /// Answers a prompt, put together by a builder, with a value of a type, piece by piece.
+    /// Answers a prompt, built by a result builder, with a value of a type, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - includeSchemaInPrompt: Whether the model is told the type's schema; the response is held to it all the same.
-    /// - Throws: what `prompt` throws, and nothing else.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - includeSchemaInPrompt: Whether the prompt contains the type's schema. The schema constrains the response in
+    ///     either case.
+    /// - Throws: Only errors that `prompt` throws.
     public func streamResponse<Content>(
         generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = GenerationOptions(), @PromptBuilder prompt: () throws -> Prompt
@@ -144,16 +150,16 @@ extension LanguageModelSession {
     }
 }
 
-// The same with options about what the prompt contains, and metadata for the model.
+// The same overloads with context options, and metadata for the model.
 
 extension LanguageModelSession {
-    /// Answers a prompt with text, piece by piece.
+    /// Answers a prompt with text, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - contextOptions: How long the model thinks before it answers, if it can.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    ///   - contextOptions: The level of reasoning, for models that support it.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
     public func streamResponse(
         to prompt: Prompt, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
         metadata: [String: any ConvertibleToGeneratedContent] = [:]
@@ -164,13 +170,13 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, given as a string, with text, piece by piece.
+    /// Answers a prompt, given as a string, with text, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - contextOptions: How long the model thinks before it answers, if it can.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    ///   - contextOptions: The level of reasoning, for models that support it.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
     @_disfavoredOverload
     public func streamResponse(
         to prompt: String, options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
@@ -182,14 +188,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, put together by a builder, with text, piece by piece.
+    /// Answers a prompt, built by a result builder, with text, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - contextOptions: How long the model thinks before it answers, if it can.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws, and nothing else.
+    ///   - contextOptions: The level of reasoning, for models that support it.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: Only errors that `prompt` throws.
     public func streamResponse(
         options: GenerationOptions = GenerationOptions(), contextOptions: ContextOptions = ContextOptions(),
         metadata: [String: any ConvertibleToGeneratedContent] = [:], @PromptBuilder prompt: () throws -> Prompt
@@ -200,14 +206,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt with content that a schema describes, piece by piece.
+    /// Answers a prompt with content that conforms to a schema, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - contextOptions: Whether the prompt contains the schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
     @_disfavoredOverload
     public func streamResponse(
         to prompt: Prompt, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
@@ -220,14 +226,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, given as a string, with content that a schema describes, piece by piece.
+    /// Answers a prompt, given as a string, with content that conforms to a schema, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - contextOptions: Whether the prompt contains the schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
     @_disfavoredOverload
     public func streamResponse(
         to prompt: String, schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
@@ -240,15 +246,15 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, put together by a builder, with content that a schema describes, piece by piece.
+    /// Answers a prompt, built by a result builder, with content that conforms to a schema, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - schema: What the response is held to, token by token.
-    ///   - contextOptions: Whether the model is told the schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws, and nothing else.
+    ///   - schema: The schema that constrains the response, token by token.
+    ///   - contextOptions: Whether the prompt contains the schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: Only errors that `prompt` throws.
     @_disfavoredOverload
     public func streamResponse(
         schema: GenerationSchema, options: GenerationOptions = GenerationOptions(),
@@ -261,14 +267,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt with a value of a type, piece by piece.
+    /// Answers a prompt with a value of a type, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - contextOptions: Whether the prompt contains the type's schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
     public func streamResponse<Content>(
         to prompt: Prompt, generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),
@@ -280,14 +286,14 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, given as a string, with a value of a type, piece by piece.
+    /// Answers a prompt, given as a string, with a value of a type, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - contextOptions: Whether the prompt contains the type's schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
     @_disfavoredOverload
     public func streamResponse<Content>(
         to prompt: String, generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
@@ -300,15 +306,15 @@ extension LanguageModelSession {
                 metadata: metadata.mapValues(\.generatedContent)))
     }
 
-    /// Answers a prompt, put together by a builder, with a value of a type, piece by piece.
+    /// Answers a prompt, built by a result builder, with a value of a type, as a stream.
     ///
-    /// The request begins at once; its errors come while the stream is read.
+    /// The request starts immediately; its errors are thrown while the stream is read.
     ///
     /// - Parameters:
-    ///   - type: What is generated. A `String` is plain text, held to nothing.
-    ///   - contextOptions: Whether the model is told the type's schema, and how long it thinks before it answers.
-    ///   - metadata: Given to the model's executor and kept in the transcript. The built-in model does not read it.
-    /// - Throws: what `prompt` throws, and nothing else.
+    ///   - type: The type to generate. A `String` is plain text without constraints.
+    ///   - contextOptions: Whether the prompt contains the type's schema, and the level of reasoning.
+    ///   - metadata: Passed to the model's executor and stored in the transcript. The built-in model ignores it.
+    /// - Throws: Only errors that `prompt` throws.
     public func streamResponse<Content>(
         generating type: Content.Type = Content.self, options: GenerationOptions = GenerationOptions(),
         contextOptions: ContextOptions = ContextOptions(includeSchemaInPrompt: true),

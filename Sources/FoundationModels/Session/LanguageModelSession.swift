@@ -1,7 +1,7 @@
 public import Observation
 internal import Synchronization
 
-/// A conversation with a model: it remembers what was said, and answers one request at a time.
+/// A conversation with a model: it stores the transcript and processes one request at a time.
 ///
 /// ```swift
 /// let session = LanguageModelSession(instructions: "Answer in one sentence.")
@@ -14,15 +14,15 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var isResponding = false
         var usage = Usage.zero
         var policy: TranscriptErrorHandlingPolicy?
-        /// Someone else changed the transcript during a request.
+        /// The transcript was changed during a request by other code than the request.
         var wasMutated = false
-        /// The request was cancelled and is about to end; the next one waits for that.
+        /// The request was cancelled and is about to end; the next request waits for its end.
         var isEnding = false
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
         var waiters = 0
-        /// What the last request had recorded when it failed, if it is not in the transcript.
+        /// The entries that the last request recorded before it failed, if they were removed from the transcript.
         var discarded: [Transcript.Entry] = []
-        /// The profile that was active in the last request, and what it wants to hear when another one is.
+        /// The active profile of the last request, with the callbacks to call when another profile becomes active.
         var activeProfile: ActiveProfile?
     }
 
@@ -43,7 +43,8 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         propertyValues.belong(to: self)
     }
 
-    /// Everything said so far. Readable at any time, also after an error; it may be changed between requests.
+    /// The entries of the session. The transcript can be read at any time, also after an error, and changed between
+    /// requests.
     public var transcript: Transcript {
         get {
             registrar.access(self, keyPath: \.transcript)
@@ -52,20 +53,20 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         set { setTranscript(isOwnRequest: false) { $0 = newValue } }
     }
 
-    /// Whether a request is being answered.
+    /// Whether a request is in progress.
     public var isResponding: Bool {
         registrar.access(self, keyPath: \.isResponding)
         return state.withLock { $0.isResponding }
     }
 
-    /// What all requests of this session have cost.
+    /// The token usage of all requests of this session.
     public var usage: Usage {
         registrar.access(self, keyPath: \.usage)
         return state.withLock { $0.usage }
     }
 
-    /// What becomes of the transcript when a request fails. Nil keeps a response that had begun, and takes back a prompt that
-    /// nothing was said to; after a tool's error everything of the request is taken back.
+    /// How a failed request affects the transcript. With nil, a partial response is kept and a prompt without a
+    /// response is removed; after a tool's error or a guardrail violation, all entries of the request are removed.
     public var transcriptErrorHandlingPolicy: TranscriptErrorHandlingPolicy? {
         get {
             registrar.access(self, keyPath: \.transcriptErrorHandlingPolicy)
@@ -78,22 +79,22 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         }
     }
 
-    /// The values that this session's profiles, instructions and tools share.
+    /// Values shared by the session's profiles, instructions and tools.
     public var properties: SessionPropertyValues { propertyValues }
 
     func setHistory(_ history: Transcript.HistoryView, isOwnRequest: Bool) {
         setTranscript(isOwnRequest: isOwnRequest) { $0.history = history }
     }
 
-    /// Changes the transcript, unless a request is running that is not the one that wants it.
+    /// Changes the transcript, unless another request than the caller's is in progress.
     private func setTranscript(isOwnRequest: Bool, _ change: (inout Transcript) -> Void) {
         update { state in
-            // A setter cannot throw: the request that is disturbed does.
+            // A setter cannot throw, so the running request throws the error.
             if state.isResponding, !isOwnRequest { state.wasMutated = true } else { change(&state.transcript) }
         }
     }
 
-    /// Changes state and tells observers of everything that a request may change.
+    /// Changes the state and notifies observers of all properties that a request may change.
     func update<Result>(_ change: (inout State) throws -> Result) rethrows -> Result {
         try registrar.withMutation(of: self, keyPath: \.transcript) {
             try registrar.withMutation(of: self, keyPath: \.isResponding) {
@@ -105,12 +106,12 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
     }
 }
 
-/// What becomes of a session's transcript when a request fails.
+/// How a failed request affects the session's transcript.
 public struct TranscriptErrorHandlingPolicy: Sendable {
     let keepsEntries: Bool
 
-    /// The transcript is as it was before the request.
+    /// Restores the transcript to its state before the request.
     public static let revertTranscript = TranscriptErrorHandlingPolicy(keepsEntries: false)
-    /// What was recorded stays; the last entry may be partial.
+    /// Keeps the recorded entries; the last entry may be partial.
     public static let preserveTranscript = TranscriptErrorHandlingPolicy(keepsEntries: true)
 }

@@ -1,9 +1,9 @@
 internal import Foundation
 internal import Synchronization
 
-/// One request, recorded as a line of JSON in the file that `FM_TRACE` names. Nothing is done unless it does.
+/// Records one request as a line of JSON in the file named by `FM_TRACE`. Disabled unless the variable is set.
 struct RequestTrace: Sendable {
-    /// Names as in the semantic conventions of OpenTelemetry for generative AI, without their prefix.
+    /// Names follow the OpenTelemetry semantic conventions for generative AI, without their prefix.
     struct Record: Encodable {
         var kind = "request"
         var id: String
@@ -15,12 +15,13 @@ struct RequestTrace: Sendable {
         var inputTokens = 0
         var cachedTokens = 0
         var outputTokens = 0
-        /// Tokens that a grammar left no choice about, and those that were chosen through its masks.
+        /// The numbers of output tokens that the grammar determined completely, and of those that were sampled with
+        /// its masks.
         var forcedTokens = 0
         var maskedTokens = 0
         var promptSeconds = 0.0
         var generationSeconds = 0.0
-        /// Tokens of the last model request by part: instructions, tools, history, prompt.
+        /// Token counts of the last model request by part: instructions, tools, history, prompt.
         var parts: [String: Int] = [:]
         var toolCalls: [String] = []
         var stopReason: String?
@@ -50,7 +51,7 @@ struct RequestTrace: Sendable {
         record.inputTokens = usage.input.totalTokenCount
         record.cachedTokens = usage.input.cachedTokenCount
         record.outputTokens = usage.output.totalTokenCount
-        // Models that are not our own may say nothing, or something else, under these names.
+        // Executors of other models may report nothing, or other values, under these names.
         func number(_ name: String) -> Double { (try? usage.metadata[name]?.value(Double.self)) ?? 0 }
         record.forcedTokens = Int(exactly: number("forcedTokens").rounded()) ?? 0
         record.promptSeconds = number("promptSeconds")
@@ -68,7 +69,7 @@ struct RequestTrace: Sendable {
         file.write(record)
     }
 
-    /// What the request was made of; what cannot be counted is left out.
+    /// Token counts by part of the request; parts that cannot be counted are omitted.
     private static func parts(
         of transcript: Transcript, _ prompt: Transcript.Prompt, _ model: LocalModel
     ) async -> [String: Int] {
@@ -92,26 +93,26 @@ struct RequestTrace: Sendable {
     }
 }
 
-/// Models that run here, and so can count.
+/// Models that run locally and can therefore count tokens.
 package protocol HasLocalModel {
     var localModel: LocalModel { get }
 }
 
-/// A file to which lines are appended, whole, by as many threads and processes as there are.
+/// A file to which several threads and processes can append complete lines.
 private final class TraceFile: Sendable {
     private let handle: Mutex<FileHandle>
 
     init?(path: String) {
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
-            FileHandle.standardError.write(Data("FM_TRACE: \(path) cannot be written.\n".utf8))
+            FileHandle.standardError.write(Data("FM_TRACE: \(path) cannot be opened for writing.\n".utf8))
             return nil
         }
         handle = Mutex(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
     }
 
     func write(_ record: some Encodable) {
-        // A full disk must not fail requests: the record is lost, the answer is not.
+        // A full disk must not fail requests: only the record is lost.
         guard var line = try? JSONEncoder().encode(record) else { return }
         line.append(0x0A)
         handle.withLock { try? $0.write(contentsOf: line) }

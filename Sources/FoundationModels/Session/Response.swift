@@ -1,62 +1,63 @@
 extension LanguageModelSession {
-    /// A finished response.
+    /// A complete response.
     public struct Response<Content> where Content: Generable {
-        /// What was asked for: the text, or the value.
+        /// The requested text or value.
         public let content: Content
-        /// The same as generated content: of a value, with its members in their order.
+        /// The response as generated content; members keep their order.
         public let rawContent: GeneratedContent
-        /// The entries this request added to the transcript.
+        /// The entries that this request added to the transcript.
         public let transcriptEntries: ArraySlice<Transcript.Entry>
-        /// What this request cost.
+        /// The token usage of this request.
         public let usage: Usage
     }
 
-    /// Tokens that requests cost. `metadata` has, from the built-in model: `stopReason`, `loadSeconds`,
-    /// `promptSeconds`, `generationSeconds` and, of responses held to a format, `forcedTokens`.
+    /// Token usage of requests. With the built-in model, `metadata` contains `stopReason`, `loadSeconds`,
+    /// `promptSeconds`, `generationSeconds` and `forcedTokens` (the number of tokens that the grammar determined
+    /// completely).
     public struct Usage: Sendable {
-        /// Tokens that models read.
+        /// Input tokens.
         public struct Input: Sendable {
-            /// Tokens of the whole prompt: instructions, history and template included.
+            /// The number of tokens in the whole prompt, including instructions, history and chat template.
             public var totalTokenCount: Int
-            /// Those of them that did not have to be computed again.
+            /// The number of these tokens that were read from a cache and not computed again.
             public var cachedTokenCount: Int
 
-            /// Cached tokens are part of the total.
+            /// Creates the counts; the total includes cached tokens.
             public init(totalTokenCount: Int, cachedTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.cachedTokenCount = cachedTokenCount
             }
         }
 
-        /// Tokens that models wrote.
+        /// Output tokens.
         public struct Output: Sendable {
-            /// All of them, thoughts and tool calls included.
+            /// The number of all generated tokens, including reasoning and tool calls.
             public var totalTokenCount: Int
-            /// Those of them that were thoughts.
+            /// The number of these tokens that were reasoning.
             public var reasoningTokenCount: Int
 
-            /// Tokens of thoughts are part of the total.
+            /// Creates the counts; the total includes reasoning tokens.
             public init(totalTokenCount: Int, reasoningTokenCount: Int) {
                 self.totalTokenCount = totalTokenCount
                 self.reasoningTokenCount = reasoningTokenCount
             }
         }
 
-        /// What was read.
+        /// Tokens that models processed as input.
         public var input: Input
-        /// What was written.
+        /// Tokens that models generated.
         public var output: Output
-        /// What else the model says; of several requests, what it said of the last.
+        /// Additional values from the model; for several requests, those of the last one.
         public var metadata: [String: GeneratedContent]
 
-        /// Made by sessions; a program needs it in tests only.
+        /// Creates usage. Sessions do this; a program needs it only in tests.
         public init(input: Input, output: Output, metadata: [String: any ConvertibleToGeneratedContent] = [:]) {
             self.input = input
             self.output = output
             self.metadata = metadata.mapValues(\.generatedContent)
         }
 
-        /// Tokens that were read or written.
+        /// The total number of input and output tokens.
         public var totalTokenCount: Int {
             var total = input.totalTokenCount
             total.add(output.totalTokenCount)
@@ -81,7 +82,7 @@ extension LanguageModelSession {
 extension LanguageModelSession.Response: Sendable where Content: Sendable {}
 
 extension Int {
-    /// Adds a count that someone else reported: what is too large stays the largest there is.
+    /// Adds a count from an untrusted source: negative counts are ignored, and overflow saturates at the maximum.
     mutating func add(_ count: Int) {
         let (sum, overflow) = addingReportingOverflow(Swift.max(0, count))
         self = overflow ? .max : sum

@@ -1,6 +1,6 @@
 package import Grammar
 
-/// What a response must be where schemas cannot say it, and how it is written.
+/// A format of responses that schemas cannot express, with options for its grammar.
 package struct ResponseFormat: Sendable {
     package var source: GrammarSource
     package var options: GrammarOptions
@@ -16,7 +16,7 @@ package struct ResponseFormat: Sendable {
 }
 
 extension LanguageModelSession {
-    /// Answers a prompt in a format, piece by piece, as text.
+    /// Streams a text response that conforms to a format.
     package func streamResponse(
         to prompt: Prompt, format: ResponseFormat, options: GenerationOptions
     ) -> sending ResponseStream<String> {

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Where a running request leaves what the model says, and a bell that wakes the reader.
+/// Collects the output of a running request and notifies the reader of the stream about changes.
 ///
-/// Text and values are read as they come: taking a snapshot never reads the response again.
+/// Text and values are parsed incrementally: taking a snapshot never parses the response again.
 final class ResponseProgress: Sendable {
-    /// A response as it is.
+    /// The current state of a response.
     struct Current {
         var content: GeneratedContent?
         var isComplete: Bool
@@ -12,7 +12,7 @@ final class ResponseProgress: Sendable {
         var usage: LanguageModelSession.Usage
     }
 
-    /// A response as it was in the end.
+    /// A complete response.
     struct Finished: Sendable {
         var content: GeneratedContent
         var entries: ArraySlice<Transcript.Entry>
@@ -22,14 +22,14 @@ final class ResponseProgress: Sendable {
     private struct State {
         var assembler = ResponseAssembler()
         var text = ""
-        /// Reads structured responses; nil for text.
+        /// Parses structured responses; nil for text.
         var reader: ContentReader?
-        /// Why the response is not the JSON it was asked to be.
+        /// Why the response is not valid JSON.
         var failure: ContentReader.Failure?
         var entries: [Transcript.Entry] = []
         var usage = LanguageModelSession.Usage.zero
         var result: Result<Finished, any Error>?
-        /// When the model said something for the first time.
+        /// When the first event of the model arrived.
         var firstText: ContinuousClock.Instant?
 
         mutating func restart(isStructured: Bool) {
@@ -52,7 +52,7 @@ final class ResponseProgress: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Name of the schema that the response is held to; nil for text.
+    /// The name of the response's schema; nil for text.
     private let schemaName: String?
     let bell: AsyncThrowingStream<Void, any Error>
     private let ring: AsyncThrowingStream<Void, any Error>.Continuation
@@ -62,8 +62,8 @@ final class ResponseProgress: Sendable {
         (bell, ring) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Runs the request in a task. It ends early when the reading task is cancelled, or when the last reader drops what is
-    /// returned.
+    /// Runs the request in a task. The task is cancelled when the reading task is cancelled, or when the last
+    /// reference to the returned value is released.
     func run(_ body: @escaping @Sendable (ResponseProgress) async throws -> Finished) -> RunningRequest {
         let task = Task {
             do { self.finish(.success(try await body(self))) } catch { self.finish(.failure(error)) }
@@ -97,18 +97,18 @@ final class ResponseProgress: Sendable {
             let text = state.text.isEmpty ? nil : GeneratedContent(storage: .string(state.text))
             let content = state.reader == nil ? text : state.reader?.content
             return Current(
-                // Even a closed value is not the response before the request has ended.
+                // Even a closed value is not complete before the request has ended.
                 content: content.map { GeneratedContent(storage: $0.storage, id: $0.id, isComplete: false) },
                 isComplete: false, entries: state.entries[...], usage: state.totalUsage)
         }
     }
 
-    // MARK: - What the model says
+    // MARK: - Events of the model
 
-    /// Records an entry that did not come from the model: the prompt, the output of a tool.
+    /// Records an entry that the model did not generate: the prompt or a tool's output.
     func record(_ entry: Transcript.Entry) { state.withLock { $0.entries.append(entry) } }
 
-    /// Begins what a model says to one request of several.
+    /// Begins one model request of this session request.
     func beginRound() {
         state.withLock { state in
             state.assembler = ResponseAssembler()
@@ -131,9 +131,9 @@ final class ResponseProgress: Sendable {
         if changed { ring.yield() }
     }
 
-    /// Ends the round: the entries that the model has made, and whether a value is still to come.
+    /// Ends the round and returns the entries that the model generated in it.
     ///
-    /// - Throws: ``GeneratedContent/ParsingError`` if the response is not the whole value that was asked for.
+    /// - Throws: ``GeneratedContent/ParsingError`` if a structured response is not a complete JSON value.
     func endRound() throws -> [Transcript.Entry] {
         try state.withLock { state in
             var structure: (String, GeneratedContent)?
@@ -152,26 +152,26 @@ final class ResponseProgress: Sendable {
         do {
             if let failure = state.failure { throw failure }
             if let value = try state.reader?.finished() { return value }
-            throw ContentReader.Failure(reason: state.text.isEmpty ? "it is empty" : "it ends too early")
+            throw ContentReader.Failure(reason: state.text.isEmpty ? "it is empty" : "it is truncated")
         } catch let failure as ContentReader.Failure {
             throw GeneratedContent.ParsingError(
                 rawContent: state.text, underlyingError: failure,
-                debugDescription: "The response is not the JSON it was asked to be: \(failure.reason).")
+                debugDescription: "The response is not valid JSON: \(failure.reason).")
         }
     }
 
-    /// When the model said something for the first time.
+    /// When the first event of the model arrived.
     var firstText: ContinuousClock.Instant? { state.withLock { $0.firstText } }
 
-    /// What there is of a response that broke off, and whether it says anything.
+    /// The entries of an interrupted response, and whether it contains text.
     func partialEntries() -> (entries: [Transcript.Entry], hasText: Bool) {
         state.withLock { ($0.assembler.partialEntries, !$0.assembler.text.isEmpty) }
     }
 
-    /// The prompt, and what came of the rounds that ended.
+    /// The prompt, and the entries of the completed rounds.
     var recorded: [Transcript.Entry] { state.withLock { $0.entries } }
 
-    /// The request's whole cost, its entries, and its response.
+    /// The response, its entries, and the total usage of the request.
     func finished() -> Finished {
         state.withLock { state in
             let content: GeneratedContent

@@ -1,21 +1,22 @@
 internal import Synchronization
 
 extension LanguageModelSession {
-    /// A response as it grows. Each snapshot holds everything so far; a slow reader skips snapshots, never text.
+    /// A stream of snapshots of a response. Each snapshot contains everything generated so far; a slow reader skips
+    /// snapshots but loses no text.
     ///
-    /// Cancelling the task that iterates, or dropping the stream, ends the generation within one token.
+    /// Cancelling the iterating task, or releasing the stream, stops the generation within one token.
     public struct ResponseStream<Content>: AsyncSequence where Content: Generable {
         public typealias Element = LanguageModelSession.ResponseStream<Content>.Snapshot
 
-        /// A response up to some point.
+        /// A partial or complete response.
         public struct Snapshot {
-            /// What there is of the response.
+            /// The content generated so far.
             public var content: Content.PartiallyGenerated
-            /// The same as generated content; it is complete in the last snapshot.
+            /// The same content as generated content; complete in the last snapshot.
             public var rawContent: GeneratedContent
-            /// The entries this request has added to the transcript.
+            /// The entries that this request has added to the transcript so far.
             public var transcriptEntries: ArraySlice<Transcript.Entry>
-            /// What the request has cost; complete in the last snapshot.
+            /// The token usage of the request so far; complete in the last snapshot.
             public var usage: LanguageModelSession.Usage
         }
 
@@ -31,7 +32,7 @@ extension LanguageModelSession {
             AsyncIterator(progress: progress, request: request)
         }
 
-        /// Waits for the whole response. May follow an iteration.
+        /// Waits for the complete response. It may also be called after an iteration.
         public nonisolated(nonsending) func collect() async throws -> sending LanguageModelSession.Response<Content> {
             for try await _ in self {}
             return try Response(try progress.result())
@@ -42,7 +43,7 @@ extension LanguageModelSession {
 
             private let progress: ResponseProgress
             private let request: RunningRequest
-            /// The bell may ring once more after the last snapshot has been seen.
+            /// Another notification may arrive after the last snapshot has been returned.
             private var isComplete = false
             private var bell: AsyncThrowingStream<Void, any Swift.Error>.Iterator
 
@@ -64,7 +65,7 @@ extension LanguageModelSession {
                 return nil
             }
 
-            /// Nil if there is nothing yet that a snapshot could be made of.
+            /// Nil if there is no content yet from which a snapshot can be created.
             private static func snapshot(_ now: ResponseProgress.Current) throws -> Snapshot? {
                 guard let raw = now.content else { return nil }
                 do {
@@ -72,7 +73,7 @@ extension LanguageModelSession {
                         content: try Content.PartiallyGenerated(raw), rawContent: raw, transcriptEntries: now.entries,
                         usage: now.usage)
                 } catch {
-                    // A beginning may not be a value of the type yet, such as the first letters of a case's name.
+                    // Partial content may not be convertible yet, such as the first letters of a case's name.
                     if now.isComplete { throw _SessionFailure.wrapping(error) }
                     return nil
                 }
@@ -82,7 +83,7 @@ extension LanguageModelSession {
 }
 
 extension LanguageModelSession.ResponseStream where Content == String {
-    /// A stream of a text that is known.
+    /// Creates the stream of a text that is already available.
     init(text: String) {
         let progress = ResponseProgress(schemaName: nil)
         progress.finish(.success(.init(content: text.generatedContent, entries: [], usage: .zero)))
@@ -103,7 +104,7 @@ extension LanguageModelSession.Response {
     }
 }
 
-/// Held by a stream and its iterators, but not by the request itself: when they are gone, the request is cancelled.
+/// Owned by a stream and its iterators, but not by the request itself: when it is released, the request is cancelled.
 final class RunningRequest: Sendable {
     private let task: Task<Void, Never>?
     init(task: Task<Void, Never>?) { self.task = task }

@@ -1,23 +1,23 @@
 internal import Foundation
 internal import Synchronization
 
-/// Where a session takes its instructions, tools and model from.
-struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the session, which asks them one at a time: see `lock`.
+/// The source of a session's instructions, tools and model.
+struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the session, and `lock` serializes their use.
     enum Source {
-        /// Instructions are part of the transcript and stay.
+        /// The instructions are part of the transcript and do not change.
         case fixed(model: any LanguageModel, tools: [any Tool])
-        /// Asked for anew before each model request.
+        /// Evaluated before each model request.
         case profile(any LanguageModelSession.DynamicProfile)
         case instructions(any DynamicInstructions, model: any LanguageModel)
     }
 
     let source: Source
-    /// Recursive, because a profile may ask its session for something.
+    /// Recursive, because evaluating a profile may call the session.
     private let lock = NSRecursiveLock()
 
     init(source: Source) { self.source = source }
 
-    /// What holds now.
+    /// Evaluates the current profile.
     func resolved() -> ResolvedProfile {
         lock.lock()
         defer { lock.unlock() }
@@ -37,7 +37,7 @@ struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the sess
 }
 
 extension SessionBehavior {
-    /// A transcript with the instructions and tools that hold now.
+    /// The transcript with the current instructions and tools.
     func completed(_ transcript: Transcript, _ profile: ResolvedProfile) -> Transcript {
         var transcript = transcript
         let tools = profile.instructions.tools
@@ -47,7 +47,7 @@ extension SessionBehavior {
                     id: transcript.instructions?.id,
                     parts: profile.instructions.parts.isEmpty ? nil : profile.instructions.parts, tools: tools))
         } else if !tools.isEmpty {
-            // A transcript that is continued may know other tools, or none.
+            // The tools of a continued transcript may differ from the session's tools.
             var instructions = transcript.instructions ?? Transcript.Instructions(segments: [], toolDefinitions: [])
             instructions.toolDefinitions = tools.map { Transcript.ToolDefinition(tool: $0) }
             transcript.setInstructions(instructions)
@@ -57,7 +57,7 @@ extension SessionBehavior {
 }
 
 extension Transcript {
-    /// Takes the definitions of tools out of the instructions.
+    /// Removes the tool definitions from the instructions.
     mutating func hideTools() {
         guard var instructions else { return }
         instructions.toolDefinitions = []
@@ -67,7 +67,7 @@ extension Transcript {
 
 /// The executors of a session, one for each distinct configuration.
 final class ExecutorStore: Sendable {
-    private struct Key: Hashable, @unchecked Sendable {  // A configuration is Sendable; its box does not know.
+    private struct Key: Hashable, @unchecked Sendable {  // Configurations are Sendable; AnyHashable does not declare it.
         let executor: ObjectIdentifier
         let configuration: AnyHashable
     }

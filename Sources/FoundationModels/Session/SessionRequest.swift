@@ -2,16 +2,16 @@ internal import Foundation
 internal import Synchronization
 internal import Tracing
 
-/// What is asked of a session.
+/// The parameters of a request to a session.
 struct SessionRequest: Sendable {
     var prompt: Prompt
     var schema: GenerationSchema?
     var options: GenerationOptions
     var contextOptions = ContextOptions()
     var metadata: [String: GeneratedContent] = [:]
-    /// A format that schemas cannot say.
+    /// A format that schemas cannot express.
     var format: ResponseFormat?
-    /// Throws if the response is not a value of the type that was asked for.
+    /// Throws if the response cannot be converted to the requested type.
     var validate: @Sendable (GeneratedContent) throws -> Void = { _ in }
 
     var entry: Transcript.Prompt {
@@ -22,7 +22,7 @@ struct SessionRequest: Sendable {
 }
 
 extension LanguageModelSession {
-    /// Answers a request. Every way to ask ends here.
+    /// Processes a request. All public functions call this one.
     func run(_ request: SessionRequest, _ progress: ResponseProgress) async throws -> ResponseProgress.Finished {
         let prompt = request.entry
         let before = try await begin(prompt)
@@ -49,7 +49,7 @@ extension LanguageModelSession {
         }
     }
 
-    /// Runs the request's rounds and records what comes of them, be it an error.
+    /// Runs the rounds of the request and records their result or error.
     private func answer(
         _ request: SessionRequest, _ prompt: Transcript.Prompt, _ before: Transcript, _ progress: ResponseProgress
     ) async throws -> ResponseProgress.Finished {
@@ -61,7 +61,7 @@ extension LanguageModelSession {
                 state.withLock { $0.isEnding = true }
             }
             let finished = progress.finished()
-            // A response that is not what was asked for is no response.
+            // A response that cannot be converted to the requested type is an error.
             try request.validate(finished.content)
             end { state in
                 state.usage.add(finished.usage)
@@ -74,10 +74,10 @@ extension LanguageModelSession {
         }
     }
 
-    /// Records the prompt, or refuses because another request is running. Returns the transcript before it.
+    /// Records the prompt, or throws if another request is in progress. Returns the transcript before the prompt.
     private func begin(_ prompt: Transcript.Prompt) async throws -> Transcript {
         try await waitForEnd()
-        // Asked first without telling observers: a refused request changes nothing.
+        // Checked first without notifying observers: a rejected request changes nothing.
         guard !state.withLock({ $0.isResponding }) else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
         return try update { state in
             guard !state.isResponding else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
@@ -90,10 +90,11 @@ extension LanguageModelSession {
         }
     }
 
-    /// Waits while a request that was cancelled comes to its end, which takes a token: whoever cancelled it need not.
+    /// Waits until a cancelled request has ended, which takes up to one token, so that the code that cancelled it does
+    /// not have to wait.
     private func waitForEnd() async throws {
         try Task.checkCancellation()
-        // A tool or a callback of that very request would wait for itself.
+        // A tool or a callback of the same request would wait for itself.
         if SessionPropertyValues.current === properties { return }
         let id = state.withLock { state in
             state.waiters += 1
@@ -114,7 +115,7 @@ extension LanguageModelSession {
         try Task.checkCancellation()
     }
 
-    /// Ends the request and lets the next one begin.
+    /// Ends the request and resumes the waiting ones.
     private func end(_ change: (inout State) -> Void) {
         let waiting = update { state in
             change(&state)
@@ -125,12 +126,12 @@ extension LanguageModelSession {
         for continuation in waiting.values { continuation.resume() }
     }
 
-    /// After an error: see ``transcriptErrorHandlingPolicy``.
+    /// Handles a failed request; see ``transcriptErrorHandlingPolicy``.
     private func abandon(_ before: Transcript, _ error: any Swift.Error, _ progress: ResponseProgress) {
         let policy = state.withLock { $0.policy } ?? behavior.resolved().policy
         let partial = progress.partialEntries()
         var keeps = partial.hasText && !(error is ToolCallError)
-        // What is not safe to say is not safe to read again.
+        // Unsafe output must not become part of the next prompt.
         if case LanguageModelError.guardrailViolation = error { keeps = false }
         end { state in
             state.usage.add(progress.current().usage)
@@ -145,7 +146,8 @@ extension LanguageModelSession {
     }
 }
 
-/// The rounds of one request: the model is asked, its tool calls are run, it is asked again, until it answers.
+/// The rounds of one request. In each round the model generates; if it calls tools, their outputs are appended and
+/// another round follows.
 private struct RequestRounds {
     let session: LanguageModelSession
     let request: SessionRequest
@@ -185,7 +187,7 @@ private struct RequestRounds {
             if calls.isEmpty { return }
             if mode == .disallowed {
                 throw GeneratedContent.ParsingError(
-                    rawContent: calls[0].description, debugDescription: "The model calls tools although it may not.")
+                    rawContent: calls[0].description, debugDescription: "The model called a tool, but tool calls are disallowed.")
             }
             for output in try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks) {
                 append(.toolOutput(output))
@@ -194,7 +196,7 @@ private struct RequestRounds {
         }
     }
 
-    /// Brings the session to the state that the profile wants before the model is asked.
+    /// Applies the profile to the session before the model request: calls callbacks and updates the transcript.
     private func prepare(_ profile: ResolvedProfile) async throws {
         if profile.hasProfile {
             let last = session.state.withLock { $0.activeProfile }
@@ -210,12 +212,12 @@ private struct RequestRounds {
         for callback in profile.callbacks.onPrompt { try await callback(prompt) }
     }
 
-    /// Asks the model once and records what it says.
+    /// Sends one request to the model and records its output.
     private func ask(
         _ profile: ResolvedProfile, _ options: GenerationOptions, _ tools: [any Tool], hidesTools: Bool
     ) async throws -> [Transcript.Entry] {
         var transcript = session.behavior.completed(session.state.withLock { $0.transcript }, profile)
-        // Tools that may not be called are not talked about either.
+        // Tools that may not be called are not part of the prompt.
         if hidesTools { transcript.hideTools() }
         if !profile.historyTransforms.isEmpty {
             let history = profile.historyTransforms.reduce(Array(transcript.history)) { $1($0) }
@@ -265,7 +267,7 @@ private struct RequestRounds {
 }
 
 extension GenerationOptions {
-    /// What is open here, taken from the other.
+    /// These options, with nil values replaced by those of the other.
     fileprivate func completed(by other: GenerationOptions) -> GenerationOptions {
         GenerationOptions(
             samplingMode: samplingMode ?? other.samplingMode, temperature: temperature ?? other.temperature,
@@ -275,17 +277,18 @@ extension GenerationOptions {
 }
 
 extension LanguageModelCapabilities {
-    /// - Throws: ``LanguageModelError/unsupportedCapability(_:)`` if the request needs what the model cannot do.
+    /// - Throws: ``LanguageModelError/unsupportedCapability(_:)`` if the request requires a capability that the model
+    ///   does not have.
     fileprivate func check(_ request: LanguageModelExecutorGenerationRequest) throws {
         func need(_ capability: Capability, _ reason: String) throws {
             if !contains(capability) {
                 throw LanguageModelError.unsupportedCapability(
-                    .init(capability: capability, debugDescription: "The model cannot do what the request needs: \(reason)."))
+                    .init(capability: capability, debugDescription: "The model lacks a required capability: \(reason)."))
             }
         }
-        if request.schema != nil { try need(.guidedGeneration, "be held to a schema") }
-        if !request.enabledToolDefinitions.isEmpty { try need(.toolCalling, "call tools") }
-        if request.contextOptions.reasoningLevel != nil { try need(.reasoning, "think before it answers") }
+        if request.schema != nil { try need(.guidedGeneration, "guided generation") }
+        if !request.enabledToolDefinitions.isEmpty { try need(.toolCalling, "tool calling") }
+        if request.contextOptions.reasoningLevel != nil { try need(.reasoning, "reasoning") }
         let hasPictures = request.transcript.contains { entry in
             let segments: [Transcript.Segment] =
                 switch entry {
@@ -296,6 +299,6 @@ extension LanguageModelCapabilities {
                 }
             return segments.contains { if case .attachment = $0 { true } else { false } }
         }
-        if hasPictures { try need(.vision, "read pictures") }
+        if hasPictures { try need(.vision, "image input") }
     }
 }

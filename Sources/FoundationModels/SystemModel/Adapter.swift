@@ -2,24 +2,24 @@ public import Foundation
 internal import Inference
 
 extension SystemLanguageModel {
-    /// A small trained module over the base model: a low-rank adapter (LoRA) in a GGUF file, as `convert_lora_to_gguf.py` of
-    /// llama.cpp writes it. It is merged into the weights when the model is loaded.
+    /// A low-rank adapter (LoRA) for the base model, in a GGUF file as written by `convert_lora_to_gguf.py` of
+    /// llama.cpp. It is merged into the weights when the model is loaded.
     @available(*, deprecated)
     public struct Adapter {
         private let file: AdapterFile
 
         var path: String { file.path }
 
-        /// The texts in the adapter's file that say something about it, such as `general.name`.
+        /// The string values of the metadata in the adapter's file, such as `general.name`.
         public var creatorDefinedMetadata: [String: Any] { file.texts }
 
-        /// An adapter in a file.
+        /// Loads an adapter from a file.
         ///
-        /// - Throws: ``AssetError/invalidAsset(_:)`` if the file is no adapter, or was made for another model.
+        /// - Throws: ``AssetError/invalidAsset(_:)`` if the file is not an adapter, or was made for another model.
         public init(fileURL: URL) throws {
             do {
                 let file = try AdapterFile(path: fileURL.path)
-                // A model that is not installed yet cannot be compared; loading both will.
+                // Without an installed model the check is skipped; loading the model with the adapter repeats it.
                 if let model = try? GGUFFile(path: ModelStore.systemModelPath) { try file.check(model) }
                 self.file = file
             } catch {
@@ -27,13 +27,13 @@ extension SystemLanguageModel {
             }
         }
 
-        /// An adapter by its name: the file `NAME.gguf` in the folder `adapters` beside the models.
+        /// Loads an adapter by name: the file `NAME.gguf` in the directory `adapters` beside the models.
         ///
-        /// - Throws: ``AssetError/invalidAdapterName(_:)`` for what is no name,
+        /// - Throws: ``AssetError/invalidAdapterName(_:)`` if the name is not valid,
         ///   ``AssetError/compatibleAdapterNotFound(_:)`` if there is no such file for this model.
         public init(name: String) throws {
             guard !name.isEmpty, !name.hasPrefix("."), !name.contains("/"), !name.contains("\0") else {
-                throw AssetError.invalidAdapterName(.init(debugDescription: "“\(name)” is not the name of an adapter."))
+                throw AssetError.invalidAdapterName(.init(debugDescription: "“\(name)” is not a valid adapter name."))
             }
             let url = ModelStore.adapterDirectory.appendingPathComponent(name + ".gguf")
             do {
@@ -47,29 +47,29 @@ extension SystemLanguageModel {
         /// Does nothing: adapters are merged when the model is loaded.
         @concurrent public func compile() async throws {}
 
-        /// The name itself, if an adapter of that name fits the model; else nothing.
+        /// The given name, if an adapter with this name is compatible with the model; otherwise an empty array.
         public static func compatibleAdapterIdentifiers(name: String) -> [String] {
-            // Why it does not fit is for the initializer to say.
+            // The initializer reports why an adapter is not compatible.
             (try? Adapter(name: name)) == nil ? [] : [name]
         }
 
-        /// Removes nothing: the files in the folder of adapters are their owner's.
+        /// Does nothing: the files in the adapters directory belong to the user.
         public static func removeObsoleteAdapters() throws {}
 
-        /// Why there is no adapter.
+        /// An error of loading an adapter.
         public enum AssetError: Swift.Error, LocalizedError {
-            /// The file is no adapter, or was made for another model.
+            /// The file is not an adapter, or was made for another model.
             case invalidAsset(SystemLanguageModel.Adapter.AssetError.Context)
-            /// The name cannot be that of an adapter.
+            /// The name is not a valid adapter name.
             case invalidAdapterName(SystemLanguageModel.Adapter.AssetError.Context)
-            /// No adapter of that name fits the model.
+            /// There is no adapter with this name for the model.
             case compatibleAdapterNotFound(SystemLanguageModel.Adapter.AssetError.Context)
 
-            /// What went wrong, for developers.
+            /// Details of the error.
             public struct Context: Sendable {
-                /// What went wrong, in a sentence for developers.
+                /// A description of the error for developers.
                 public let debugDescription: String
-                /// For errors that a program makes itself, as in tests.
+                /// Creates details for an error that a program constructs itself, for example in tests.
                 public init(debugDescription: String) { self.debugDescription = debugDescription }
             }
 
@@ -84,7 +84,7 @@ extension SystemLanguageModel {
         }
     }
 
-    /// The base model with an adapter.
+    /// Creates the base model with an adapter.
     @available(*, deprecated)
     public convenience init(
         adapter: SystemLanguageModel.Adapter, guardrails: SystemLanguageModel.Guardrails = .default

@@ -1,11 +1,11 @@
-/// Checks texts for what should neither be asked nor said: instructions for grave harm. Words alone are harmless; it takes the
-/// subject and the intent together.
+/// Detects texts that request or contain instructions for serious harm. A rule matches only if the text contains both
+/// the subject and the intent; single words do not match.
 ///
-/// A net with wide meshes, without a model of its own: it catches plain requests, not clever ones.
+/// A coarse filter of fixed phrases, without a model: it detects direct requests, not disguised ones.
 enum Guardrail {
     private struct Rule {
         let name: String
-        /// Each group must have a word or phrase in the text.
+        /// A text matches if it contains at least one word or phrase of each group.
         let groups: [[String]]
     }
 
@@ -44,7 +44,7 @@ enum Guardrail {
             ]),
     ]
 
-    /// The name of the first rule that a text breaks.
+    /// The name of the first rule that matches a text.
     static func violation(in text: String) -> String? {
         let words = " " + normalized(text) + " "
         return rules.first { rule in
@@ -52,12 +52,12 @@ enum Guardrail {
         }?.name
     }
 
-    /// Lower case, words apart by single spaces.
+    /// The text in lower case, with words separated by single spaces.
     private static func normalized(_ text: String) -> String {
         text.lowercased().split { !$0.isLetter && !$0.isNumber }.joined(separator: " ")
     }
 
-    /// - Throws: ``LanguageModelError/guardrailViolation(_:)`` if what was asked last is not safe.
+    /// - Throws: ``LanguageModelError/guardrailViolation(_:)`` if the last prompt is unsafe.
     static func check(prompt transcript: Transcript) throws {
         guard case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
             let rule = violation(in: prompt.segments.modelText)
@@ -66,18 +66,18 @@ enum Guardrail {
     }
 
     fileprivate static func error(_ subject: String, _ rule: String) -> LanguageModelError {
-        .guardrailViolation(.init(debugDescription: "\(subject) may not be safe (\(rule)).", metadata: ["rule": rule]))
+        .guardrailViolation(.init(debugDescription: "\(subject) may be unsafe (\(rule)).", metadata: ["rule": rule]))
     }
 }
 
-/// A response that is checked as it grows: each part is looked at twice at most, however long the response is.
+/// Checks a response while it is generated. Each part is checked at most twice, however long the response is.
 struct CheckedOutput {
     private let isChecked: Bool
     private var recent = ""
     private var unchecked = 0
     private var rule: String?
 
-    /// Characters between checks, and characters that are kept from before the last one.
+    /// The minimum number of UTF-8 bytes between checks, and the number of characters kept from before the last check.
     private static let step = 200
 
     init(isChecked: Bool) { self.isChecked = isChecked }
@@ -97,7 +97,7 @@ struct CheckedOutput {
         unchecked = 0
     }
 
-    /// The error of a response that is not safe, once it is complete.
+    /// The error of an unsafe response, once it is complete.
     var violation: LanguageModelError? {
         mutating get {
             if rule == nil, unchecked > 0 { check() }

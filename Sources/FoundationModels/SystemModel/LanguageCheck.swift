@@ -1,14 +1,14 @@
 internal import Foundation
 
-/// Finds prompts in languages that a model does not know, by the script they are written in.
+/// Rejects prompts in languages that a model does not support, based on the script of the prompt.
 ///
-/// Languages that share a script are not told apart: a model that knows English is asked in French.
+/// Languages that share a script are not distinguished: a French prompt passes for a model that supports English.
 struct LanguageCheck {
     private let supported: Set<Locale.LanguageCode>
 
     init(supported: Set<Locale.Language>) { self.supported = Set(supported.compactMap(\.languageCode)) }
 
-    /// Letters that a text needs before its script says something; short phrases may be in any language.
+    /// The minimum number of letters for a script to be significant; short phrases may be in any language.
     private static let leastLetters = 12
 
     private static let scripts: [(range: ClosedRange<UInt32>, languages: [String])] = [
@@ -19,7 +19,7 @@ struct LanguageCheck {
         (0x1100...0x11FF, ["ko"]), (0x3040...0x30FF, ["ja"]), (0x3400...0x9FFF, ["zh", "ja"]), (0xAC00...0xD7AF, ["ko"]),
     ]
 
-    /// The languages that a text may be in, if most of its letters are of a script that names some.
+    /// The possible languages of a text, if most of its letters belong to scripts that identify languages.
     static func languages(of text: String) -> [String]? {
         var counts = [Int](repeating: 0, count: scripts.count)
         var letters = 0
@@ -31,7 +31,7 @@ struct LanguageCheck {
         guard letters >= leastLetters, let most = counts.indices.max(by: { counts[$0] < counts[$1] }),
             counts.reduce(0, +) * 2 > letters
         else { return nil }
-        // Kana among ideographs is Japanese.
+        // Kana among ideographs indicates Japanese.
         if scripts[most].languages.first == "zh", let kana = scripts.firstIndex(where: { $0.languages == ["ja"] }),
             counts[kana] > 0
         {
@@ -40,9 +40,10 @@ struct LanguageCheck {
         return scripts[most].languages
     }
 
-    /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if what was asked last is in no language that is known.
+    /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if the model supports none of the possible
+    ///   languages of the last prompt.
     func check(_ transcript: Transcript) throws {
-        // A model whose languages are not known refuses none.
+        // A model without a list of languages accepts all of them.
         guard !supported.isEmpty,
             case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
             let languages = Self.languages(of: prompt.segments.modelText), let likely = languages.first,
@@ -52,7 +53,7 @@ struct LanguageCheck {
             .init(
                 languageCode: Locale.LanguageCode(likely),
                 debugDescription:
-                    "The prompt seems to be in a language (\(likely)) that the model was not trained for. It knows: "
+                    "The prompt appears to be in a language (\(likely)) that the model was not trained for. It supports: "
                     + supported.map(\.identifier).sorted().joined(separator: ", ") + "."))
     }
 }

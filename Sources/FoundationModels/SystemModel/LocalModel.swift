@@ -2,18 +2,18 @@ package import Foundation
 internal import Inference
 internal import Synchronization
 
-/// A model file and how it is used: what the system model and models from files have in common.
+/// A model file and its configuration, shared by the system model and models from files.
 package struct LocalModel: Hashable, Sendable {
     package var path: String
-    /// Tokens that a conversation may have, if the model was trained for as many.
+    /// The maximum number of tokens in a conversation; the model's own context length may be smaller.
     package var greatestContext: Int
-    /// A low-rank adapter over the model; nil for the model as it is.
+    /// The path of a low-rank adapter; nil for the base model.
     package var adapter: String?
-    /// Whether it answers with tags.
+    /// Whether the model is used for content tagging.
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
-    /// Whether a response that repeats itself without end is stopped. `FM_LOOPS=1` leaves it alone.
+    /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
     package var stopsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
 
     package init(
@@ -26,21 +26,21 @@ package struct LocalModel: Hashable, Sendable {
         self.checksText = checksText
     }
 
-    /// What the file says about the model, without loading it.
+    /// The properties of the model that its file declares, read without loading the model.
     package struct Description: Sendable {
         package var name: String
         package var contextLength: Int
-        /// Empty if they are not known.
+        /// Empty if unknown.
         package var languages: Set<Locale.Language>
         package var canThink = false
     }
 
     private static let descriptions = Mutex<[String: Description]>([:])
 
-    /// Read once for each file; a file that cannot be read is described as the default model.
+    /// Read once for each file. If the file cannot be read, the description of the default model is returned.
     package var description: Description {
         if let known = Self.descriptions.withLock({ $0[path] }) { return known }
-        guard let summary = try? ModelSummary(path: path) else {  // requests will say what is wrong with the file
+        guard let summary = try? ModelSummary(path: path) else {  // requests throw an error about the file
             return Description(
                 name: ModelCatalogue.standard.title, contextLength: 32_768,
                 languages: Set(ModelCatalogue.standard.languages.map { Locale.Language(identifier: $0) }))
@@ -52,7 +52,7 @@ package struct LocalModel: Hashable, Sendable {
         return made
     }
 
-    /// What the model can do besides writing text.
+    /// The model's capabilities besides text generation.
     package var capabilities: LanguageModelCapabilities {
         LanguageModelCapabilities([.guidedGeneration, .toolCalling] + (description.canThink ? [.reasoning] : []))
     }
@@ -61,7 +61,7 @@ package struct LocalModel: Hashable, Sendable {
 
     func load() async throws -> LoadedModel { try await ModelLoader.model(path: path, adapter: adapter) }
 
-    /// Tokens that the engine processes for a conversation; of a prompt alone, what it adds to one.
+    /// The number of tokens that the engine processes for a conversation.
     package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
         do {
             let model = try await load()
@@ -73,16 +73,17 @@ package struct LocalModel: Hashable, Sendable {
         }
     }
 
-    /// Tokens that a prompt adds to a conversation, with what opens the response to it.
+    /// The number of tokens that a prompt adds to a conversation, including the tokens that begin the response.
     package func tokenCount(prompt: Transcript.Prompt) async throws -> Int {
-        // Templates may add instructions of their own where there are none: they are not the prompt's.
+        // Without instructions, a template may add default instructions, which must not be counted as part of the
+        // prompt.
         let before = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
         return try await tokenCount([before, .prompt(prompt)]) - tokenCount([before])
     }
 }
 
 extension [Transcript.Entry] {
-    /// Whether the model is to speak next.
+    /// Whether the model generates the next entry.
     fileprivate var isWaiting: Bool {
         switch last {
         case .prompt, .toolOutput: true

@@ -3,18 +3,18 @@ internal import Grammar
 internal import Inference
 internal import Synchronization
 
-/// Answers requests with a model file: what the system model and models from files have in common.
+/// Processes requests with a model file; shared by the system model and models from files.
 ///
-/// It holds the conversation's keys and values, so that a request computes only what is new.
+/// It holds the conversation's KV cache, so that a request processes only new tokens.
 package final class LocalModelExecutor: Sendable {
     private let configuration: LocalModel
     private let loaded = Mutex<Conversation?>(nil)
 
-    /// The loaded model and the sequence whose cache follows the transcript.
+    /// The loaded model and the sequence whose KV cache follows the transcript.
     private final class Conversation: Sendable {
         let model: LoadedModel
         let sequence: SequenceState
-        /// For questions about the conversation that are not part of it, by what they begin with.
+        /// Sequences for scoring texts that are not part of the conversation, by their prefix.
         private let asides = Mutex<[String: SequenceState]>([:])
 
         init(model: LoadedModel, sequence: SequenceState) {
@@ -25,7 +25,7 @@ package final class LocalModelExecutor: Sendable {
         func aside(for beginning: String) throws -> SequenceState {
             try asides.withLock { asides in
                 if let known = asides[beginning] { return known }
-                if asides.count >= 64 { asides.removeAll() }  // tools that change their descriptions
+                if asides.count >= 64 { asides.removeAll() }  // bounds memory if tool descriptions change
                 let made = try model.makeSequence(contextSize: sequence.contextSize, keepsCache: false)
                 asides[beginning] = made
                 return made
@@ -43,18 +43,18 @@ package final class LocalModelExecutor: Sendable {
         let made = Conversation(
             model: model, sequence: try model.makeSequence(contextSize: configuration.greatestContext))
         return loaded.withLock { known in
-            if let known { return known }  // a prewarm was faster
+            if let known { return known }  // a concurrent prewarm created it first
             known = made
             return made
         }
     }
 
-    /// Loads the model and computes the tokens that any request which begins like this transcript begins with.
+    /// Loads the model and processes the tokens that are common to all requests that begin with this transcript.
     ///
-    /// Its last prompt, if it ends with one, is the beginning of a prompt.
+    /// If the transcript ends with a prompt, that prompt may be incomplete: further text may follow it.
     package func prewarm(_ transcript: Transcript) {
         Task {
-            // A hint has no one to report to: the request itself will say what is wrong.
+            // Prewarming is a hint and has no way to report errors; the request itself throws them.
             guard let conversation = try? await self.conversation() else { return }
             var prefix = ""
             var entries = Array(transcript)
@@ -63,22 +63,23 @@ package final class LocalModelExecutor: Sendable {
                 entries.removeLast()
             }
             let renderer = TranscriptRenderer(configuration, conversation.model)
-            // Two prompts that differ from their first character on share exactly what comes before any prompt.
+            // Two prompts with different continuations share exactly the tokens that do not depend on the
+            // continuation.
             func tokens(_ ending: String) throws -> [TokenID] {
                 let prompt = Transcript.Prompt(segments: [.text(.init(content: prefix + ending))])
                 return try conversation.model.tokens(
                     for: renderer.prompt(for: entries + [.prompt(prompt)]), addGenerationPrompt: false)
             }
-            // Nor do these have: see above.
+            // Errors are ignored for the same reason as above.
             guard let one = try? tokens("a"), let other = try? tokens("\n1") else { return }
             let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
             try? await conversation.model.prefill(shared, in: conversation.sequence)
         }
     }
 
-    /// Answers one request.
+    /// Processes one request.
     ///
-    /// - Throws: ``LanguageModelError`` and its like, or `CancellationError`.
+    /// - Throws: ``LanguageModelError`` or a related error, or `CancellationError`.
     package func respond(
         to request: LanguageModelExecutorGenerationRequest, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
@@ -88,14 +89,14 @@ package final class LocalModelExecutor: Sendable {
         let conversation = try await self.conversation()
         let renderer = TranscriptRenderer(configuration, conversation.model)
         let prompt = renderer.prompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
-        // A model without a format for calls is asked which tool its message is for.
+        // For a model without a tool call format, scoring determines the tool that the message is for.
         if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {
             return try await call(tools, request, prompt, conversation, channel)
         }
         try await respond(to: request, prompt, conversation, checksText: checksText, channel)
     }
 
-    /// Has the model take its turn in the formats that it was trained for.
+    /// Generates the model's turn in the chat format that it was trained for.
     private func respond(
         to request: LanguageModelExecutorGenerationRequest, _ prompt: ChatPrompt, _ conversation: Conversation,
         checksText: Bool, _ channel: LanguageModelExecutorGenerationChannel
@@ -135,7 +136,7 @@ package final class LocalModelExecutor: Sendable {
         }
     }
 
-    /// What a model has said in its turn so far.
+    /// The output of the model's turn so far.
     private struct Turn: ~Copyable {
         var output: CheckedOutput
         private var text = ""
@@ -143,7 +144,7 @@ package final class LocalModelExecutor: Sendable {
 
         init(isChecked: Bool) { output = CheckedOutput(isChecked: isChecked) }
 
-        /// False ends the turn.
+        /// Processes an event; returns false to end the turn.
         mutating func take(_ event: ChatEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
             switch event {
             case .text(let piece):
@@ -162,7 +163,7 @@ package final class LocalModelExecutor: Sendable {
             return true
         }
 
-        /// Takes back what was repeated.
+        /// Removes repeated text at the end of the response.
         mutating func cut(to bytes: Int, _ channel: LanguageModelExecutorGenerationChannel) {
             text = String(decoding: text.utf8.prefix(bytes), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             channel.emit(.response(action: .replaceTextSegment(text, tokenCount: 0)))
@@ -204,7 +205,7 @@ package final class LocalModelExecutor: Sendable {
 
     // MARK: - Models that were not trained to call tools
 
-    /// The tools to call now, of which the model may choose; nil if it answers.
+    /// The tools from which the model must choose its next calls; nil if it responds with text.
     private func chosenTools(
         _ request: LanguageModelExecutorGenerationRequest, _ conversation: Conversation
     ) async throws -> [Transcript.ToolDefinition]? {
@@ -225,12 +226,12 @@ package final class LocalModelExecutor: Sendable {
         return best?.listener.tool.map { [$0] }
     }
 
-    /// Calls that a model may make at once.
+    /// The maximum number of calls in one round.
     private static let greatestCalls = 8
-    /// Tokens that they may have together.
+    /// The maximum number of tokens for all calls of a round.
     private static let greatestCallTokens = 512
 
-    /// Has the model write calls.
+    /// Generates tool calls, constrained by a grammar.
     private func call(
         _ tools: [Transcript.ToolDefinition], _ request: LanguageModelExecutorGenerationRequest, _ prompt: ChatPrompt,
         _ conversation: Conversation, _ channel: LanguageModelExecutorGenerationChannel
@@ -246,7 +247,7 @@ package final class LocalModelExecutor: Sendable {
         let text = Mutex("")
         let result: GenerationResult
         do {
-            // The limit is meant for the answer; calls have one of their own, against arguments without end.
+            // The request's limit applies to the response. Calls have their own limit, which stops endless arguments.
             result = try await model.generate(
                 GenerationRequest(
                     tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.manners),
@@ -261,7 +262,7 @@ package final class LocalModelExecutor: Sendable {
         }
         var known: Set<String> = []
         for call in try GeneratedContent(json: text.withLock { $0 }).value([GeneratedContent].self)
-        // A small model may say the same thing several times.
+        // A small model may generate the same call several times.
         where known.insert(call.jsonString).inserted {
             let arguments = try call.value(GeneratedContent.self, forProperty: "arguments")
             channel.emit(
@@ -304,7 +305,7 @@ extension LanguageModelExecutorGenerationChannel.Usage {
 }
 
 extension SamplingSettings {
-    /// What the options ask for; what they leave open is as the model likes it.
+    /// Settings from the options; values that the options do not set are the model's defaults.
     init(_ options: GenerationOptions, _ manners: ModelManners) {
         switch options.samplingMode?.kind {
         case .greedy: self = .greedy

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Inference
 internal import Synchronization
 
-/// Loads each model file once, and once with each adapter; all sessions share it.
+/// Loads each combination of model file and adapter once; all sessions share it.
 enum ModelLoader {
     private struct Key: Hashable {
         var path: String
@@ -11,7 +11,7 @@ enum ModelLoader {
 
     private static let tasks = Mutex<[Key: Task<LoadedModel, any Error>]>([:])
 
-    /// The model, loaded now if it is not yet.
+    /// The model; loads it first if necessary.
     ///
     /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file.
     static func model(path: String, adapter: String? = nil) async throws -> LoadedModel {
@@ -25,13 +25,13 @@ enum ModelLoader {
         do {
             return try await task.value
         } catch {
-            // The file may be repaired or replaced: the next request tries again.
+            // The file may be repaired or replaced, so the next request tries again.
             tasks.withLock { if $0[key] == task { $0[key] = nil } }
             let missing = !FileManager.default.fileExists(atPath: path)
             throw SystemLanguageModel.Error.assetsUnavailable(
                 .init(
                     debugDescription: missing
-                        ? "There is no model at \(path). Fetch the default model with “fm model pull”, or set FM_MODEL to a GGUF file."
+                        ? "There is no model at \(path). Download the default model with “fm model pull”, or set FM_MODEL to a GGUF file."
                         : "\(error)"))
         }
     }

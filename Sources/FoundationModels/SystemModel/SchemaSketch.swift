@@ -1,23 +1,24 @@
 internal import Grammar
 
-/// A schema in a few words, for a model to read: `{"name": text, "age": integer 0...99, "tags": [text]}`.
+/// A compact description of a schema for the prompt: `{"name": text, "age": integer 0...99, "tags": [text]}`.
 ///
-/// A third of the tokens of JSON Schema, and small models do not mistake it for an answer. What the response is held to is
-/// the schema itself.
+/// It needs a third of the tokens of JSON Schema, and small models do not mistake it for an answer. The response is
+/// constrained by the schema itself.
 struct SchemaSketch {
     private let root: JSONValue
     private var defined: Set<String> = []
-    /// References to types that are used by name, in the order of their first use.
+    /// References to named types, in the order of their first use.
     private var named: [String] = []
 
     private init(_ root: JSONValue) { self.root = root }
 
-    /// - Parameter isArguments: Whether an object at the root is a list of arguments, without braces and quotes.
+    /// - Parameter isArguments: Whether an object at the root is a list of arguments, which is written without braces
+    ///   and quotes.
     static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
         let json = schema.json
         var sketch = SchemaSketch(json)
         var text = isArguments ? sketch.members(json, quoted: false) : sketch.value(json)
-        // Types that are used by name follow, each once.
+        // Definitions of named types follow, each once.
         guard !sketch.named.isEmpty else { return text }
         var schemas = ["#": json]
         if case .object(let members)? = json["$defs"] {
@@ -45,7 +46,7 @@ struct SchemaSketch {
         if schema["anyOf"] != nil { return alternatives(schema) }
         guard case .string(let type)? = schema["type"] else { return "anything" }
         switch type {
-        // Patterns are for the decoder: a small model takes them for examples.
+        // The grammar enforces patterns; a small model mistakes them for examples.
         case "string": return "text"
         case "integer", "number": return type + range(schema, "minimum", "maximum")
         case "boolean": return "true or false"
@@ -85,11 +86,11 @@ struct SchemaSketch {
         return name(reference)
     }
 
-    /// How a type is called.
+    /// The name of a type in the description.
     private func name(_ reference: String) -> String {
         if reference == "#" { return title(root) }
         let name = SchemaPointer.unescaped(reference.dropFirst("#/$defs/".count))
-        // A type may be called like a word that means something else here.
+        // A type may have the name of a keyword of this notation.
         return Self.words.contains(name) ? name + " object" : name
     }
 

@@ -2,9 +2,10 @@ public import Foundation
 internal import Inference
 public import Observation
 
-/// The language model of this machine: a GGUF file that runs on the CPU, without network or account.
+/// The language model of this machine: a GGUF file that runs on the CPU, without a network connection or an account.
 ///
-/// `FM_MODEL` names the file; without it, the default model that `fm model pull` installs is used.
+/// `FM_MODEL` selects the model, by its name in the catalogue or by the path of a file. Without it, the model chosen
+/// with `fm model use` is used, or else the default model, or else the largest installed one.
 public final class SystemLanguageModel: Sendable, Observable {
     /// Whether the model can be used.
     @frozen public enum Availability: Equatable, Sendable {
@@ -15,43 +16,43 @@ public final class SystemLanguageModel: Sendable, Observable {
 
         /// Why the model cannot be used.
         public enum UnavailableReason: Equatable, Sendable, Hashable {
-            /// The machine cannot run it. Not reported on Linux.
+            /// The machine cannot run the model. Not reported on Linux.
             case deviceNotEligible
-            /// It is switched off. Not reported on Linux.
+            /// The model is disabled. Not reported on Linux.
             case appleIntelligenceNotEnabled
             /// The model's file is not installed.
             case modelNotReady
         }
     }
 
-    /// What a model is used for.
+    /// The use of a model.
     public struct UseCase: Sendable, Equatable {
         let name: String
 
-        /// Anything.
+        /// Any use.
         public static let general = SystemLanguageModel.UseCase(name: "general")
-        /// Tags for a text: topics, emotions, actions, objects.
+        /// Tagging of texts with topics, emotions, actions, and objects.
         public static let contentTagging = SystemLanguageModel.UseCase(name: "contentTagging")
     }
 
-    /// What is not safe to ask or to say.
+    /// The safety checks of prompts and responses.
     public struct Guardrails: Sendable {
         let isPermissive: Bool
 
         /// Prompts and responses are checked.
         public static let `default` = SystemLanguageModel.Guardrails(isPermissive: false)
-        /// Text may be transformed whatever it says. Structured responses are checked all the same.
+        /// Prompts and text responses are not checked. Requests for structured responses are checked nevertheless.
         public static let permissiveContentTransformations = SystemLanguageModel.Guardrails(isPermissive: true)
     }
 
-    /// Which model of a family this is.
+    /// A model within a family.
     public struct Variant: Sendable, Hashable {
-        /// The name to show to people.
+        /// The name to display.
         public let displayName: String
 
-        /// A model of Apple's, for programs that compare: it does not run here.
+        /// A model by Apple, for programs that compare variants; it does not run here.
         public static var core3: SystemLanguageModel.Variant { Variant(displayName: "AFM 3 Core") }
-        /// A larger model of Apple's, for programs that compare: it does not run here.
+        /// A larger model by Apple, for programs that compare variants; it does not run here.
         public static var coreAdvanced3: SystemLanguageModel.Variant { Variant(displayName: "AFM 3 Core Advanced") }
     }
 
@@ -64,7 +65,7 @@ public final class SystemLanguageModel: Sendable, Observable {
     private let guardrails: Guardrails
     private let adapter: String?
 
-    /// A model for one use. Nothing is loaded before the first request; all share the file in memory.
+    /// Creates a model for a use. The file is loaded at the first request, and all models share it in memory.
     public convenience init(
         useCase: SystemLanguageModel.UseCase = .general, guardrails: SystemLanguageModel.Guardrails = Guardrails.default
     ) {
@@ -77,26 +78,26 @@ public final class SystemLanguageModel: Sendable, Observable {
         self.adapter = adapter
     }
 
-    /// Whether requests can be made. Looked up anew each time: a model may be installed while the program runs.
+    /// Whether requests can be made. Checked on each access: a model may be installed while the program runs.
     public var availability: SystemLanguageModel.Availability {
         FileManager.default.isReadableFile(atPath: ModelStore.systemModelPath) ? .available : .unavailable(.modelNotReady)
     }
 
-    /// Whether requests can be made; ``availability`` says why not.
+    /// Whether requests can be made; ``availability`` contains the reason if not.
     public var isAvailable: Bool { availability == .available }
 
     public var capabilities: LanguageModelCapabilities { localModel.capabilities }
 
-    /// Tokens that a session's instructions, prompts and responses may have together.
+    /// The maximum number of tokens for a session's instructions, prompts and responses together.
     public var contextSize: Int { localModel.contextSize }
 
-    /// The name in the model's file.
+    /// The variant with the name in the model's file.
     public var variant: SystemLanguageModel.Variant { Variant(displayName: localModel.description.name) }
 
     /// The languages that the model was trained for.
     public var supportedLanguages: Set<Locale.Language> { localModel.description.languages }
 
-    /// Whether the model knows the language of a locale, whatever its region.
+    /// Whether the model supports the language of a locale, regardless of its region.
     public func supportsLocale(_ locale: Locale = Locale.current) -> Bool {
         let supportedLanguages = supportedLanguages
         return supportedLanguages.isEmpty || supportedLanguages.contains { $0.languageCode == locale.language.languageCode }
@@ -110,24 +111,24 @@ public final class SystemLanguageModel: Sendable, Observable {
 }
 
 extension SystemLanguageModel {
-    // Tokens are counted as they would be processed: with what the chat template puts around them.
+    // Tokens are counted as they are processed, including those of the chat template.
 
-    /// Tokens that a prompt adds to a conversation.
+    /// The number of tokens that a prompt adds to a conversation.
     public nonisolated(nonsending) func tokenCount(for prompt: some PromptRepresentable) async throws -> Int {
         let segments = prompt.promptRepresentation.parts.segments
         return try await localModel.tokenCount(prompt: Transcript.Prompt(segments: segments))
     }
 
-    /// Tokens that instructions take.
+    /// The number of tokens in instructions.
     public nonisolated(nonsending) func tokenCount(for instructions: Instructions) async throws -> Int {
         let entry = Transcript.Instructions(segments: instructions.parts.segments, toolDefinitions: [])
         return try await localModel.tokenCount([.instructions(entry)])
     }
 
-    /// Tokens that the definitions of tools add to instructions.
+    /// The number of tokens that tool definitions add to instructions.
     public nonisolated(nonsending) func tokenCount(for tools: [any Tool]) async throws -> Int {
         let definitions = tools.map { Transcript.ToolDefinition(tool: $0) }
-        // Beside a text: line breaks at the beginning of instructions are other tokens.
+        // Counted after a text: line breaks at the beginning of instructions have different tokens.
         let text = [Transcript.Segment.text(.init(content: "x"))]
         let with = Transcript.Instructions(segments: text, toolDefinitions: definitions)
         let without = Transcript.Instructions(segments: text, toolDefinitions: [])
@@ -135,16 +136,17 @@ extension SystemLanguageModel {
         return try await model.tokenCount([.instructions(with)]) - model.tokenCount([.instructions(without)])
     }
 
-    /// Tokens that a schema adds to a prompt.
+    /// The number of tokens that a schema adds to a prompt.
     public nonisolated(nonsending) func tokenCount(for schema: GenerationSchema) async throws -> Int {
-        // Beside a text, as schemas always are: line breaks at the beginning of a prompt are other tokens.
+        // Counted after a text, as in all prompts: line breaks at the beginning of a prompt have different tokens.
         let text = [Transcript.Segment.text(.init(content: "x"))]
         let with = Transcript.Prompt(segments: text, responseFormat: .init(schema: schema))
         let model = localModel
         return try await model.tokenCount(prompt: with) - model.tokenCount(prompt: Transcript.Prompt(segments: text))
     }
 
-    /// Tokens of a conversation: what a request that ends with it processes.
+    /// The number of tokens in a conversation: those that a request processes if the conversation ends with these
+    /// entries.
     public nonisolated(nonsending) func tokenCount(
         for transcriptEntries: some Collection<Transcript.Entry>
     ) async throws -> Int {
@@ -153,16 +155,16 @@ extension SystemLanguageModel {
 }
 
 extension SystemLanguageModel {
-    /// Why the system model cannot answer.
+    /// An error of the system model.
     public enum Error: LocalizedError, CustomDebugStringConvertible {
-        /// Its file is missing or cannot be used.
+        /// The model's file is missing or cannot be used.
         case assetsUnavailable(SystemLanguageModel.Error.AssetsUnavailable)
 
-        /// What is wrong with the file, and what to do about it.
+        /// Details of the problem with the file, and its solution.
         public struct AssetsUnavailable: Sendable {
-            /// What went wrong, in a sentence for developers.
+            /// A description of the error for developers.
             public var debugDescription: String
-            /// For errors that a program makes itself, as in tests.
+            /// Creates details for an error that a program constructs itself, for example in tests.
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
@@ -185,7 +187,7 @@ extension SystemLanguageModel: LanguageModel {
 
     /// Runs the system model.
     public struct Executor: LanguageModelExecutor {
-        /// The model whose requests it answers.
+        /// The model whose requests the executor processes.
         public typealias Model = SystemLanguageModel
 
         /// The file and how it is used.
@@ -195,7 +197,7 @@ extension SystemLanguageModel: LanguageModel {
 
         private let executor: LocalModelExecutor
 
-        /// Called by sessions; the file is loaded when the first request or a prewarming needs it.
+        /// Creates an executor. Sessions call this; the file is loaded by the first request or prewarm.
         public init(configuration: SystemLanguageModel.Executor.Configuration) {
             executor = LocalModelExecutor(configuration.model)
         }

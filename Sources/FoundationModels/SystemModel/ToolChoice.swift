@@ -1,24 +1,24 @@
 internal import Inference
 
-/// Whether a message is for a tool, for models that were not trained to call any.
+/// Determines which tool a message is for, if any, for models that were not trained to call tools.
 ///
-/// A small model does not follow when it is asked which tool to use, but it does know what people write to whom. So the message
-/// is what is scored: how probable it is as something said to each tool, or to an assistant who needs none (a noisy channel,
-/// arXiv:2108.04106). Nothing but a tool or an answer can come out of it.
+/// Small models do not reliably answer the question which tool to use, but they predict well which messages people
+/// write to which recipient. So the message is scored: its probability as a message to each tool, or to an assistant
+/// without tools (a noisy channel, arXiv:2108.04106). The result is always a tool or an answer.
 struct ToolChoice {
-    /// Someone to whom a message may be said; nil is an assistant without tools.
+    /// A possible recipient of the message; a nil tool means an assistant without tools.
     struct Listener {
         let tool: Transcript.ToolDefinition?
-        /// What is said before the message.
+        /// The system message before the user's message.
         let introduction: String
     }
 
     let listeners: [Listener]
-    /// What was asked last.
+    /// The text of the last prompt.
     let message: String
 
-    /// - Parameter mayAnswer: Whether none of the tools is a choice.
-    /// - Returns: nil if there is nothing to choose: no tool is left that has not been called for this message.
+    /// - Parameter mayAnswer: Whether a response without a tool call is a choice.
+    /// - Returns: Nil if there is nothing to choose from: all tools have been called for this message.
     init?(transcript: Transcript, tools: [Transcript.ToolDefinition], mayAnswer: Bool) {
         var message = ""
         var called: Set<String> = []
@@ -31,7 +31,8 @@ struct ToolChoice {
             default: break
             }
         }
-        // A model that has not learned when it is done would call for ever: one round of calls for each tool and message.
+        // A model that was not trained to stop would call endlessly, so each tool is called in one round per message
+        // at most.
         let open = mayAnswer ? tools.filter { !called.contains($0.name) } : tools
         if open.isEmpty { return nil }
         self.message = message
@@ -48,7 +49,7 @@ struct ToolChoice {
         self.listeners = listeners
     }
 
-    /// The prompt up to the message, as the model reads it when it listens.
+    /// The tokens of the prompt before the user's message.
     func prompt(for listener: Listener, _ model: LoadedModel) throws -> [TokenID] {
         let pieces = try model.template.render(
             [ChatMessage(role: .system, content: listener.introduction), ChatMessage(role: .user, content: message)],

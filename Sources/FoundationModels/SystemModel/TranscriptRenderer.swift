@@ -1,17 +1,17 @@
 internal import Grammar
 internal import Inference
 
-/// Transcript entries as the conversation that a model's template expects.
+/// Converts transcript entries to the conversation that a model's chat template expects.
 ///
-/// Each entry's text depends on nothing but itself and the entries before it, so that what a model has read stays in its
-/// cache when the conversation goes on.
+/// The text of each entry depends only on the entry itself and those before it, so that the KV cache stays valid when
+/// the conversation continues.
 struct TranscriptRenderer {
     private let isTagging: Bool
-    /// Whether the model was trained to call tools: its template then gets them, their calls and their results.
+    /// Whether the model was trained to call tools: its template then receives tools, calls and results.
     private let hasToolFormat: Bool
-    /// What the model is told where there are no instructions.
+    /// The instructions for conversations without instructions.
     private let ownInstructions: String?
-    /// What the model is told besides where it has tools.
+    /// Additional instructions for conversations with tools.
     private let toolInstructions: String?
 
     init(_ configuration: LocalModel, _ model: LoadedModel) {
@@ -38,7 +38,7 @@ struct TranscriptRenderer {
                 hasInstructions = true
                 if hasToolFormat { tools = instructions.toolDefinitions.map { ChatTool($0) } }
                 let text = text(of: instructions)
-                // Instructions with tools only: the template speaks for itself.
+                // For instructions with tools only, the template provides the text.
                 if !text.isEmpty || tools.isEmpty { messages.append(.init(role: .system, content: text)) }
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
             case .response(let response):
@@ -65,13 +65,13 @@ struct TranscriptRenderer {
                     (message.toolName, message.toolCallID) = (output.toolName, output.id)
                     messages.append(message)
                 } else if messages.last?.role == .user {
-                    // Models that were not trained to call tools imitate calls that they read: they get to know the results only, as
-                    // part of the question.
+                    // Models that were not trained to call tools imitate calls in the prompt. They receive only the
+                    // results, as part of the question.
                     messages[messages.count - 1].content += "\n" + Self.result(output, of: calls[output.id])
                 } else {
                     messages.append(.init(role: .user, content: Self.result(output, of: calls[output.id])))
                 }
-            // Templates decide how much of it a model reads again.
+            // Templates determine how much of the reasoning becomes part of the prompt again.
             case .reasoning(let reasoning): thoughts = reasoning.segments.modelText
             }
         }
@@ -105,7 +105,7 @@ struct TranscriptRenderer {
         return text + "\n\nAnswer with JSON like this:\n\(SchemaSketch.text(of: format.schema))"
     }
 
-    /// What a call gave, in a line: `weather(city: Rome): sunny`.
+    /// The output of a call on one line: `weather(city: Rome): sunny`.
     private static func result(_ output: Transcript.ToolOutput, of call: Transcript.ToolCall?) -> String {
         var arguments = ""
         if case .object(let members)? = call?.arguments.json {
@@ -122,7 +122,7 @@ struct TranscriptRenderer {
 }
 
 extension ChatTool {
-    /// A tool that calls are held to, and what the model reads of it: a schema without what only readers of schemas need.
+    /// A tool with the schema that constrains its calls, and with a simplified schema for the prompt.
     init(_ definition: Transcript.ToolDefinition) {
         let parameters = definition.parameters.json
         self.init(
@@ -148,7 +148,7 @@ extension ChatTool {
 }
 
 extension [Transcript.Segment] {
-    /// The segments as a model reads them: structures as the compact JSON that it writes itself.
+    /// The segments' text for the model: structures are compact JSON, as the model generates it.
     package var modelText: String {
         map { segment in
             switch segment {

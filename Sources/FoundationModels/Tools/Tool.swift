@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Something that a model can have done: look something up, compute, act.
+/// A function that a model can call, to look up data, compute, or perform an action.
 ///
 /// ```swift
 /// struct Weather: Tool {
@@ -10,28 +10,28 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Names and arguments are always valid: the model is held to them. Calls that the model makes at once run side by side.
+/// Names and arguments are always valid, because a grammar constrains them. Calls of one response run concurrently.
 public protocol Tool<Arguments, Output>: Sendable {
-    /// What a call gives: a text, a generable value, or a prompt of its own.
+    /// The output of a call: a string, a generable value, or a prompt.
     associatedtype Output: PromptRepresentable
-    /// What a call needs.
+    /// The arguments of a call.
     associatedtype Arguments: ConvertibleFromGeneratedContent
 
-    /// What the model calls it by; the type's name, unless declared.
+    /// The name by which the model calls the tool; by default the name of the type.
     var name: String { get }
-    /// When to use it, for the model. Each word costs a token or two in every request.
+    /// A description for the model of when to use the tool. Each word costs a token or two in every request.
     var description: String { get }
-    /// What the arguments must be; the schema of ``Arguments``, unless declared.
+    /// The schema of the arguments; by default that of ``Arguments``.
     var parameters: GenerationSchema { get }
-    /// Whether the model is told the parameters in its instructions.
+    /// Whether the model's instructions contain the parameters.
     var includesSchemaInInstructions: Bool { get }
 
-    /// Does it.
+    /// Runs the tool.
     @concurrent func call(arguments: Self.Arguments) async throws -> Self.Output
 }
 
 extension Tool {
-    /// Lets tools say `@SessionProperty`.
+    /// Makes `@SessionProperty` available in tools.
     public typealias SessionProperty = LanguageModelSession.SessionProperty
 
     public var name: String { String(describing: Self.self) }
@@ -42,7 +42,7 @@ extension Tool where Self.Arguments: Generable {
     public var parameters: GenerationSchema { Arguments.generationSchema }
 }
 
-// A model fills in named values; a bare one has no name.
+// Arguments need names, which single values do not have.
 
 extension Tool where Self.Arguments == String {
     @available(*, unavailable, message: "Arguments are a @Generable structure, so that each has a name.")

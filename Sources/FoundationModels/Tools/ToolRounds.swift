@@ -1,15 +1,15 @@
 internal import Tracing
 
-/// Runs the tool calls of one request: side by side within a round, and not for ever.
+/// Runs the tool calls of one request: concurrently within a round, for a limited number of rounds.
 struct ToolRounds {
-    /// Rounds after which the model has to answer.
+    /// The maximum number of rounds.
     private static let greatestCount = 16
 
-    /// Rounds of the same calls with the same outputs after which the model has to answer.
+    /// The maximum number of consecutive rounds with identical calls and outputs.
     private static let greatestRepetition = 3
 
     private var count = 0
-    /// What the calls of the last round were and gave, and how many rounds in a row that was so.
+    /// The calls and outputs of the last round; `repetition` counts the consecutive rounds with these.
     private var last: [Exchange] = []
     private var repetition = 0
 
@@ -18,13 +18,14 @@ struct ToolRounds {
         var output: String
     }
 
-    /// Whether the model has had its share of calls: it goes round in circles, or there were too many.
+    /// Whether the limit of rounds or of identical rounds is reached.
     var isExhausted: Bool { repetition >= Self.greatestRepetition || count >= Self.greatestCount }
 
-    /// Runs calls and returns their outputs in order. A call that was made before is run again: it may give something else, as the
-    /// next page of a list. Only when the same calls give the same over and over, the model is not asked for more.
+    /// Runs calls and returns their outputs in order. A repeated call runs again, because it may return something
+    /// else, such as the next page of a list. Only repeated calls with identical outputs are limited.
     ///
-    /// - Throws: ``LanguageModelSession/ToolCallError`` of the first call that fails, or what a callback throws.
+    /// - Throws: ``LanguageModelSession/ToolCallError`` of the first call that fails, or an error that a callback
+    ///   throws.
     mutating func run(
         _ calls: [Transcript.ToolCall], tools: [any Tool], callbacks: ProfileCallbacks
     ) async throws -> [Transcript.ToolOutput] {
@@ -63,7 +64,7 @@ struct ToolRounds {
 }
 
 extension Tool {
-    /// Calls the tool and gives its output as segments: values as structures, prompts as they are.
+    /// Calls the tool and returns its output as segments: values as structures, prompts unchanged.
     fileprivate func segments(for arguments: GeneratedContent) async throws -> [Transcript.Segment] {
         do {
             let output = try await call(arguments: try Arguments(arguments))
@@ -80,7 +81,7 @@ extension Tool {
     }
 }
 
-/// Stands for a tool that a model called though it does not exist.
+/// A placeholder for a tool that the model called although it does not exist.
 private struct UnknownTool: Tool {
     struct NotFound: Error, CustomStringConvertible {
         let name: String

@@ -1,7 +1,7 @@
 internal import Foundation
 
 extension Transcript.ImageAttachment {
-    /// Reads `data:image/…;base64,…` (RFC 2397).
+    /// Parses `data:image/…;base64,…` (RFC 2397).
     init?(dataURL: String) {
         guard dataURL.hasPrefix("data:"), let comma = dataURL.firstIndex(of: ",") else { return nil }
         let header = dataURL[dataURL.index(dataURL.startIndex, offsetBy: 5)..<comma]
@@ -11,9 +11,9 @@ extension Transcript.ImageAttachment {
         self.init(embedded: Embedded(mediaType: String(header.dropLast(7)), data: data))
     }
 
-    /// The picture as `data:image/…;base64,…`: the file's bytes as they are.
+    /// The picture as `data:image/…;base64,…`, with the file's bytes unchanged.
     ///
-    /// - Throws: an error of the file system if the file cannot be read.
+    /// - Throws: A file system error if the file cannot be read.
     package func dataURL() throws -> String {
         let picture = try embedded ?? Self.read(url)
         return "data:\(picture.mediaType);base64,\(picture.data.base64EncodedString())"
@@ -25,7 +25,7 @@ extension Transcript.ImageAttachment {
         return Embedded(mediaType: mediaType(of: data), data: data)
     }
 
-    /// By the first bytes, as browsers do it (https://mimesniff.spec.whatwg.org).
+    /// Detects the type from the first bytes, as browsers do (https://mimesniff.spec.whatwg.org).
     private static func mediaType(of data: Data) -> String {
         let start = [UInt8](data.prefix(12))
         if start.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return "image/png" }

@@ -1,11 +1,12 @@
 internal import Foundation
 internal import Grammar
 
-/// The JSON of transcripts: `{"type": "FoundationModels.Transcript", "version": …, "transcript": {"entries": […]}}`.
+/// The JSON format of transcripts: `{"type": "FoundationModels.Transcript", "version": …, "transcript": {"entries":
+/// […]}}`.
 extension Transcript: Codable {
     private static let typeName = "FoundationModels.Transcript"
 
-    /// - Throws: `DecodingError` if this is not a transcript.
+    /// - Throws: `DecodingError` if the data is not a transcript.
     public init(from decoder: any Decoder) throws {
         let envelope = try decoder.container(keyedBy: TranscriptKey.self)
         let type = try envelope.decode(String.self, forKey: .type)
@@ -26,7 +27,7 @@ extension Transcript: Codable {
     }
 }
 
-/// Every name in a transcript's JSON.
+/// All keys used in a transcript's JSON.
 private enum TranscriptKey: String, CodingKey {
     case type, version, transcript, entries
     case role, id, contents, tools, options, contextOptions, metadata, responseFormat, toolCalls, assets, toolCallID, toolName
@@ -37,7 +38,7 @@ private enum TranscriptKey: String, CodingKey {
     case includeSchemaInPrompt, reasoningLevel
 }
 
-/// What is coded as part of a transcript only: the types themselves are not `Codable`.
+/// A type that is coded only as part of a transcript and is not itself `Codable`.
 private protocol TranscriptCodable {
     init(inTranscript decoder: any Decoder) throws
     func encode(inTranscript encoder: any Encoder) throws
@@ -104,7 +105,7 @@ extension Transcript.Entry: TranscriptCodable {
                     options: try container.value(GenerationOptions.self, .options),
                     responseFormat: container.contains(.responseFormat)
                         ? try container.value(Transcript.ResponseFormat.self, .responseFormat) : nil,
-                    // Transcripts of version 1 have none.
+                    // Transcripts of version 1 have no context options.
                     contextOptions: container.contains(.contextOptions)
                         ? try container.value(ContextOptions.self, .contextOptions) : ContextOptions()))
         case "response" where container.contains(.toolCalls):
@@ -180,7 +181,7 @@ extension Transcript.Segment: TranscriptCodable {
         case "structure":
             let inner = try container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .structure)
             let content = try inner.decode(JSONCodable.self, forKey: .content).value
-            // Decoders lose the order of members. The text counts as long as it says the same.
+            // Decoders lose the order of members. The stored text preserves it and is used if it has the same value.
             let text = try inner.decodeIfPresent(String.self, forKey: .text).flatMap { try? JSONParser.parse($0) }
             let ordered = text.flatMap { $0.isEqual(to: content) ? $0 : nil }
             self = .structure(

@@ -3,17 +3,17 @@ public import Foundation
 extension Transcript {
     /// One step of a conversation.
     public enum Entry: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        /// What the model was told before anything else, and the tools it may call.
+        /// The model's instructions, which precede everything else, and the tools that it may call.
         case instructions(Transcript.Instructions)
-        /// What was asked.
+        /// A prompt.
         case prompt(Transcript.Prompt)
-        /// The calls that the model made at once.
+        /// Tool calls that the model made in one response.
         case toolCalls(Transcript.ToolCalls)
-        /// What a call gave.
+        /// The output of a tool call.
         case toolOutput(Transcript.ToolOutput)
-        /// What the model answered.
+        /// The model's response.
         case response(Transcript.Response)
-        /// What the model thought on the way.
+        /// The model's reasoning before its response.
         case reasoning(Transcript.Reasoning)
 
         public var id: String {
@@ -39,15 +39,15 @@ extension Transcript {
         }
     }
 
-    /// What the model was told before anything else, and the tools it may call.
+    /// The model's instructions, which precede everything else, and the tools that it may call.
     public struct Instructions: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
-        /// What the model was told, in order.
+        /// The parts of the instructions, in order.
         public var segments: [Transcript.Segment]
         /// The tools that the model may call.
         public var toolDefinitions: [Transcript.ToolDefinition]
 
-        /// Instructions for transcripts that a program makes itself.
+        /// Creates instructions for a transcript that a program builds itself.
         public init(
             id: String = UUID().uuidString, segments: [Transcript.Segment], toolDefinitions: [Transcript.ToolDefinition]
         ) {
@@ -62,25 +62,25 @@ extension Transcript {
         }
     }
 
-    /// A tool as models know it.
+    /// A tool's definition, as models receive it.
     public struct ToolDefinition: Sendable, Equatable {
-        /// What the model calls it by.
+        /// The name by which the model calls the tool.
         public var name: String
-        /// When to use it, for the model.
+        /// A description for the model of when to use the tool.
         public var description: String
-        /// What the arguments must be.
+        /// The schema of the arguments.
         public var parameters: GenerationSchema
-        /// Whether models are told the parameters.
+        /// Whether the parameters' schema is part of the prompt.
         var explainsParameters = true
 
-        /// A tool whose parameters models are told.
+        /// Creates a definition whose parameters' schema is part of the prompt.
         public init(name: String, description: String, parameters: GenerationSchema) {
             self.name = name
             self.description = description
             self.parameters = parameters
         }
 
-        /// A tool as it describes itself.
+        /// Creates the definition of a tool.
         public init(tool: some Tool) {
             self.init(name: tool.name, description: tool.description, parameters: tool.parameters)
             explainsParameters = tool.includesSchemaInInstructions
@@ -91,21 +91,21 @@ extension Transcript {
         }
     }
 
-    /// What was asked, and how it was to be answered.
+    /// A prompt and the options for its response.
     public struct Prompt: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
-        /// What was asked, in order.
+        /// The parts of the prompt, in order.
         public var segments: [Transcript.Segment]
-        /// How the response was to be generated.
+        /// Options for generating the response.
         public var options: GenerationOptions
-        /// What the model was to be told besides, and how long it was to think.
+        /// Whether the schema was part of the prompt, and the level of reasoning.
         public var contextOptions: ContextOptions
-        /// What the caller passed on to the model.
+        /// Metadata that the caller passed on to the model.
         public var metadata: [String: GeneratedContent]
-        /// What the response had to be; nil for text.
+        /// The required format of the response; nil for text.
         public var responseFormat: Transcript.ResponseFormat?
 
-        /// A prompt for transcripts that a program makes itself.
+        /// Creates a prompt for a transcript that a program builds itself.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent] = [:],
             segments: [Transcript.Segment], options: GenerationOptions = GenerationOptions(),
@@ -119,7 +119,7 @@ extension Transcript {
             self.contextOptions = contextOptions
         }
 
-        /// A prompt without metadata and context options.
+        /// Creates a prompt without metadata and context options.
         public init(
             id: String = UUID().uuidString, segments: [Transcript.Segment],
             options: GenerationOptions = GenerationOptions(), responseFormat: Transcript.ResponseFormat? = nil
@@ -132,11 +132,11 @@ extension Transcript {
         public var description: String { "(Prompt) " + segments.text }
     }
 
-    /// What a response has to be.
+    /// The required format of a response.
     public struct ResponseFormat: Sendable, Equatable, CustomStringConvertible {
-        /// What describes the response.
+        /// A description of the format.
         public enum Kind: Sendable, Equatable {
-            /// A schema that the response is held to.
+            /// A schema that constrains the response.
             case schema(GenerationSchema)
 
             public static func == (a: Transcript.ResponseFormat.Kind, b: Transcript.ResponseFormat.Kind) -> Bool {
@@ -146,7 +146,7 @@ extension Transcript {
             }
         }
 
-        /// What describes the response.
+        /// The description of the format.
         public let kind: Transcript.ResponseFormat.Kind
 
         /// The schema's name.
@@ -156,9 +156,9 @@ extension Transcript {
             }
         }
 
-        /// A value of a type.
+        /// Creates the format of a `Generable` type's values.
         public init<Content>(type: Content.Type) where Content: Generable { self.init(schema: Content.generationSchema) }
-        /// What a schema describes.
+        /// Creates the format that a schema describes.
         public init(schema: GenerationSchema) { kind = .schema(schema) }
 
         var schema: GenerationSchema {
@@ -170,7 +170,7 @@ extension Transcript {
         public var description: String { name }
     }
 
-    /// The calls that the model made at once: they run side by side.
+    /// Tool calls that the model made in one response; they run concurrently.
     public struct ToolCalls: Sendable, Identifiable, Equatable, RandomAccessCollection, CustomStringConvertible {
         public typealias Element = Transcript.ToolCall
         public typealias Index = Int
@@ -181,7 +181,7 @@ extension Transcript {
         public var id: String
         private let calls: [Transcript.ToolCall]
 
-        /// Calls in the order in which the model made them.
+        /// Creates an entry from calls, in the order in which the model made them.
         public init<S>(id: String = UUID().uuidString, _ calls: S) where S: Sequence, S.Element == Transcript.ToolCall {
             self.id = id
             self.calls = Array(calls)
@@ -194,22 +194,22 @@ extension Transcript {
         public var description: String { "(Tool calls) " + calls.map(\.description).joined(separator: "\n") }
     }
 
-    /// A call of a tool.
+    /// A tool call.
     public struct ToolCall: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
-        /// Name of the tool that is called.
+        /// The name of the tool to call.
         public var toolName: String
-        /// What the tool is given: an object, as its parameters describe it.
+        /// The arguments: an object that conforms to the tool's parameters.
         public var arguments: GeneratedContent
-        /// What the model's executor says about the call.
+        /// Metadata from the model's executor about the call.
         public var metadata: [String: GeneratedContent]
 
-        /// A call that there is nothing more to say about.
+        /// Creates a call without metadata.
         public init(id: String, toolName: String, arguments: GeneratedContent) {
             self.init(id: id, metadata: [:], toolName: toolName, arguments: arguments)
         }
 
-        /// A call with what the model's executor says about it.
+        /// Creates a call with metadata from the model's executor.
         public init(
             id: String, metadata: [String: any ConvertibleToGeneratedContent], toolName: String, arguments: GeneratedContent
         ) {
@@ -222,18 +222,18 @@ extension Transcript {
         public var description: String { "\(toolName): \(arguments.jsonString)" }
     }
 
-    /// What a call gave.
+    /// The output of a tool call.
     public struct ToolOutput: Sendable, Identifiable, Equatable, CustomStringConvertible {
-        /// The call's.
+        /// The id of the call.
         public var id: String
-        /// Name of the tool that was called.
+        /// The name of the tool that was called.
         public var toolName: String
-        /// What it gave, in order: text, a value, pictures.
+        /// The parts of the output, in order: text, structured values, or pictures.
         public var segments: [Transcript.Segment]
 
-        /// What a call gave.
+        /// Creates the output of a call.
         ///
-        /// - Parameter id: The call's.
+        /// - Parameter id: The id of the call.
         public init(id: String, toolName: String, segments: [Transcript.Segment]) {
             self.id = id
             self.toolName = toolName
@@ -243,17 +243,17 @@ extension Transcript {
         public var description: String { "(Tool output) \(toolName): " + segments.text }
     }
 
-    /// What the model answered.
+    /// The model's response.
     public struct Response: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
-        /// The models that made the response.
+        /// The identifiers of the models that generated the response.
         public var assetIDs: [String]
-        /// What the model said: text, or one value.
+        /// The parts of the response: text, or one structured value.
         public var segments: [Transcript.Segment]
-        /// What the model's executor says about the response.
+        /// Metadata from the model's executor about the response.
         public let metadata: [String: GeneratedContent]
 
-        /// A response of these models, which are also in its metadata, as `assetIDs`.
+        /// Creates a response. The asset ids are also stored in its metadata, under `assetIDs`.
         public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Transcript.Segment]) {
             self.id = id
             self.assetIDs = assetIDs
@@ -261,7 +261,7 @@ extension Transcript {
             metadata = assetIDs.isEmpty ? [:] : ["assetIDs": assetIDs.generatedContent]
         }
 
-        /// A response of the models that the metadata names as `assetIDs`; of none if it does not.
+        /// Creates a response whose asset ids are those in the metadata under `assetIDs`, or none if there are none.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent] = [:],
             segments: [Transcript.Segment]
@@ -269,24 +269,24 @@ extension Transcript {
             self.id = id
             self.metadata = metadata.mapValues(\.generatedContent)
             self.segments = segments
-            // Metadata may use the name for something else.
+            // The metadata may contain a value of another type under this name.
             assetIDs = (try? self.metadata["assetIDs"].map { try [String]($0) } ?? []) ?? []
         }
 
         public var description: String { "(Response) " + segments.text }
     }
 
-    /// What the model thought on the way.
+    /// The model's reasoning before its response.
     public struct Reasoning: Sendable, Identifiable, Equatable {
         public var id: String
-        /// The thoughts, in order.
+        /// The text of the reasoning, in order.
         public var segments: [Transcript.Segment]
-        /// What proves to the model's provider that the thoughts are its own.
+        /// A signature with which the model's provider can verify that it generated the reasoning.
         public var signature: Data?
-        /// What the model's executor says about the thoughts.
+        /// Metadata from the model's executor about the reasoning.
         public var metadata: [String: GeneratedContent]
 
-        /// Thoughts for transcripts that a program makes itself.
+        /// Creates reasoning for a transcript that a program builds itself.
         public init(
             id: String = UUID().uuidString, metadata: [String: any ConvertibleToGeneratedContent] = [:],
             segments: [Transcript.Segment], signature: Data? = nil

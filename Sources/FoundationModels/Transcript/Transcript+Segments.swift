@@ -5,9 +5,9 @@ extension Transcript {
     public enum Segment: Sendable, Identifiable, Equatable, CustomStringConvertible {
         /// Text.
         case text(Transcript.TextSegment)
-        /// A value that a schema describes.
+        /// A value with a schema.
         case structure(Transcript.StructuredSegment)
-        /// Something that is not text.
+        /// Content that is not text.
         case attachment(Transcript.AttachmentSegment)
 
         public var id: String {
@@ -33,7 +33,7 @@ extension Transcript {
         /// The text; it may have several lines.
         public var content: String
 
-        /// A piece of text, under an id of its own.
+        /// Creates a text segment; by default it gets a new id.
         public init(id: String = UUID().uuidString, content: String) {
             self.id = id
             self.content = content
@@ -42,7 +42,7 @@ extension Transcript {
         public var description: String { content }
     }
 
-    /// A value that a schema describes.
+    /// A value with a schema.
     public struct StructuredSegment: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
         /// The former name of ``schemaName``.
@@ -51,9 +51,9 @@ extension Transcript {
             get { schemaName }
             set { schemaName = newValue }
         }
-        /// Name of the schema.
+        /// The name of the schema.
         public var schemaName: String
-        /// The value, with its members in their order.
+        /// The value; its members keep their order.
         public var content: GeneratedContent
 
         /// The former spelling of the initializer with `schemaName`.
@@ -62,7 +62,7 @@ extension Transcript {
             self.init(id: id, schemaName: source, content: content)
         }
 
-        /// A value, under an id of its own.
+        /// Creates a structured segment; by default it gets a new id.
         public init(id: String = UUID().uuidString, schemaName: String, content: GeneratedContent) {
             self.id = id
             self.schemaName = schemaName
@@ -72,15 +72,15 @@ extension Transcript {
         public var description: String { content.jsonString }
     }
 
-    /// Something that is not text.
+    /// Content that is not text.
     public struct AttachmentSegment: Sendable, Identifiable, Equatable, CustomStringConvertible {
         public var id: String
-        /// What is attached.
+        /// The attached content.
         public var content: Transcript.Attachment
-        /// What tools and the model know it as.
+        /// The label by which tools and the model refer to the attachment.
         public var label: String?
 
-        /// An attachment; without a label, tools cannot find it.
+        /// Creates an attachment. Without a label, tools cannot find it.
         public init(id: String = UUID().uuidString, content: Transcript.Attachment, label: String? = nil) {
             self.id = id
             self.content = content
@@ -90,7 +90,7 @@ extension Transcript {
         public var description: String { label.map { "[image “\($0)”]" } ?? "[image]" }
     }
 
-    /// Something that is not text.
+    /// Content that is not text.
     public enum Attachment: Sendable, Equatable {
         /// A picture.
         case image(Transcript.ImageAttachment)
@@ -98,9 +98,9 @@ extension Transcript {
 
     /// A picture in a file.
     public struct ImageAttachment: Sendable, Equatable {
-        /// The file; nil for pictures that came with a saved transcript.
+        /// The file; nil for pictures decoded from a saved transcript.
         public let url: URL?
-        /// The picture of a saved transcript: the file's bytes and their media type.
+        /// The picture from a saved transcript: the file's bytes and their media type.
         let embedded: Embedded?
 
         struct Embedded: Sendable, Equatable {
@@ -108,7 +108,8 @@ extension Transcript {
             var data: Data
         }
 
-        /// A picture in a file, which is read when a model looks at it or the transcript is saved.
+        /// Creates a reference to a picture file. The file is read when a model processes it or the transcript is
+        /// saved.
         public init(imageURL: URL) {
             url = imageURL
             embedded = nil
@@ -122,6 +123,6 @@ extension Transcript {
 }
 
 extension [Transcript.Segment] {
-    /// The segments as one text, a line each.
+    /// The text of all segments, one per line.
     var text: String { map(\.description).joined(separator: "\n") }
 }

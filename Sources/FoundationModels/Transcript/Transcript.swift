@@ -1,4 +1,5 @@
-/// Everything that was said in a session, in order. Saved as JSON through `Codable`, it can be continued by a new session.
+/// The entries of a session, in order. A transcript can be saved as JSON through `Codable` and continued by a new
+/// session.
 public struct Transcript: Sendable, Equatable {
     public typealias Index = Int
     public typealias Indices = Range<Int>
@@ -11,7 +12,7 @@ public struct Transcript: Sendable, Equatable {
     /// An empty transcript.
     public init() { entries = [] }
 
-    /// A transcript of these entries; instructions come first.
+    /// Creates a transcript from entries; instructions must be the first entry.
     public init(entries: some Sequence<Entry> = []) { self.entries = Array(entries) }
 }
 
@@ -30,7 +31,7 @@ extension Transcript: RandomAccessCollection, MutableCollection, RangeReplaceabl
 }
 
 extension Transcript {
-    /// Everything after the instructions. What is assigned replaces it; the instructions stay.
+    /// All entries after the instructions. Assigning replaces these entries and keeps the instructions.
     public var history: HistoryView {
         get { HistoryView(entries[instructionsEnd...]) }
         set { entries.replaceSubrange(instructionsEnd..., with: newValue) }
@@ -40,12 +41,12 @@ extension Transcript {
         if case .instructions? = entries.first { 1 } else { 0 }
     }
 
-    /// The instructions, if the transcript begins with some.
+    /// The instructions, if they are the first entry.
     var instructions: Instructions? {
         if case .instructions(let instructions)? = entries.first { instructions } else { nil }
     }
 
-    /// Puts instructions in the first place, or takes them away.
+    /// Sets, replaces, or (with nil) removes the instructions.
     mutating func setInstructions(_ instructions: Instructions?) {
         entries.replaceSubrange(..<instructionsEnd, with: instructions.map { [.instructions($0)] } ?? [])
     }
@@ -60,7 +61,7 @@ extension Transcript {
         public typealias Iterator = IndexingIterator<Transcript.HistoryView>
         public typealias ArrayLiteralElement = Transcript.Entry
 
-        /// A place in a history.
+        /// A position in a history.
         public struct Index: Comparable, Hashable, Sendable, Strideable {
             public typealias Stride = Int
             let offset: Int
@@ -73,7 +74,7 @@ extension Transcript {
 
         init(_ entries: ArraySlice<Transcript.Entry>) { self.entries = entries }
 
-        /// No entries.
+        /// An empty history.
         public init() { entries = [] }
         public init(arrayLiteral elements: Transcript.Entry...) { entries = elements[...] }
 
