@@ -67,7 +67,7 @@ package final class GGUFFile: Sendable {
         var shards: [GGUFFile] = []
         if shard == 0, let count = try metadata.integer("split.count", in: 0...Self.maximumShards), count > 1 {
             guard let name = ShardName(path), name.number == 1, name.count == count else {
-                throw .invalid(field: "split.count", reason: "is \(count), but the file name is not that of the first of as many files")
+                throw .invalid(field: "split.count", reason: "is \(count), but the file name is not that of part 1 of \(count)")
             }
             for (number, path) in name.all.enumerated().dropFirst() {
                 let next = try GGUFFile(path: path, shard: number)
