@@ -295,7 +295,9 @@ enum TemplateFilters {
             var rest = run.text[...]
             while let open = rest.firstIndex(of: "{") {
                 result.append(String(rest[..<open]), isUser: run.isUser)
-                guard let close = rest[open...].firstIndex(of: "}") else { throw .rendering(reason: "a format string is malformed") }
+                guard let close = rest[open...].firstIndex(of: "}") else {
+                    throw .rendering(reason: "a format string is malformed")
+                }
                 let name = String(rest[rest.index(after: open)..<close])
                 let index = name.isEmpty ? next : Int(name) ?? -1
                 if name.isEmpty { next += 1 }

@@ -204,7 +204,9 @@ struct TemplateInterpreter {
             var bounds: [Int?] = []
             for bound in [from, to, step] {
                 guard let bound else { bounds.append(nil); continue }
-                guard case .int(let value) = try evaluate(bound) else { throw .rendering(reason: "slice bounds must be integers") }
+                guard case .int(let value) = try evaluate(bound) else {
+                    throw .rendering(reason: "slice bounds must be integers")
+                }
                 bounds.append(value)
             }
             return try checked(TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1))
