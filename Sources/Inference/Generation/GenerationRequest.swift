@@ -115,11 +115,12 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
         case .promptTooLong(let tokens, let contextSize):
             "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize). Shorten it or split it."
         case .emptyPrompt:
-            "The model's chat template gives no text for this conversation."
+            "The model's chat template renders this conversation as an empty prompt."
         case .budgetTooSmall(let needed, let available):
-            "The shortest possible response needs \(needed) tokens, but only \(available) are left for it. Allow more, or ask for less."
+            "The shortest possible response needs \(needed) tokens, but only \(available) are available. "
+                + "Allow more tokens or request less."
         case .grammarTooComplex:
-            "The format of the response became too complex to follow. Simplify its patterns, or ask for less."
+            "The response format is too complex: its patterns exceed the memory limit. Simplify them or request less."
         case .unusableLogits:
             "The model computed values that are not numbers; its file is probably damaged."
         }

@@ -49,7 +49,7 @@ struct UnicodeClasses: ~Copyable {
         return page
     }
 
-    /// `\p{L}`, `\p{N}` and `\s` of the published patterns; surrogates are none of them.
+    /// `\p{L}`, `\p{N}` and `\s` of the published patterns; surrogates belong to none of them.
     private static func classify(_ codePoint: UInt32) -> CharacterClass {
         guard let properties = Unicode.Scalar(codePoint)?.properties else { return .other }
         if properties.isWhitespace { return .space }
