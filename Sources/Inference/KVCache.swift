@@ -1,19 +1,20 @@
 internal import CKernels
 internal import Foundation
 
-/// What the layers of a model remember of one sequence, and the tokens it belongs to: keys and values in binary16, and the states
-/// of recurrent layers in binary32.
+/// The KV cache of one sequence, with its tokens: keys and values of attention layers in binary16, states of recurrent
+/// layers in binary32.
 ///
-/// Memory is reserved for the whole capacity at once but only touched pages cost anything. Keys and values can be cut back to any
-/// position; recurrent states only to a checkpoint. Not thread-safe: a sequence is used by one engine call at a time.
+/// Address space is reserved for the whole capacity, but only touched pages use memory. Keys and values can be
+/// truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one engine call at a time
+/// may use a sequence.
 package final class KVCache {
     /// Tokens that have been processed, in order.
     package private(set) var tokens: [TokenID] = []
-    /// Positions there is room for.
+    /// The maximum number of positions.
     package let capacity: Int
-    /// Whether there are recurrent states.
+    /// Whether the model has recurrent layers.
     package let isRecurrent: Bool
-    /// Scratch for attention that is split over this cache's positions.
+    /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
     private let memory: Memory
@@ -22,7 +23,8 @@ package final class KVCache {
     private let stateBytes: Int
     private var checkpoints: [Checkpoint] = []
 
-    /// One layer's part; layers that share another's have its places.
+    /// Sizes and offsets of one layer. A layer that shares the keys and values of another layer has the offsets of that
+    /// layer.
     private struct Layer {
         var kvHeads = 0, keyDimension = 0, valueStride = 0
         var keyOffset = 0, valueOffset = 0
@@ -30,13 +32,13 @@ package final class KVCache {
         var convolutionOffset = 0, stateOffset = 0
     }
 
-    /// All recurrent states after some tokens.
+    /// A copy of all recurrent states after the first `position` tokens.
     private struct Checkpoint {
         var position: Int
         var states: [UInt8]
     }
 
-    /// Checkpoints that are kept: each costs as much as the states.
+    /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
     private static let maximumCheckpoints = 3
 
     package init(shape: ModelShape, capacity: Int) throws(ModelError) {
@@ -90,7 +92,7 @@ package final class KVCache {
         partial = memory.pointer(at: partialOffset, as: Float.self)
     }
 
-    // MARK: - Places
+    // MARK: - Pointers
 
     /// `[kvHeads][capacity/16][keyDimension][16]`
     func keys(layer: Int) -> UnsafeMutablePointer<UInt16> { memory.pointer(at: layers[layer].keyOffset, as: UInt16.self) }
@@ -111,7 +113,7 @@ package final class KVCache {
 
     // MARK: - Positions
 
-    /// How many leading tokens of `other`, at most `limit`, need not be computed again.
+    /// The number of leading tokens of `other`, at most `limit`, that need not be recomputed.
     package func reusablePrefix(of other: [TokenID], limit: Int = .max) -> Int {
         var count = 0
         while count < tokens.count, count < other.count, count < limit, tokens[count] == other[count] { count += 1 }
@@ -119,9 +121,10 @@ package final class KVCache {
         return checkpoints.last { $0.position <= count }?.position ?? 0
     }
 
-    /// Forgets everything from position `length` on, and where recurrent states do not reach so exactly, some before it.
+    /// Truncates the cache to `length` tokens. With recurrent layers, truncates to the last checkpoint at or before
+    /// `length`.
     ///
-    /// - Returns: how many tokens are left.
+    /// - Returns: the number of remaining tokens.
     @discardableResult package func rewind(to length: Int) -> Int {
         guard length < tokens.count else { return tokens.count }
         if !isRecurrent {
@@ -140,7 +143,8 @@ package final class KVCache {
         return tokens.count
     }
 
-    /// Makes the current position one that can be returned to. Costs nothing where there are no recurrent states.
+    /// Saves the recurrent states so that the cache can be rewound to the current position. Does nothing for models
+    /// without recurrent layers.
     func addCheckpoint() {
         guard isRecurrent, checkpoints.last?.position != tokens.count else { return }
         checkpoints.removeAll { $0.position > tokens.count }
@@ -149,14 +153,15 @@ package final class KVCache {
             Checkpoint(position: tokens.count, states: Array(UnsafeRawBufferPointer(start: states, count: stateBytes))))
     }
 
-    /// Gives up a batch that was not finished: its tokens are not here yet, but states may have moved.
+    /// Discards an unfinished batch: its tokens have not been appended, but recurrent states may have been updated.
     func abandonBatch() {
         guard isRecurrent else { return }
         tokens.append(-1)
         rewind(to: tokens.count - 1)
     }
 
-    /// Replaces what is here by the first `count` tokens of another cache of the same model, as many of them as can be reused.
+    /// Replaces the contents by the first `count` tokens of another cache of the same model, or fewer if the capacity
+    /// or the checkpoints of the other cache do not allow as many.
     func copyPrefix(of other: KVCache, count: Int) {
         var count = min(count, other.tokens.count, capacity)
         checkpoints = []
@@ -190,6 +195,6 @@ package final class KVCache {
         tokens = Array(other.tokens.prefix(count))
     }
 
-    /// Records tokens that have been processed.
+    /// Appends tokens that have been processed.
     func append(_ new: UnsafeBufferPointer<TokenID>) { tokens.append(contentsOf: new) }
 }

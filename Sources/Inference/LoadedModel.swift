@@ -1,30 +1,32 @@
 internal import CKernels
 package import Grammar
 
-/// A model in memory and the one place where it computes.
+/// A model in memory. All its computation runs in this actor, on the engine's own executor.
 ///
-/// Requests of several sequences take turns: after every batch of a prompt and after every token the next one goes on.
-/// All work runs on the engine's own executor.
+/// Requests of several sequences are interleaved: the actor switches to the next request after every prompt batch and
+/// after every generated token.
 package actor LoadedModel {
     package nonisolated let path: String
     package nonisolated let shape: ModelShape
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
-    /// The tokenizer's tokens as grammars need them; made at the first use.
+    /// The tokenizer's vocabulary in the form that grammars use; created on first use.
     package private(set) lazy var grammarVocabulary = TokenVocabulary(tokenizer)
-    /// The caches of all sequences, whose beginnings they may take from each other.
+    /// The KV caches of all sequences, which may copy common prefixes from each other.
     private nonisolated let caches = CacheRegistry()
-    /// How the model likes to be used.
+    /// The model's default settings.
     package nonisolated let manners: ModelManners
-    /// Seconds it took to load.
+    /// Load time in seconds.
     package nonisolated let loadSeconds: Double
     private let model: DecoderModel
     private nonisolated let executor: EngineExecutor
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Opens, checks and packs the model at `path`, with an adapter if there is one.
+    /// Opens, validates and packs the model at `path`, with the adapter file at the path `adapter`, if any.
+    ///
+    /// - Parameter threads: number of worker threads; nil for ``WorkerPool/defaultThreads``.
     ///
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
     package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
@@ -66,9 +68,9 @@ package actor LoadedModel {
         loadSeconds = (clock.now - start).seconds
     }
 
-    /// A new, empty sequence with room for `contextSize` tokens, at most as many as the model was trained for.
+    /// Creates an empty sequence with a capacity of `contextSize` tokens, limited to the context length of the model.
     ///
-    /// - Parameter keepsCache: Whether what it computes may be used by others when it is gone.
+    /// - Parameter keepsCache: whether other sequences may copy from its KV cache, also after the sequence is released.
     package nonisolated func makeSequence(contextSize: Int, keepsCache: Bool = true) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
@@ -76,19 +78,21 @@ package actor LoadedModel {
             registry: keepsCache ? caches : nil)
     }
 
-    /// The tokens that the engine would process for this conversation: the only way tokens are ever counted.
+    /// The tokens of the rendered conversation, as the engine processes them. All token counts are made with this
+    /// function.
     package nonisolated func tokens(for prompt: ChatPrompt, addGenerationPrompt: Bool = true) throws -> [TokenID] {
         tokenizer.encode(try template.render(prompt, addGenerationPrompt: addGenerationPrompt), addsMarks: true)
     }
 
-    /// How the model was trained to call tools; nil if it was not.
+    /// The format of tool calls that the model was trained for; nil if it has none.
     package nonisolated var toolFormat: ToolFormat? { formats.tools }
-    /// How the model marks what it thinks; nil if it does not think.
+    /// The marks around the model's reasoning; nil if the model has no reasoning mode.
     package nonisolated var thinkingFormat: ThinkingFormat? { formats.thinking }
 
     // MARK: - Computing
 
-    /// Computes what of `tokens` is not in the sequence yet, so that a request that begins with them starts sooner.
+    /// Processes the tokens that are not yet in the sequence's KV cache, so that a request that begins with `tokens`
+    /// starts sooner. Does nothing if the tokens do not fit the context.
     package func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
         guard tokens.count < sequence.contextSize else { return }
         try await sequence.lock.acquire()
@@ -96,8 +100,8 @@ package actor LoadedModel {
         _ = try await process(tokens, in: sequence.cache, wantsLogits: false)
     }
 
-    /// The natural logarithm of the probability that the model writes `continuation` after `prompt`; of a long one, of its
-    /// beginning.
+    /// The natural logarithm of the probability that the model generates `continuation` after `prompt`. Of a
+    /// continuation longer than one batch, only the beginning counts.
     ///
     /// - Throws: ``GenerationFailure`` if the two do not fit the sequence, or `CancellationError`.
     package func logProbability(
@@ -114,7 +118,7 @@ package actor LoadedModel {
         return try model.logProbability(of: next[...], cache: sequence.cache, isCancelled: { Task.isCancelled })
     }
 
-    /// How much more likely the model goes on with one token than with another after `prompt`: the natural logarithm of the ratio.
+    /// The natural logarithm of the ratio of the probabilities of two tokens as the next token after `prompt`.
     ///
     /// - Throws: ``GenerationFailure`` if the prompt does not fit the sequence, or `CancellationError`.
     package func logOdds(
@@ -127,17 +131,18 @@ package actor LoadedModel {
         try await sequence.lock.acquire()
         defer { sequence.lock.release() }
         _ = try await process(Array(prompt.dropLast()), in: sequence.cache, wantsLogits: false)
-        // What all probabilities are divided by is the same for both: their own two logits will do.
+        // The softmax denominator is the same for both tokens, so their two logits suffice.
         try model.forward(
             prompt.suffix(1), cache: sequence.cache, candidates: [min(one, other), max(one, other)],
             isCancelled: { Task.isCancelled })
         return Double(model.logits[Int(one)]) - Double(model.logits[Int(other)])
     }
 
-    /// Generates a response after the request's prompt and gives its text to `emit`, whole characters at a time, until that
+    /// Generates a response to the request's prompt and passes its text to `emit`, in whole characters, until `emit`
     /// returns false.
     ///
-    /// The sequence then holds the prompt and the response. Cancelling the task ends generation within one token.
+    /// Afterwards the sequence contains the prompt and the response. Cancelling the task ends generation within one
+    /// token.
     /// - Throws: ``GenerationFailure``, or `CancellationError`.
     package func generate(
         _ request: GenerationRequest, in sequence: SequenceState, emit: (String) -> Bool
@@ -165,19 +170,19 @@ package actor LoadedModel {
         var text = TextOutput(stops: request.stopStrings)
         var loops = LoopDetector()
         var result = GenerationResult(stopReason: .maximumTokens, usage: usage)
-        /// Bytes of text before each token.
+        /// Number of text bytes before each token.
         var offsets: [Int] = []
         var bytes = 0
         let limit = request.maximumTokens ?? .max
         while usage.generatedTokens < limit {
-            // Logits are shared by all sequences: nothing may be awaited between a forward pass and this line.
+            // All sequences share the logits buffer: there must be no `await` between a forward pass and this line.
             for token in request.bannedTokens { model.logits[Int(token)] = -.infinity }
             if usage.generatedTokens == 0 { for token in request.bannedFirstTokens { model.logits[Int(token)] = -.infinity } }
             guard let token = sampler.next(model.logits, kernels: model.pool.kernels) else {
                 throw GenerationFailure.unusableLogits
             }
             usage.generatedTokens += 1
-            // Before the model's own: what a request waits for may be one of those.
+            // Checked before the model's stop tokens, because a stop token of the request may be one of them.
             if request.stopTokens.contains(token) {
                 result.stopReason = .stopString
                 result.stopToken = token
@@ -206,7 +211,7 @@ package actor LoadedModel {
                 result.stopReason = .contextFull
                 break
             }
-            await Task.yield()  // the turn of other sequences
+            await Task.yield()  // lets other sequences run
             try Task.checkCancellation()
             try model.forward([token], cache: cache)
         }
@@ -216,9 +221,9 @@ package actor LoadedModel {
         return result
     }
 
-    /// The same under a grammar. The caller holds the sequence.
+    /// Generates a response constrained by a grammar. The caller holds the sequence's lock.
     ///
-    /// Tokens without a choice are gathered and computed together with the next one that has a choice.
+    /// Forced tokens are collected and processed in one batch with the next token that has alternatives.
     private func generate(
         _ request: GenerationRequest, under grammar: Grammar, in sequence: SequenceState, _ usage: GenerationUsage,
         emit: (String) -> Bool
@@ -239,7 +244,7 @@ package actor LoadedModel {
         var text = TextOutput(stops: request.stopStrings)
         var reason = StopReason.endOfTurn
         var written: [TokenID] = []
-        /// Tokens of the response that are not in the cache yet.
+        /// Tokens of the response that are not yet in the KV cache.
         var pending: [TokenID] = []
         let chooser = TokenChooser(vocabulary: grammar.vocabulary, count: shape.vocabularySize)
         generation: while true {
@@ -258,7 +263,7 @@ package actor LoadedModel {
                 isForced = true
             case .few, .many:
                 if !pending.isEmpty {
-                    await Task.yield()  // the turn of other sequences
+                    await Task.yield()  // lets other sequences run
                     try Task.checkCancellation()
                     var candidates: [TokenID]?
                     if case .few(let few) = step { candidates = few }
@@ -269,7 +274,7 @@ package actor LoadedModel {
                     let token = chooser.choose(
                         step, &decoder, &sampler, model.logits, remaining: remaining, kernels: model.pool.kernels)
                 else {
-                    // Numbers without a token to take: it is the grammar that has come to an end.
+                    // Finite logits without an allowed token: the grammar has reached its limits.
                     throw model.logits.contains(where: \.isFinite)
                         ? GenerationFailure.grammarTooComplex : GenerationFailure.unusableLogits
                 }
@@ -306,13 +311,14 @@ package actor LoadedModel {
         return GenerationResult(stopReason: reason, usage: usage, tokens: written)
     }
 
-    /// Brings the cache to exactly `tokens` and returns how many were there already.
+    /// Makes the cache contain exactly `tokens` and returns the number of tokens that were already cached.
     private func process(_ tokens: [TokenID], in cache: KVCache, wantsLogits: Bool) async throws -> Int {
-        // The last token is computed again in any case: its logits are what generation starts from.
+        // If logits are wanted, the last token is always recomputed, because generation starts from its logits.
         caches.copyPrefix(to: cache, for: tokens)
         let limit = wantsLogits ? tokens.count - 1 : tokens.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: tokens, limit: limit)))
-        // Recurrent states can be returned to only where they were kept: before the last token, which is computed anew each time.
+        // Recurrent states can be restored only at a checkpoint, so one is saved before the last token, which is
+        // recomputed each time.
         let checkpoint = cache.isRecurrent ? limit : tokens.count
         var start = cached
         while start < tokens.count {
@@ -329,7 +335,8 @@ package actor LoadedModel {
     }
 }
 
-/// The engine's side of a conversation: its KV cache. Any actor may hold it, only a ``LoadedModel`` looks inside.
+/// The engine's state of a conversation: its KV cache. Any actor may hold a reference, but only ``LoadedModel``
+/// accesses the contents.
 package final class SequenceState: @unchecked Sendable {  // The cache is used under `lock`, on the engine's executor.
     let cache: KVCache
     package let contextSize: Int

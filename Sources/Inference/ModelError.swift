@@ -1,20 +1,20 @@
-/// Why a model file cannot be used. `description` says what is wrong and, where there is something, what to do.
+/// Why a model file cannot be used. `description` states the problem and, where possible, how to fix it.
 package enum ModelError: Error, Equatable, CustomStringConvertible {
     /// The file cannot be opened or mapped.
     case unreadable(path: String, reason: String)
     /// The first four bytes are not `GGUF`.
     case notGGUF(found: [UInt8])
-    /// A GGUF version other than 2 and 3. A very large number is a big-endian file.
+    /// A GGUF version other than 2 and 3. A very large number indicates a big-endian file.
     case unsupportedVersion(UInt32)
     /// The file ends inside the named field.
     case truncated(field: String, offset: Int)
-    /// The named field has a value that cannot be right.
+    /// The named field has an invalid value.
     case invalid(field: String, reason: String)
-    /// A metadata key or tensor that the model needs is not in the file.
+    /// The file lacks a metadata key or tensor that the model requires.
     case missing(String)
-    /// The file is well-formed but asks for something this engine does not have.
+    /// The file is well-formed but requires a feature that this engine does not implement.
     case unsupported(field: String, value: String, supported: String)
-    /// The system refused the memory that the model needs.
+    /// The operating system could not allocate the memory that the model needs.
     case outOfMemory(bytes: Int)
 
     package var description: String {
@@ -35,7 +35,7 @@ package enum ModelError: Error, Equatable, CustomStringConvertible {
         case .unsupported(let field, let value, let supported):
             "The model file has \(field) = \(value), which is not supported. Supported: \(supported)."
         case .outOfMemory(let bytes):
-            "The system refused \(bytes / 1_048_576 + 1) MB of memory. Close other programs or choose a smaller model."
+            "Could not allocate \(bytes / 1_048_576 + 1) MB of memory. Close other programs or choose a smaller model."
         }
     }
 }

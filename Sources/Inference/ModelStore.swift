@@ -1,12 +1,12 @@
 package import Foundation
 
-/// Where models live on this machine, and which is the default one.
+/// The model directory of this machine, and the choice of the default model.
 package enum ModelStore {
     /// `$XDG_DATA_HOME/foundation-models/models`, by default under `~/.local/share`
     /// (https://specifications.freedesktop.org/basedir-spec/).
     package static var directory: URL {
         let environment = ProcessInfo.processInfo.environment
-        // The specification has relative paths ignored.
+        // The specification requires that relative paths be ignored.
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") {
             return URL(fileURLWithPath: data).appendingPathComponent("foundation-models/models")
         }
@@ -14,7 +14,7 @@ package enum ModelStore {
             .appendingPathComponent(".local/share/foundation-models/models")
     }
 
-    /// Where packed weights are kept: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
+    /// The cache of packed weights: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
     package static var packedCache: PackedCache {
         let cache = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         let parent =
@@ -23,11 +23,12 @@ package enum ModelStore {
         return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
     }
 
-    /// Where adapters are looked for by name, beside the models.
+    /// The directory of adapters that are loaded by name, beside the model directory.
     package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
 
-    /// The file the system model is loaded from: `FM_MODEL` where set, a name of the catalogue or a file; else the model that was
-    /// chosen with `fm model use`; else the best one that is installed.
+    /// The file of the system model: the environment variable `FM_MODEL` (a catalogue name or a file) if it is set;
+    /// else the model chosen with `fm model use`; else the standard model of the catalogue; else the largest installed
+    /// model.
     package static var systemModelPath: String {
         if let name = ProcessInfo.processInfo.environment["FM_MODEL"], !name.isEmpty { return path(of: name) }
         if let chosen = chosenModel, FileManager.default.fileExists(atPath: path(of: chosen)) { return path(of: chosen) }
@@ -36,7 +37,7 @@ package enum ModelStore {
         return installed.max { $0.bytes < $1.bytes }?.file.path ?? standard
     }
 
-    /// Where the model of a name is, or would be: of the catalogue, of an installed file, or a file anywhere.
+    /// The path of a model, which need not exist: `name` is a catalogue name, the name of an installed file, or a path.
     package static func path(of name: String) -> String {
         if name.contains("/") { return name }
         if let known = ModelCatalogue.entry(named: name) { return directory.appendingPathComponent(known.fileName).path }
@@ -47,9 +48,10 @@ package enum ModelStore {
         return name
     }
 
-    /// The installed models, by name; `files` are those of a model in several, the first one first.
+    /// The installed models, sorted by path. `files` are all files of a split model, in order; `bytes` is their total
+    /// size.
     package static var installed: [(name: String, file: URL, files: [URL], bytes: Int)] {
-        // No directory yet: nothing is installed.
+        // If the directory does not exist yet, no model is installed.
         let files =
             (try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: [.fileSizeKey])) ?? []
         return files.filter { $0.pathExtension == "gguf" && ShardName($0.path)?.number ?? 1 == 1 }.sorted { $0.path < $1.path }
@@ -66,15 +68,15 @@ package enum ModelStore {
 
     private static var choiceFile: URL { directory.deletingLastPathComponent().appendingPathComponent("model") }
 
-    /// The name of the model that was chosen for use; nil if none was.
+    /// The name of the model chosen with ``choose(_:)``; nil if none was chosen.
     package static var chosenModel: String? {
-        // No file: nothing was chosen.
+        // If the file does not exist, no model was chosen.
         guard let text = try? String(contentsOf: choiceFile, encoding: .utf8) else { return nil }
         let name = text.trimmingCharacters(in: .whitespacesAndNewlines)
         return name.isEmpty ? nil : name
     }
 
-    /// Makes a model the one that is used, or, with nil, leaves the choice to the store.
+    /// Makes a model the system model; nil removes the choice.
     package static func choose(_ name: String?) throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         try Data((name ?? "").utf8).write(to: choiceFile, options: .atomic)

@@ -1,11 +1,11 @@
-/// What a model file says about itself, read without loading it.
+/// A model's properties, read from the file's metadata without loading the model.
 package struct ModelSummary: Sendable {
     package let name: String
-    /// Tokens that the model was trained for.
+    /// The maximum number of tokens that the model was trained for.
     package let contextLength: Int
-    /// Whether the model can think before it answers.
+    /// Whether the model has a reasoning mode.
     package let canThink: Bool
-    /// Codes of ISO 639-1; empty if neither the file nor the catalogue names any.
+    /// ISO 639-1 codes; empty if neither the file nor the catalogue lists any.
     package let languages: [String]
 
     /// - Throws: ``ModelError`` if the file cannot be used.

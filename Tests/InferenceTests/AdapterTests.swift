@@ -3,7 +3,7 @@ import Inference
 import TestSupport
 import Testing
 
-/// Low-rank adapters: what comes out is what the merged weights give.
+/// Low-rank adapters: the logits equal those of a model with merged weights.
 struct AdapterTests {
     private static let targets = [
         ("blk.0.attn_q.weight", 64, 64), ("blk.1.ffn_down.weight", 96, 64), ("output.weight", 64, TinyModel.tokens.count),
@@ -11,7 +11,7 @@ struct AdapterTests {
     private static let rank = 4
     private static let alpha: Float = 8
 
-    /// Random halves for each target, as rows: a `[rank][columns]`, b `[rows][rank]`.
+    /// Random matrices for a target, row by row: a `[rank][columns]`, b `[rows][rank]`.
     private static func halves(_ columns: Int, _ rows: Int, _ random: inout SeededGenerator) -> (a: [Float], b: [Float]) {
         (
             (0..<rank * columns).map { _ in random.uniform(-0.2...0.2) },
@@ -39,7 +39,7 @@ struct AdapterTests {
         return builder
     }
 
-    /// The same weights with the product added by plain loops.
+    /// The same weights with the low-rank product added by simple loops.
     private static func merged(_ base: GGUFBuilder) -> GGUFBuilder {
         var random = SeededGenerator(9)
         var builder = base
@@ -86,9 +86,8 @@ struct AdapterTests {
         #expect(distance(plain, expected) > 0.05)
     }
 
-    @Test("[A10] over quantised weights it is near them", arguments: [TensorType.q8_0, .q4_1]) func quantised(type: TensorType)
-        throws
-    {
+    @Test("[A10] an adapter changes the logits of quantised weights", arguments: [TensorType.q8_0, .q4_1])
+    func quantised(type: TensorType) throws {
         var tiny = TinyModel()
         tiny.type = type
         let file = try TemporaryFile(Self.adapter().bytes())
@@ -98,7 +97,7 @@ struct AdapterTests {
         #expect(distance(adapted, plain) > 0.05)
     }
 
-    @Test("[A10] an adapter for another model, or a damaged one, is refused with its reason") func refused() throws {
+    @Test("[A10] an adapter for another model, or a damaged one, is rejected with a ModelError") func refused() throws {
         let model = try TemporaryFile(TinyModel().builder().bytes())
         var other = Self.adapter()
         other.tensors[0].name = "blk.7.attn_q.weight.lora_a"

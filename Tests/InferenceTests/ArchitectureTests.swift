@@ -4,10 +4,10 @@ import Testing
 
 @testable import Inference
 
-/// Tiny random models of every architecture, against logits that llama.cpp computed from the same files.
+/// Compares tiny random models of every architecture with logits that llama.cpp computed from the same files.
 ///
-/// `Golden/Architectures` has recipes: metadata, shapes, and ranges of random numbers that any language can make again
-/// (`Tests/Tools/record_architectures.py` writes them).
+/// `Golden/Architectures` contains recipes: metadata, shapes, and ranges of random numbers that can be reproduced in
+/// any language (written by `Tests/Tools/record_architectures.py`).
 struct ArchitectureTests {
     struct Recipe: Decodable, Sendable {
         struct Tensor: Decodable, Sendable {
@@ -55,7 +55,7 @@ struct ArchitectureTests {
 
         static let names: [String] = {
             let folder = Bundle.module.resourceURL?.appendingPathComponent("Golden/Architectures").path ?? ""
-            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []  // none: the test says so
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []  // `thereAreRecipes` fails
             return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
         }()
 
@@ -63,7 +63,7 @@ struct ArchitectureTests {
             try GoldenFile.load("Architectures/\(name)", as: Recipe.self)
         }
 
-        /// The file that the recipe describes, byte for byte what the reference read.
+        /// The file that the recipe describes, identical to the file that the reference read.
         func builder() -> GGUFBuilder {
             var builder = GGUFBuilder()
             builder.metadata = metadata.map { entry in
@@ -103,7 +103,7 @@ struct ArchitectureTests {
         }
     }
 
-    /// Mean square of the differences, as a share of the mean square of the reference.
+    /// The mean square of the differences, relative to the mean square of the reference.
     private func error(_ found: [Float], _ expected: [Double]) -> Double {
         let difference = zip(found, expected).reduce(0) { $0 + pow(Double($1.0) - $1.1, 2) }
         return difference / expected.reduce(0) { $0 + $1 * $1 }
@@ -118,7 +118,8 @@ struct ArchitectureTests {
         for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
             let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             for (position, expected) in zip(recipe.positions, recipe.logits) {
-                // At once, in two batches, and the last token by itself: states and caches must not matter.
+                // In one batch, in two batches, and with the last token separately: states and caches must not affect
+                // the result.
                 for cut in Set([0, position / 2, position]) {
                     let cache = try KVCache(shape: model.shape, capacity: recipe.context)
                     if cut > 0 { try model.forward(recipe.tokens[..<cut], cache: cache, wantsLogits: false) }
@@ -130,7 +131,7 @@ struct ArchitectureTests {
         }
     }
 
-    /// Metadata of each architecture that says what cannot be: a typed error, or a model that computes something.
+    /// Invalid metadata of each architecture results in a typed error or in a model that can be run.
     @Test(arguments: Recipe.names)
     func damagedMetadata(name: String) throws {
         let recipe = try Recipe.load(name)
@@ -165,7 +166,7 @@ struct ArchitectureTests {
             try use(builder, "without \(whole.tensors[index].name)")
             builder = whole
             builder.tensors[index].shape.reverse()
-            try use(builder, "\(whole.tensors[index].name) turned")
+            try use(builder, "\(whole.tensors[index].name) with reversed shape")
         }
         #expect(rejected > 10)
     }
@@ -193,7 +194,7 @@ struct ArchitectureTests {
         }
     }
 
-    /// Cutting a cache back and going on gives what a fresh one gives, also with recurrent states.
+    /// Rewinding a cache and continuing gives the same logits as a new cache, also with recurrent states.
     @Test(arguments: Recipe.names)
     func rewindingChangesNothing(name: String) throws {
         let recipe = try Recipe.load(name)
@@ -216,7 +217,7 @@ struct ArchitectureTests {
             try model.forward(tokens[..<24], cache: fresh)
             #expect(continued == Array(model.logits), "\(name)")
         }
-        // A batch that was broken off leaves nothing behind, whatever layers it had changed.
+        // A cancelled batch has no effect on later results, regardless of which layers it changed.
         var layers = 0
         #expect(throws: CancellationError.self) {
             try model.forward(tokens[24..<30], cache: cache) {

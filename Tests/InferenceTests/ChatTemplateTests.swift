@@ -12,7 +12,7 @@ struct ChatTemplateTests {
         }.joined()
     }
 
-    /// Template and result as Jinja 3 renders it (with trim_blocks and lstrip_blocks).
+    /// Templates with the results of Jinja 3 (with trim_blocks and lstrip_blocks).
     @Test(arguments: [
         ("{{ 1 + 2 * 3 }}", "7"), ("{{ 7 // 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }}", "3 -4 2 3.5"),
         ("{{ 'a' ~ 1 ~ 'b' }}", "a1b"),
@@ -86,7 +86,7 @@ struct ChatTemplateTests {
         }
     }
 
-    /// What comes from a message stays marked, through every operation.
+    /// Text of a message remains marked as user text in every operation.
     @Test(arguments: [
         "{{ messages[0].content }}", "{{ messages[0].content | trim }}", "{{ messages[0]['content'].replace('a', '') }}",
         "{{ messages[0].content.split('Q') | join('') }}", "{{ messages[0].content[0:] }}",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Inference
 
-/// Generation under a grammar with the real model.
+/// Constrained generation with a real model.
 @Suite struct ConstrainedTests {
     private static let schemas = [
         """
@@ -40,7 +40,7 @@ import Testing
         return (text, result)
     }
 
-    /// The answers are the same with and without batches of forced tokens, and many tokens are forced.
+    /// The responses are the same whether or not forced tokens are batched, and many tokens are forced.
     @Test func fastForwardChangesNothing() async throws {
         let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
         var forced = 0
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// The rows of the output head that are computed for few candidates are those of the whole head.
+    /// Logits that are computed for a few candidates only equal those of the whole output head.
     @Test func fewLogitsAreTheSame() async throws {
         let file = try GGUFFile(path: ModelStore.systemModelPath)
         let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
@@ -96,7 +96,7 @@ import Testing
         let candidates: [TokenID] = [3, 17, 18, 999, 49_151]
         try model.forward([200], cache: cache, candidates: candidates)
         for token in candidates { #expect(abs(model.logits[Int(token)] - all[Int(token)]) < 1e-3) }
-        #expect(model.logits[25_000] == 0, "others are not computed")
+        #expect(model.logits[25_000] == 0, "the logits of other tokens are not computed")
     }
 
     @Test func cancellationEndsAtOnce() async throws {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Inference
 
-/// A damaged file gives a typed error or a model that works; never a trap.
+/// A damaged file results in a typed error or a usable model, never in a trap.
 struct GGUFTests {
-    /// Everything that reads a file: header, tokenizer, template, weights, and one token of arithmetic.
+    /// Runs everything that reads a file: header, tokenizer, template, weights, a short forward pass, and sampling.
     private func use(_ bytes: [UInt8]) throws {
         let temporary = try TemporaryFile(bytes)
         let file = try GGUFFile(path: temporary.path)
@@ -37,11 +37,11 @@ struct GGUFTests {
 
     @Test func anIntactFileWorks() throws { try use(small().bytes) }
 
-    /// A model in several files needs all of them, in order, and each tensor once.
+    /// A split model requires all of its files, in order, and each tensor exactly once.
     @Test func modelsInSeveralFiles() throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }  // the system cleans it otherwise
+        defer { try? FileManager.default.removeItem(at: directory) }  // otherwise the system removes it
         func path(_ number: Int) -> String { directory.appendingPathComponent("a-0000\(number)-of-00003.gguf").path }
         let whole = TinyModel().builder()
         func write(_ shards: [GGUFBuilder]) throws {
@@ -62,11 +62,11 @@ struct GGUFTests {
         #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }
         shards[2].tensors.append(whole.tensors[0])
         try write(shards)
-        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }  // a tensor twice
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }  // a duplicate tensor
         shards = whole.shards(3)
         shards[1].tensors.removeLast()
         try write(shards)
-        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }  // one is missing
+        #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }  // a missing tensor
         try write(whole.shards(3))
         try FileManager.default.removeItem(atPath: path(3))
         #expect(throws: ModelError.self) { try GGUFFile(path: path(1)) }
@@ -76,12 +76,12 @@ struct GGUFTests {
 
     @Test func truncationAtEveryBoundary() throws {
         let (bytes, header) = small()
-        // Every byte of the first kilobyte and of the tensor table, and steps elsewhere.
+        // At every byte of the first kilobyte and of the tensor table, and at intervals elsewhere.
         let cuts =
             Array(0..<min(1024, header)) + Array(stride(from: 1024, to: header - 2048, by: 13))
             + Array(max(0, header - 2048)..<header)
             + Array(stride(from: header, to: bytes.count, by: 97))
-        // The padding behind the last tensor may be missing.
+        // The padding after the last tensor may be missing.
         for cut in Set(cuts) where cut < bytes.count - 32 {
             do {
                 try use(Array(bytes[..<cut]))
@@ -96,7 +96,8 @@ struct GGUFTests {
         let (bytes, header) = small()
         var random = SeededGenerator(5)
         var rejected = 0
-        // Bytes of the tokens' text hardly matter: they are visited in steps, all numbers around them fully.
+        // Bytes of the tokens' texts are changed at intervals only, because few of them matter; all other bytes are
+        // changed.
         let positions = Array(0..<1200) + Array(stride(from: 1200, to: header - 3000, by: 7)) + Array(header - 3000..<header)
         for position in positions where position < header {
             var changed = bytes

@@ -30,7 +30,7 @@ struct SamplerTests {
 
     @Test func topKAndTopPBoundTheChoice() {
         #expect(Set(draw(SamplingSettings(temperature: 2, topK: 3, seed: 1), Self.logits, count: 300)) == [700, 3, 42])
-        // The best three have 0.27, 0.16 and 0.10 of the probability.
+        // The three most probable tokens have probabilities of 0.27, 0.16 and 0.10.
         #expect(Set(draw(SamplingSettings(temperature: 2, topP: 0.4, seed: 1), Self.logits, count: 300)).isSubset(of: [700, 3]))
     }
 
@@ -41,7 +41,7 @@ struct SamplerTests {
             draw(settings, Self.logits, count: 50) != draw(SamplingSettings(temperature: 2, seed: 78), Self.logits, count: 50))
     }
 
-    /// Frequencies over many draws are the probabilities.
+    /// The frequencies of many samples approximate the probabilities.
     @Test func drawsFollowTheProbabilities() {
         let logits: [Float] = [0, 1, 2, -1]
         let weights = logits.map { exp(Double($0)) }
@@ -105,7 +105,7 @@ struct LoadedModelTests {
         return (collected.text, result)
     }
 
-    private final class Collected: @unchecked Sendable { var text = "" }  // written by one request only
+    private final class Collected: @unchecked Sendable { var text = "" }  // modified by one request only
 
     @Test func cachedPrefixChangesNothing() async throws {
         let (model, _) = try await tiny()

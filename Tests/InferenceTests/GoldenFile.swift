@@ -14,7 +14,8 @@ enum GoldenFile {
     }
 }
 
-/// The default model; `./test` installs it. A missing model fails the tests that need it, it does not skip them.
+/// The small model of the catalogue, which `./test` installs. If it is missing, tests that need it fail; they are not
+/// skipped.
 enum DefaultModel {
     static let path = ModelStore.directory.appendingPathComponent(ModelCatalogue.small.fileName).path
     private static let shared = Task { try await LoadedModel.load(path: path) }

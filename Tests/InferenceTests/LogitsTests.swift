@@ -6,9 +6,9 @@ import Testing
 @testable import Inference
 
 struct LogitsTests {
-    /// Against llama.cpp on the real model. Both round activations to 8 bits, at other places and in other orders, so
-    /// log-probabilities differ by a random error; measured here over all prompts: mean 0.05–0.1, greatest about 0.5.
-    /// The bounds are twice that; a wrong kernel, scale or rotation is off by whole units at once.
+    /// Compares a real model with llama.cpp. Both quantise activations to 8 bits, but at different points and in
+    /// different orders, so log-probabilities differ by a random error; measured over all prompts: mean 0.05–0.1,
+    /// maximum about 0.5. The bounds are twice that; a wrong kernel, scale or rotation causes errors of several units.
     @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
     func defaultModelEqualsLlamaCpp(set: InstructionSet) throws {
         let cases = try GoldenFile.load("logits", as: [GoldenFile.Logits].self)
@@ -24,19 +24,20 @@ struct LogitsTests {
             let logTotal = log(logits.reduce(0) { $0 + exp($1 - greatest) }) + greatest
             let found = test.top.map { logits[$0] - logTotal }
             for (a, b) in zip(found, test.logProbabilities) { differences.append(abs(a - b)) }
-            // The most probable token is the same wherever the reference is not nearly undecided.
+            // The most probable token is the same unless the two best tokens of the reference have similar
+            // probabilities.
             if test.logProbabilities[0] - test.logProbabilities[1] > 0.5 {
                 #expect(logits.firstIndex(of: greatest) == test.top[0], "\(test.prompt)")
             }
         }
         let mean = differences.reduce(0, +) / Double(differences.count)
         let worst = differences.max() ?? 0
-        print("log-probabilities against llama.cpp, \(set): mean difference \(mean), greatest \(worst)")
+        print("log-probabilities against llama.cpp, \(set): mean difference \(mean), maximum \(worst)")
         #expect(mean < 0.2)
         #expect(worst < 1.0)
     }
 
-    /// To the bit: what is in the cache, and how tokens came together, must not change a single answer.
+    /// Results must be bit-identical, regardless of the cache contents and of how tokens are split into batches.
     @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
     func batchesDoNotMatter(set: InstructionSet) throws {
         let model = try DecoderModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
@@ -64,11 +65,11 @@ struct LogitsTests {
         }
     }
 
-    /// How far logits of tiny models may be from double precision, relative to their spread.
+    /// The tolerated error of tiny models' logits compared with double precision, relative to their root mean square.
     static func tolerance(_ type: TensorType) -> Double {
         switch type {
         case .f32, .f16, .bf16: 2e-3  // the KV cache is binary16
-        default: 0.05  // activations are rounded to 8 bits
+        default: 0.05  // activations are quantised to 8 bits
         }
     }
 
@@ -103,7 +104,8 @@ struct LogitsTests {
             for (tokens, expected) in cases {
                 let count = tokens.count
                 let cache = try KVCache(shape: model.shape, capacity: 64)
-                // The prompt at once, and all but the last token followed by the last: the cache must not matter.
+                // The whole prompt in one call, and the last token in a separate call: the cache must not affect the
+                // result.
                 try model.forward(tokens[...], cache: cache)
                 let atOnce = Array(model.logits)
                 cache.rewind(to: count - 1)
@@ -131,7 +133,7 @@ struct LogitsTests {
         }
     }
 
-    /// Frequencies of each kind of context extension, against values worked out from the papers' formulas.
+    /// Frequencies of each kind of context extension, compared with values calculated with the papers' formulas.
     @Test func rotaryScaling() throws {
         func table(_ rope: [(String, GGUFBuilder.Value)]) throws -> RotaryTable {
             var tiny = TinyModel()
@@ -149,8 +151,8 @@ struct LogitsTests {
             ("llama.rope.scaling.type", .string("yarn")), ("llama.rope.scaling.factor", .float32(4)),
             ("llama.rope.scaling.original_context_length", .uint32(128)),
         ])
-        #expect(yarn.frequencies[0] == 1)  // turns often within 128 positions: kept
-        #expect(abs(yarn.frequencies[7] - plain.frequencies[7] / 4) < 1e-12)  // hardly turns: interpolated
+        #expect(yarn.frequencies[0] == 1)  // many rotations within 128 positions: kept
+        #expect(abs(yarn.frequencies[7] - plain.frequencies[7] / 4) < 1e-12)  // few rotations: interpolated
         #expect(abs(yarn.magnitude - (1 + 0.1 * log(4.0))) < 1e-12)
     }
 

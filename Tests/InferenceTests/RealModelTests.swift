@@ -5,9 +5,9 @@ import Testing
 
 @testable import Inference
 
-/// Real models against numbers of llama.cpp (`Tests/Tools/record_models.py`): next tokens after 25 prompts, and how well 4,000
-/// tokens of text are predicted. A model that is not installed is skipped: the default one is there after `fm model pull`, Gemma 3
-/// 270M is for tests only and is put beside it by hand.
+/// Compares real models with results of llama.cpp (`Tests/Tools/record_models.py`): the next tokens after 25 prompts,
+/// and the perplexity of 4,000 tokens of text. Models that are not installed are skipped: `fm model pull` installs the
+/// default model; Gemma 3 270M is used by tests only and must be copied to the model directory manually.
 struct RealModelTests {
     struct Recorded: Decodable {
         struct Prompt: Decodable {
@@ -33,7 +33,7 @@ struct RealModelTests {
         let recorded = try GoldenFile.load("Models/\(name)", as: Recorded.self)
         let path = ModelStore.directory.appendingPathComponent(recorded.model).path
         guard FileManager.default.fileExists(atPath: path) else {
-            print("\(recorded.model) is not installed: its test is skipped")
+            print("\(recorded.model) is not installed; its test is skipped")
             return
         }
         let model = try DecoderModel(
@@ -47,7 +47,8 @@ struct RealModelTests {
             let logits = model.logits.map(Double.init)
             let largest = logits.max() ?? 0
             let total = log(logits.reduce(0) { $0 + exp($1 - largest) }) + largest
-            // A single token's huge activations are lost in eight bits, in llama.cpp as here.
+            // Skip prompts of a single token: quantisation to 8 bits cannot represent its huge activations, in
+            // llama.cpp as here.
             guard prompt.tokens.count > 1 else { continue }
             for (token, expected) in zip(prompt.exactTop, prompt.exactLogProbabilities) {
                 differences.append(abs(logits[token] - total - expected))
@@ -58,7 +59,7 @@ struct RealModelTests {
         }
         let mean = differences.reduce(0, +) / Double(max(1, differences.count))
         print("\(name): log-probabilities differ by \(mean) on average, \(differences.max() ?? 0) at most")
-        // Activations of eight bits make 0.09 on average and 0.7 at most.
+        // Quantising activations to 8 bits causes differences of 0.09 on average and 0.7 at most.
         #expect(mean < 0.15)
         #expect((differences.max() ?? 0) < 1)
 
@@ -73,7 +74,7 @@ struct RealModelTests {
             while start < all.count - 1 {
                 let end = min(start + DecoderModel.batchSize, all.count)
                 found -= try model.logProbability(of: all[start..<end], cache: cache)
-                // The last token of a stretch is the first of the next one.
+                // The last token of a batch is also the first token of the next one.
                 start = end - 1
                 if end < all.count { cache.rewind(to: start) }
             }
@@ -85,7 +86,8 @@ struct RealModelTests {
         #expect(abs(a / b - 1) < 0.005)
     }
 
-    /// Two calls where two are asked for, and no argument that nobody mentioned: what the default model does not do by itself.
+    /// The responder generates two calls if the user requests two, and removes arguments that the user did not mention;
+    /// the default model does neither by itself.
     @Test(.enabled(if: FileManager.default.fileExists(atPath: ModelStore.path(of: ModelCatalogue.standard.name))))
     func callsOfTheDefaultModel() async throws {
         let model = try await LoadedModel.load(path: ModelStore.path(of: ModelCatalogue.standard.name))
@@ -119,7 +121,7 @@ struct RealModelTests {
         #expect(try await calls("What's the weather in Rome?") == [#"{"location":"Rome"}"#])
     }
 
-    /// What other members may depend on is never left out.
+    /// Arguments that other schema keywords may depend on are never removed.
     @Test func droppableArguments() throws {
         func tool(_ more: String) throws -> ChatTool {
             ChatTool(

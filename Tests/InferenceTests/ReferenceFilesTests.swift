@@ -4,8 +4,8 @@ import Testing
 
 @testable import Inference
 
-/// Vocabularies and chat templates from llama.cpp's source package, which `./test` fetches. Without them the tests that need them
-/// are skipped.
+/// Vocabularies and chat templates from llama.cpp's source package, which `./test` downloads. Tests that need them are
+/// skipped if they are missing.
 enum ReferenceFiles {
     static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent(".build/llama-models")
@@ -14,7 +14,7 @@ enum ReferenceFiles {
         atPath: folder.appendingPathComponent("templates/complete").path)
 
     static func names(_ folder: URL, suffix: String) -> [String] {
-        // None: the tests are skipped, or say so.
+        // Without the directory there are no names: the tests are skipped or fail.
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).filter { $0.hasSuffix(suffix) }.sorted()
     }
 
@@ -32,7 +32,7 @@ struct ReferenceVocabularyTests {
 
     @Test func thereAreVectors() { #expect(Self.names.count >= 14) }
 
-    /// Every line of the published vectors.
+    /// Encodes every text of the published test vectors.
     @Test(arguments: names)
     func tokensEqualTheVectors(name: String) throws {
         let file = ReferenceFiles.folder.appendingPathComponent(name + ".gguf")
@@ -48,7 +48,8 @@ struct ReferenceVocabularyTests {
         }
     }
 
-    /// Unigram, for which there are no published vectors: recorded from llama.cpp (Tests/Tools/record_unigram.py).
+    /// Unigram, compared with tokens recorded from llama.cpp (Tests/Tools/record_unigram.py), because there are no
+    /// published test vectors.
     @Test func unigramEqualsTheRecording() throws {
         struct Case: Decodable { var text: String, tokens: [TokenID] }
         struct Recorded: Decodable { var cases: [Case], marked: Case }
@@ -63,7 +64,7 @@ struct ReferenceVocabularyTests {
         #expect(tokenizer.encode([.user(recorded.marked.text)], addsMarks: true) == recorded.marked.tokens)
     }
 
-    /// Encoders' texts stand between marks; no mark is there twice.
+    /// Texts for encoder models get a beginning and an end token; tokens that are already present are not added again.
     @Test func wordPieceAddsItsMarks() throws {
         let file = ReferenceFiles.folder.appendingPathComponent("ggml-vocab-bert-bge.gguf")
         let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
@@ -90,7 +91,7 @@ struct ReferenceTemplateTests {
 
     static let names = ReferenceFiles.names(ReferenceFiles.folder.appendingPathComponent("templates"), suffix: ".jinja")
 
-    /// The variables of the conversations, with their members in order.
+    /// The variables of the recorded conversations, with object members in order.
     private static func conversations() throws -> [(name: String, variables: [String: TemplateValue])] {
         let url = try #require(Bundle.module.url(forResource: "Golden/templates", withExtension: "json"))
         let json = try JSONParser.parse(try Data(contentsOf: url))
@@ -103,7 +104,8 @@ struct ReferenceTemplateTests {
 
     @Test func thereAreTemplates() { #expect(Self.names.count == 70) }
 
-    /// Each template renders each conversation as jinja2 does, byte for byte, or refuses it as the template wants.
+    /// Each template renders each conversation exactly as jinja2 does, or rejects it if the template raises an
+    /// exception.
     @Test(arguments: names)
     func templatesRenderAsJinja2Does(name: String) throws {
         let recorded = try GoldenFile.load("templates", as: Recorded.self)
@@ -155,13 +157,13 @@ struct HostileTemplateTests {
         var suffix: String
     }
 
-    /// A result or a typed error, in bounded work and memory: never a trap.
+    /// Every template gives a result or a typed error, with limited work and memory, and never traps.
     @Test func hostileTemplatesAreHarmless() throws {
         for hostile in try GoldenFile.load("hostile_templates", as: [Hostile].self) {
             let source = hostile.prefix + String(repeating: hostile.repeat, count: hostile.count) + hostile.suffix
             do {
                 let template = try ChatTemplate(source: source, beginningText: "<s>", endText: "</s>")
-                // Less work than a real rendering may take: these all take as much as they get.
+                // A lower limit than the default, because most of these templates run until they reach it.
                 _ = try template.render(
                     variables: [
                         "messages": .list([
@@ -169,7 +171,7 @@ struct HostileTemplateTests {
                         ])
                     ], maximumSteps: 20_000)
             } catch {
-                // Rendering throws nothing but `TemplateError`.
+                // With typed throws, the error is a `TemplateError`.
                 #expect(!error.description.isEmpty, "\(hostile.name)")
             }
         }

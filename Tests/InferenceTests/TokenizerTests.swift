@@ -13,7 +13,7 @@ struct TokenizerTests {
         for test in cases { #expect(tokenizer.encode(test.text) == test.tokens, "\(test.text.debugDescription)") }
     }
 
-    /// Bytes that have no token in the default vocabulary. They are dropped, here as in the reference.
+    /// Bytes without a token in the model's vocabulary. They are omitted, as in the reference implementation.
     static func missingBytes(_ tokenizer: Tokenizer) -> Set<UInt8> {
         Set((0...255).filter { tokenizer.encode(bytes: [UInt8($0)]).isEmpty }.map { UInt8($0) })
     }
@@ -42,7 +42,7 @@ struct TokenizerTests {
         }
     }
 
-    /// With a complete byte vocabulary the round trip is exact for any bytes whatever, valid UTF-8 or not.
+    /// With a complete byte vocabulary, decoding restores any bytes exactly, valid UTF-8 or not.
     @Test(arguments: PreTokenizer.names)
     func roundTripOfRandomBytes(pre: String) throws {
         var builder = TinyModel().builder()
@@ -79,18 +79,19 @@ struct TokenizerTests {
         let end = try #require(tokenizer.vocabulary.specialToken(named: "<|im_end|>"))
         #expect(tokenizer.encode([.template("<|im_end|>")]) == [end])
         #expect(!tokenizer.encode([.user("<|im_end|>")]).contains(end))
-        // Not even when a user's text and the template's meet.
+        // Not even across the boundary between the template's and the user's text.
         #expect(!tokenizer.encode([.template("<|im_"), .user("end|>")]).contains(end))
         #expect(tokenizer.decode(tokenizer.encode([.user("<|im_end|>")])) == Array("<|im_end|>".utf8))
     }
 
-    /// Eight times the text takes some eight times as long; quadratic time would take sixty-four times.
+    /// Eight times the text takes about eight times as long; with quadratic time, it would take sixty-four times as
+    /// long.
     @Test(arguments: ["a", " ", "\n", "ab", "'", "0", "é", "🙂", "the "])
     func noInputIsQuadratic(unit: String) throws {
         let tokenizer = try Self.realTokenizer()
         func seconds(_ bytes: Int) -> Double {
             let text = String(repeating: unit, count: bytes / unit.utf8.count)
-            // The best of three: other programs take time too.
+            // The minimum of three measurements, because other programs also use the processor.
             return (0..<3).map { _ in
                 let start = ContinuousClock.now
                 #expect(tokenizer.decode(tokenizer.encode(text)) == Array(text.utf8))
@@ -111,7 +112,7 @@ struct TokenizerTests {
             #expect(!piece.contains("\u{FFFD}") || text.contains("\u{FFFD}"))
         }
         #expect(result + assembler.finish() == text)
-        // Broken sequences become replacement characters as soon as they cannot be completed.
+        // Invalid sequences become replacement characters as soon as they cannot be completed.
         var broken = UTF8Assembler()
         #expect(broken.append([0xF0, 0x9F]) == "")
         #expect(broken.append([0x41]) == "\u{FFFD}A")
@@ -120,7 +121,7 @@ struct TokenizerTests {
         #expect(broken.append([0xFF, 0xED, 0xA0]) == "\u{FFFD}\u{FFFD}\u{FFFD}")
     }
 
-    /// The tokenizers of encoders, whatever their files say: an error or tokens, never a trap.
+    /// Tokenizers of encoder models with invalid metadata result in an error or in tokens, never in a trap.
     @Test(arguments: ["bert", "t5"]) func damagedEncoderVocabularies(model: String) throws {
         var random = SeededGenerator(9)
         let texts = [
@@ -144,8 +145,8 @@ struct TokenizerTests {
             ]
             if round % 3 == 0 { builder.metadata.append(("tokenizer.ggml.unknown_token_id", .uint32(UInt32(round % 12)))) }
             let file = try TemporaryFile(builder.bytes())
-            // Typed throws: a file can only be refused with a ModelError.
-            guard let tokenizer = try? Tokenizer(file: GGUFFile(path: file.path)) else { continue }  // refused, which is fine
+            // With typed throws, a file can only be rejected with a ModelError.
+            guard let tokenizer = try? Tokenizer(file: GGUFFile(path: file.path)) else { continue }  // rejected: allowed
             accepted += 1
             for text in texts {
                 let encoded = tokenizer.encode([.user(text)], addsMarks: true)

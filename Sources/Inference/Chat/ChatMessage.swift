@@ -1,15 +1,15 @@
 package import Grammar
 
-/// A message of a conversation, as chat templates see it.
+/// A message of a conversation, as passed to chat templates.
 package struct ChatMessage: Sendable, Equatable {
     package enum Role: String, Sendable { case system, user, assistant, tool }
     package var role: Role
     package var content: String
-    /// The calls that an assistant made.
+    /// The tool calls that the assistant made.
     package var toolCalls: [ChatToolCall] = []
-    /// What an assistant thought before it answered.
+    /// The assistant's reasoning before the answer.
     package var reasoning: String?
-    /// The tool that a result comes from, and the call that it answers.
+    /// For a tool result: the name of the tool and the identifier of the call.
     package var toolName: String?
     package var toolCallID: String?
 
@@ -19,11 +19,11 @@ package struct ChatMessage: Sendable, Equatable {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 package struct ChatToolCall: Sendable, Equatable {
     package var id: String
     package var name: String
-    /// An object.
+    /// A JSON object.
     package var arguments: JSONValue
 
     package init(id: String, name: String, arguments: JSONValue) {
@@ -33,13 +33,13 @@ package struct ChatToolCall: Sendable, Equatable {
     }
 }
 
-/// A tool as a model is told about it.
+/// A tool that is offered to a model.
 package struct ChatTool: Sendable, Equatable {
     package var name: String
     package var description: String
-    /// JSON Schema of the arguments: what calls are held to.
+    /// JSON Schema of the arguments; generated calls conform to it.
     package var parameters: JSONValue
-    /// The same as the model reads it; nil if it is not told.
+    /// The schema as it appears in the prompt; nil if the prompt does not include it.
     package var shownParameters: JSONValue?
 
     package init(name: String, description: String, parameters: JSONValue, shownParameters: JSONValue? = nil) {
@@ -50,10 +50,10 @@ package struct ChatTool: Sendable, Equatable {
     }
 }
 
-/// How long a model is to think before it answers.
+/// The amount of reasoning before the answer.
 package enum ThinkingLevel: String, Sendable { case off, low, medium, high }
 
-/// A conversation and what belongs to it, ready for a model's template.
+/// A conversation with its tools and reasoning level: the input of a chat template.
 package struct ChatPrompt: Sendable, Equatable {
     package var messages: [ChatMessage]
     package var tools: [ChatTool]

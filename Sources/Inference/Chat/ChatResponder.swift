@@ -2,20 +2,20 @@ internal import Foundation
 internal import Grammar
 private import Synchronization
 
-/// What a model does in its turn.
+/// An event in a model's turn.
 package enum ChatEvent: Sendable {
     /// Part of the answer.
     case text(String)
-    /// Part of what it thinks before it answers.
+    /// Part of the reasoning before the answer.
     case thought(String)
     case call(ChatToolCall)
 }
 
-/// One turn of a model in the formats that it was trained for: thoughts, then text, then calls of tools.
+/// Generates one turn of a model in the formats that it was trained for: reasoning, then text, then tool calls.
 ///
-/// Free text runs until the model begins a call. From there on each part is held to what it has to be: the name of one of the
-/// tools, arguments that the tool's schema accepts, and the marks between them. A turn is a series of generations over one
-/// sequence; what an earlier one has computed stays in its cache.
+/// Text is unconstrained until the model begins a call. From there on each part is constrained: the name of one of the
+/// tools, arguments that the tool's schema accepts, and the marks between them. A turn is a series of generations in
+/// one sequence, which share its KV cache.
 package struct ChatResponder: Sendable {
     package typealias Emit = @Sendable (ChatEvent) -> Bool
 
@@ -29,23 +29,23 @@ package struct ChatResponder: Sendable {
     private let limit: Int
     private let emit: Emit
 
-    /// The prompt and all that has been written, as tokens.
+    /// The tokens of the prompt and of everything generated so far.
     private var tokens: [TokenID]
     private var usage = GenerationUsage()
     private var thoughtTokens = 0
     private var keptBytes: Int?
 
-    /// Calls that a model may make in one turn.
+    /// The maximum number of calls in one turn.
     private static let maximumCalls = 8
-    /// Tokens that the arguments of one call may have, whatever the limit for the answer is.
+    /// The maximum number of tokens for each generated part of a call, independent of the limit for the answer.
     private static let maximumCallTokens = 512
 
-    /// How a turn ended.
+    /// The end of a turn and its usage.
     package struct Outcome: Sendable {
         package var stopReason: StopReason
         package var usage: GenerationUsage
         package var thoughtTokens: Int
-        /// Where a loop in the answer was cut off: bytes that are kept.
+        /// After a loop in the answer: the number of bytes of text before the repetitions.
         package var keptBytes: Int?
 
         package init(stopReason: StopReason, usage: GenerationUsage, thoughtTokens: Int = 0, keptBytes: Int? = nil) {
@@ -58,10 +58,10 @@ package struct ChatResponder: Sendable {
 
     /// - Parameters:
     ///   - request: the prompt, sampling, the limit for the answer, and a grammar if the answer has one.
-    ///   - tools: those that may be called now; all others' calls are prevented.
-    ///   - promptHasTools: the model has read of tools, be they callable now or not.
-    ///   - mustCall: the model has to call a tool.
-    ///   - emit: takes events as they come; false ends the turn.
+    ///   - tools: the tools that may be called in this turn; calls of all others are prevented.
+    ///   - promptHasTools: whether the prompt describes tools, callable in this turn or not.
+    ///   - mustCall: whether the model must call a tool.
+    ///   - emit: called with each event; returns false to end the turn.
     package init(
         _ model: LoadedModel, _ sequence: SequenceState, request: GenerationRequest, tools: [ChatTool], promptHasTools: Bool,
         mustCall: Bool = false, emit: @escaping Emit
@@ -102,14 +102,14 @@ package struct ChatResponder: Sendable {
 
     // MARK: - Parts of a turn
 
-    /// Lets the model think if its prompt ends within a thought, or if it begins with one. Returns why the turn ends there, if
-    /// it does.
+    /// Generates the reasoning, if the prompt ends with an opening mark or if the model begins its turn with one.
+    /// Returns the reason if the turn ends there.
     private mutating func think(_ format: ThinkingFormat) async throws -> StopReason? {
         let open = model.tokenizer.encode([.template(format.open.trimmingCharacters(in: .whitespacesAndNewlines))])
         let tail = tokens.suffix(open.count + 2)
         let isInside = (0...2).contains { tail.dropLast($0).suffix(open.count).elementsEqual(open) }
         if !isInside {
-            // Whether it begins to think is the model's choice, where nothing else is asked of it.
+            // Without a grammar or a required call, the model decides whether it begins with reasoning.
             guard request.grammar == nil, !mustCall, let mark = open.first, open.count == 1 else { return nil }
             var first = request
             first.maximumTokens = 1
@@ -139,7 +139,7 @@ package struct ChatResponder: Sendable {
         return nil
     }
 
-    /// Lets the model answer, until it begins a call.
+    /// Generates the answer, until the model begins a call in the given format, if any.
     private mutating func answer(until format: ToolFormat?) async throws -> GenerationResult {
         var part = request
         part.tokens = tokens
@@ -149,13 +149,13 @@ package struct ChatResponder: Sendable {
             for tool in tools { part.stopStrings += format.otherOpenings.map { $0 + tool.name + "\"" } }
             if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.stopTokens.insert(token) }
         } else if let format = model.toolFormat, promptHasTools {
-            // What may not be called now must not be called in writing either.
+            // Tools that must not be called now must not be called in the answer text either.
             if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.bannedTokens.append(token) }
             let openings = Set(format.otherOpenings.compactMap { model.tokenizer.encode($0).first })
             part.bannedFirstTokens = request.grammar == nil ? openings.sorted() : []
         }
         let emit = emit
-        // Between a thought and the answer there are line breaks, which are neither.
+        // Line breaks between the reasoning and the answer belong to neither.
         let leading = thoughtTokens > 0 && request.grammar == nil ? Trimmer() : Trimmer(isDone: true)
         let (said, result) = try await collect(part) { text in
             let text = leading.trim(text)
@@ -165,21 +165,22 @@ package struct ChatResponder: Sendable {
         if result.stopString == nil {
             tokens += result.tokens
         } else {
-            // What began a call is not part of the text: the call is written as it was trained.
+            // The stop string that began the call is not part of the text: the call continues in the trained format.
             tokens += model.tokenizer.encode([.user(said)])
         }
         if let format, result.stopReason == .stopString { append(format.trigger) }
         return result
     }
 
-    /// Has the model write calls, from behind the trigger on.
+    /// Generates calls, starting after the trigger.
     ///
-    /// - Parameter first: the tool of the first call, if the model has named it already.
+    /// - Parameter first: the tool of the first call, if the model has already generated its name.
     private mutating func call(_ format: ToolFormat, first: ChatTool?) async throws -> StopReason {
         var calls: [ChatToolCall] = []
         var start = format.beforeName
         var first = first
-        /// Where calls begin, if the model has begun the first one in a way of its own.
+        /// The tokens before the trigger of the first call, if the model began that call as a block of JSON; nil
+        /// otherwise.
         let block = first == nil ? nil : Array(tokens.dropLast(model.tokenizer.encode([.template(format.trigger)]).count))
         while true {
             append(start)
@@ -198,7 +199,7 @@ package struct ChatResponder: Sendable {
             let arguments = try await self.arguments(of: tool, format.arguments)
             append(marked(format.afterArguments))
             let call = ChatToolCall(id: identifier, name: tool.name, arguments: arguments)
-            // A model that says the same again has nothing more to ask for.
+            // A repeated call indicates that the model has no further calls to make.
             if calls.contains(where: { $0.name == call.name && $0.arguments == call.arguments }) { break }
             guard emit(.call(call)) else { return .unwanted }
             calls.append(call)
@@ -214,10 +215,10 @@ package struct ChatResponder: Sendable {
         return .endOfTurn
     }
 
-    /// Whether the model goes on with another call; what announces it is then behind the last one.
+    /// Whether the model continues with another call; the separator or trigger of that call is then appended.
     private mutating func wantsAnother(_ format: ToolFormat) async throws -> Bool {
         if let between = format.betweenCalls {
-            // The list goes on or ends: nothing else can follow.
+            // The list either continues or ends; nothing else can follow.
             return try await write(.texts([between, format.end])) == between
         }
         var part = request
@@ -234,9 +235,11 @@ package struct ChatResponder: Sendable {
         return true
     }
 
-    /// The odds of another call by a model that writes calls as a block of JSON: of one more object, against the block's end.
+    /// The log odds of another call by a model that writes calls as a block of JSON: one more object versus the end of
+    /// the block.
     ///
-    /// Such models seldom write the second call by themselves, but the odds of it are far higher where there is one to make.
+    /// Such models seldom generate the second call by themselves, but its odds are far higher where another call is
+    /// needed.
     private func oddsOfAnother(after calls: [ChatToolCall], in block: [TokenID]) async throws -> Double {
         let objects = calls.map { call in
             JSONValue.object([.init("name", .string(call.name)), .init("arguments", call.arguments)]).prettyText + "\n"
@@ -255,7 +258,8 @@ package struct ChatResponder: Sendable {
         var members: [JSONValue.Member] = []
         var open = tool.properties
         while !open.isEmpty {
-            // Required ones come in their order; before each the model may put optional ones that are declared before it.
+            // Required arguments come in declaration order; before each, the model may write optional arguments
+            // declared before it.
             let nextRequired = open.firstIndex { $0.isRequired }
             let candidates = Array(open[...(nextRequired ?? open.count - 1)])
             let separator = members.isEmpty ? "" : style.separator
@@ -274,10 +278,10 @@ package struct ChatResponder: Sendable {
         return .object(members)
     }
 
-    /// The arguments without optional ones that the model made up.
+    /// Returns the arguments without optional ones that the model invented.
     ///
-    /// Small models fill in whatever a tool could take. How sure they are of it still tells: the odds of an argument that the user
-    /// mentioned, against the end of the list, are far higher.
+    /// Small models fill in all arguments of a tool. Their probabilities still distinguish them: the odds of an
+    /// argument that the user mentioned, versus the end of the list, are far higher.
     private mutating func mentioned(_ arguments: JSONValue, of tool: ChatTool, after prompt: [TokenID]) async throws -> JSONValue
     {
         guard let minimum = model.manners.optionalArgumentOdds, case .object(let members) = arguments else { return arguments }
@@ -297,8 +301,8 @@ package struct ChatResponder: Sendable {
         return .object(kept)
     }
 
-    /// How much more likely the model goes on with one text than with another: the logarithm of the ratio, by the first token in
-    /// which they differ.
+    /// The log odds of one text versus another as the continuation: the natural logarithm of the probability ratio of
+    /// the first tokens in which they differ. 0 if one is a prefix of the other or the context is full.
     private func odds(
         of one: String, against other: String, behind text: String, after prompt: [TokenID]
     ) async throws -> Double {
@@ -308,7 +312,7 @@ package struct ChatResponder: Sendable {
         return try await model.logOdds(of: a[common], against: b[common], after: prompt + a[..<common], in: sequence)
     }
 
-    /// The choice to write no more arguments is not written itself: it belongs to what follows.
+    /// Removes the ending that the model chose, because it is part of the text that is appended after the arguments.
     private mutating func removeEnding(_ ending: String) {
         let written = model.tokenizer.encode([.template(ending)])
         if tokens.suffix(written.count).elementsEqual(written) { tokens.removeLast(written.count) }
@@ -319,11 +323,11 @@ package struct ChatResponder: Sendable {
             let text = try await write(.framed(before: "", schema: property.schema, after: ""))
             return try parsed(text)
         }
-        // Python's texts are JSON's.
+        // Python string literals are generated as JSON strings.
         if case .python = style {
             return try parsed(try await write(.framed(before: "", schema: property.schema, after: "")))
         }
-        // A text with choices is one of them; any other ends at the mark that closes it.
+        // A string with choices is one of them; any other string ends at the closing mark.
         let close = style.textClose
         append(style.textOpen)
         defer { append(style.textOpen.isEmpty ? "" : close) }
@@ -347,7 +351,7 @@ package struct ChatResponder: Sendable {
 
     private var left: Int { limit == .max ? .max : max(1, limit - usage.generatedTokens) }
 
-    /// Puts text that is certain into the sequence.
+    /// Appends fixed text to the tokens.
     private mutating func append(_ text: String) {
         if !text.isEmpty { tokens += model.tokenizer.encode([.template(text)]) }
     }
@@ -357,7 +361,7 @@ package struct ChatResponder: Sendable {
         tokens += result.tokens
     }
 
-    /// Generates, and returns the text as a whole.
+    /// Generates a part, and returns its whole text.
     private mutating func collect(
         _ part: GenerationRequest, _ emit: @Sendable (String) -> Bool = { _ in true }
     ) async throws -> (text: String, result: GenerationResult) {
@@ -370,7 +374,7 @@ package struct ChatResponder: Sendable {
         return (collected.withLock { $0 }, result)
     }
 
-    /// Has the model write something that a grammar describes.
+    /// Generates text that conforms to a grammar.
     private mutating func write(_ source: GrammarSource) async throws -> String {
         var part = request
         part.grammar = try await GrammarCache.shared.grammar(
@@ -378,7 +382,7 @@ package struct ChatResponder: Sendable {
             options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
         part.tokens = tokens
         part.stopStrings = []
-        // The limit is meant for the answer; calls have one of their own, against arguments without end.
+        // The request's limit applies to the answer; calls have a separate limit, which stops endless arguments.
         part.maximumTokens = Self.maximumCallTokens
         let (text, result) = try await collect(part)
         let written = result.tokens.filter { !model.tokenizer.stopTokens.contains($0) }
@@ -386,7 +390,7 @@ package struct ChatResponder: Sendable {
         return text
     }
 
-    /// Nine letters and digits, as the formats that have identifiers want them.
+    /// A call identifier of nine letters and digits, as the formats with identifiers require.
     private static func identifier() -> String {
         let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
         return String((0..<9).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
@@ -394,17 +398,17 @@ package struct ChatResponder: Sendable {
 }
 
 extension ChatTool {
-    /// One argument, as formats without JSON objects need it.
+    /// One argument, for formats that write arguments separately.
     struct Property {
         var name: String
         var schema: JSONValue
         var isRequired: Bool
 
-        /// Whether the value is a text and nothing else.
+        /// Whether the value is a string that can be written without JSON syntax.
         var isText: Bool {
             if choices != nil { return true }
             guard case .string("string")? = schema["type"] else { return false }
-            // What a pattern or a length asks for can be held to as JSON only.
+            // Patterns and lengths can be enforced for JSON strings only.
             return ["pattern", "format", "minLength", "maxLength"].allSatisfy { schema[$0] == nil }
         }
 
@@ -418,7 +422,8 @@ extension ChatTool {
         }
     }
 
-    /// Arguments that can be left out whatever the others are: optional ones, if nothing in the schema depends on them.
+    /// Arguments that can be removed independently of the others: the optional ones, if the schema has no keyword that
+    /// could depend on them.
     var droppableArguments: Set<String> {
         let plain: Set = ["type", "properties", "required", "additionalProperties", "title", "description", "$defs", "x-order"]
         guard case .object(let members) = parameters, members.allSatisfy({ plain.contains($0.name) }) else { return [] }
@@ -433,7 +438,7 @@ extension ChatTool {
         }
         return members.map { member in
             var schema = member.value
-            // References point into the whole schema.
+            // References are resolved against the definitions of the whole schema.
             if case .object(var own) = schema, let definitions = parameters["$defs"], schema["$defs"] == nil {
                 own.append(.init("$defs", definitions))
                 schema = .object(own)
@@ -464,7 +469,7 @@ extension ToolFormat.Arguments {
         }
     }
 
-    /// What stands where no further argument follows.
+    /// The text that follows the last argument.
     var ending: String {
         switch self {
         case .json, .marked: "}"
@@ -484,7 +489,8 @@ extension ToolFormat.Arguments {
     }
 }
 
-/// Drops white space before the first piece of text, unless it is done from the start.
+/// Removes white space before the first other character of a text that arrives in pieces, unless `isDone` is initially
+/// true.
 private final class Trimmer: Sendable {
     private let isDone: Mutex<Bool>
 

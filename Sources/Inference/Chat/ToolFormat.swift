@@ -1,37 +1,37 @@
-/// How a family of models writes tool calls, as it was trained to:
+/// The format of tool calls that a family of models was trained for:
 ///
-/// `trigger · beforeName · NAME · afterName · ARGUMENTS · afterArguments`, and for another call at once either the trigger again
-/// or `betweenCalls`, then `end`.
+/// `trigger · beforeName · NAME · afterName · ARGUMENTS · afterArguments`. A further call in the same turn begins
+/// either with the trigger again or with `betweenCalls`. `end` follows the last call.
 package struct ToolFormat: Sendable, Equatable {
-    /// How arguments are written.
+    /// The syntax of arguments.
     package enum Arguments: Sendable, Equatable {
         /// One JSON object.
         case json
-        /// Each by itself: `open NAME middle VALUE close`; texts as they are, other values as JSON.
+        /// Each argument separately: `open NAME middle VALUE close`; strings without quotes, other values as JSON.
         case tagged(open: String, middle: String, close: String, separator: String)
-        /// `name=value`, values as Python writes them.
+        /// `name=value`, with values in Python syntax.
         case python
-        /// `name:value`, texts between marks (Gemma 4).
+        /// `name:value`, with strings between marks (Gemma 4).
         case marked(String)
     }
 
-    /// The text that begins a call; nothing that a model says otherwise. Often one token.
+    /// The text that begins a call and does not occur in answers. Often one token.
     package var trigger: String
     package var beforeName = ""
     package var afterName: String
     package var arguments = Arguments.json
     package var afterArguments = ""
-    /// What stands between two calls of one round; nil if each has its own trigger.
+    /// The text between two calls of one turn; nil if each call has its own trigger.
     package var betweenCalls: String?
-    /// What follows the last call, if anything.
+    /// The text after the last call; may be empty.
     package var end = ""
-    /// Whether a round may have several calls.
+    /// Whether a turn may contain several calls.
     package var allowsSeveral = true
-    /// Where the format has an identifier for each call: replaced in the texts above by a new one.
+    /// The placeholder for the call identifier in the texts above, in formats that have one.
     static let identifierMark = "\u{0}"
 
-    /// How models that know their tools but not their marks begin a call instead: as a block of JSON. With the name of a tool that
-    /// is offered behind it, it is taken for a call.
+    /// Alternative beginnings of a call, for models that write a block of JSON instead of their trigger. Such a
+    /// beginning counts as a call only if the name of an offered tool follows it.
     var otherOpenings: [String] {
         guard arguments == .json else { return [] }
         return ["```json\n", "```\n", ""].flatMap { fence in
@@ -39,10 +39,13 @@ package struct ToolFormat: Sendable, Equatable {
         }
     }
 
-    /// The format that a template, and the vocabulary for what it does not mention, speak of; nil for models without one.
+    /// Detects the format from the chat template, and from the vocabulary where the template does not mention the
+    /// tokens; nil if no known format is found.
+    ///
+    /// - Parameter hasToken: whether the vocabulary has a special token of this name.
     package init?(template: String, hasToken: (String) -> Bool) {
         func has(_ text: String) -> Bool { template.contains(text) }
-        // Without the variable, a template cannot tell the model which tools there are.
+        // Without the variable `tools`, a template cannot describe the tools to the model.
         guard has("tools") else { return nil }
         if has("<|tool_call>") {
             self.init(
@@ -124,7 +127,7 @@ package struct ToolFormat: Sendable, Equatable {
     }
 }
 
-/// How a family of models marks what it thinks.
+/// The marks around the reasoning of a family of models.
 package struct ThinkingFormat: Sendable, Equatable {
     package var open: String
     package var close: String

@@ -1,12 +1,12 @@
 internal import Foundation
 internal import Grammar
 
-/// The template that a model was trained with, parsed once: it turns messages into the text the model continues.
+/// The chat template of a model, parsed once: it converts messages to the text that the model continues.
 ///
-/// Rendering gives pieces that keep the template's own text and the messages' text apart, so that nothing a user writes
-/// can end a turn or begin another.
+/// Rendering returns pieces that separate the template's own text from the messages' text, so that a user's text cannot
+/// end a turn or begin another one.
 package struct ChatTemplate: Sendable {
-    /// The template's text in the file.
+    /// The template's source text in the model file.
     package let source: String
     private let nodes: [TemplateNode]
     private let beginningText: String
@@ -20,11 +20,13 @@ package struct ChatTemplate: Sendable {
         nodes = try TemplateParser.parse(source)
     }
 
-    /// - Parameter addGenerationPrompt: ends with what opens the model's turn.
+    /// Renders a conversation.
+    ///
+    /// - Parameter addGenerationPrompt: whether to append the text that begins the model's turn.
     package func render(_ prompt: ChatPrompt, addGenerationPrompt: Bool) throws(TemplateError) -> [PromptPiece] {
         let tools = prompt.tools.map(Self.value)
         let list = prompt.messages.enumerated().map { index, message in
-            // Phi-4-mini reads the tools, as JSON, from the system message.
+            // Phi-4-mini's template reads the tools as JSON from the system message.
             Self.value(
                 message, tools: index == 0 && source.contains("message.tools") || source.contains("['tools']") ? tools : [])
         }
@@ -34,7 +36,7 @@ package struct ChatTemplate: Sendable {
             "enable_thinking": .bool(prompt.thinking != .off), "thinking": .bool(prompt.thinking != .off),
             "reasoning_effort": .text(prompt.thinking == .off ? "low" : prompt.thinking.rawValue),
         ]
-        // Templates ask whether there are tools at all: none is not an empty list.
+        // Templates test whether `tools` is defined, so without tools it must not be an empty list.
         if !tools.isEmpty {
             variables["tools"] = .list(tools)
             variables["xml_tools"] = .list(tools)
@@ -47,8 +49,8 @@ package struct ChatTemplate: Sendable {
     }
 
     /// - Parameters:
-    ///   - date: what `strftime_now` gives; nil for now.
-    ///   - maximumSteps: work after which rendering is given up.
+    ///   - date: the time that `strftime_now` formats; nil for the current time.
+    ///   - maximumSteps: the number of steps after which rendering fails.
     func render(
         variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = TemplateInterpreter.maximumSteps
     ) throws(TemplateError) -> [PromptPiece] {
@@ -103,7 +105,7 @@ package struct ChatTemplate: Sendable {
 }
 
 extension TemplateValue {
-    /// A value from a conversation: its texts are a user's.
+    /// Creates a value from a conversation. Its strings are marked as user text.
     init(_ json: JSONValue) {
         switch json {
         case .null: self = .none

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Grammar
 
-/// What the template language has built in: filters, methods, functions and operators on values.
+/// The built-in filters, methods, functions and operators of the template language.
 enum TemplateFilters {
     static let functions: Set<String> = ["range", "namespace", "dict", "raise_exception", "strftime_now"]
     static let names: Set<String> = [
@@ -10,7 +10,7 @@ enum TemplateFilters {
         "sort", "unique", "reverse", "safe", "from_json", "indent", "abs", "round", "sum", "min", "max",
     ]
 
-    /// What Python's `strip` removes.
+    /// Whether Python's `strip` removes the character.
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || (0x1C...0x1F).contains(scalar.value)
     }
@@ -49,7 +49,7 @@ enum TemplateFilters {
                 for index in parts.indices { parts[index] = try element(attribute, of: parts[index]) }
             }
             guard parts.count * separator.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .rendering(reason: "a text is too long")
+                throw .rendering(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts.map(\.output), separator: separator))
         case "default", "d":
@@ -69,7 +69,7 @@ enum TemplateFilters {
             return .string(text)
         case "from_json":
             do { return TemplateValue(try JSONParser.parse(value.output.string)) } catch {
-                throw .rendering(reason: "a text is no JSON")
+                throw .rendering(reason: "a string is not valid JSON")
             }
         case "int": return .int(value.number.flatMap { Int(exactly: $0.rounded(.towardZero)) } ?? Int(value.output.string) ?? 0)
         case "float": return .float(value.number ?? Double(value.output.string) ?? 0)
@@ -85,7 +85,7 @@ enum TemplateFilters {
                 }
             return .list(pairs.map { .list([TemplateDictionary.key($0), $0.value]) })
         case "map", "select", "reject", "selectattr", "rejectattr":
-            // Of nothing there is nothing to choose.
+            // `none` counts as an empty list.
             if case .none = value { return .list([]) }
             if name != "map" { return try select(name, value, arguments) }
             var result: [TemplateValue] = []
@@ -125,7 +125,7 @@ enum TemplateFilters {
             if case .int(let value)? = argument(0, "width") { width = min(max(value, 0), 64) }
             let lines = value.output.lines
             let pad = TemplateText(String(repeating: " ", count: width))
-            // Empty lines stay empty, unless they are asked for.
+            // Empty lines are indented only with `blank`.
             let indentsEmpty = argument(2, "blank")?.isTrue == true
             var result = TemplateText()
             for (index, line) in lines.enumerated() {
@@ -182,7 +182,7 @@ enum TemplateFilters {
         switch value {
         case .dictionary(let dictionary): dictionary[name] ?? .undefined
         case .namespace(let namespace): namespace.values[name] ?? .undefined
-        case .undefined: throw .rendering(reason: "“.\(name)” of something undefined")
+        case .undefined: throw .rendering(reason: "the attribute “\(name)” of an undefined value is used")
         default: .undefined
         }
     }
@@ -209,7 +209,7 @@ enum TemplateFilters {
                 return min(max(position, step > 0 ? 0 : -1), step > 0 ? count : count - 1)
             }
             let start = clamp(from, step > 0 ? 0 : count - 1)
-            // A step beyond the length is as good as any other.
+            // Limit the step, because steps beyond the length are equivalent and could overflow.
             let step = min(max(step, -count - 1), count + 1)
             return Array(stride(from: start, to: clamp(to, step > 0 ? count : -1), by: step))
         }
@@ -253,7 +253,7 @@ enum TemplateFilters {
             guard let old = text(0), arguments.count > 1 else { throw .rendering(reason: "“replace” needs two strings") }
             let parts = string.split(separator: old)
             guard parts.count * arguments[1].output.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .rendering(reason: "a text is too long")
+                throw .rendering(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts, separator: arguments[1].output))
         case (.string(let string), "startswith"), (.string(let string), "endswith"):
@@ -271,7 +271,7 @@ enum TemplateFilters {
         case (.string(let string), "join"):
             let parts = try items(of: arguments.first ?? .undefined)
             guard parts.count * string.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .rendering(reason: "a text is too long")
+                throw .rendering(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts.map(\.output), separator: string))
         case (.string(let string), "format"): return .string(try format(string, arguments, named))
@@ -285,7 +285,7 @@ enum TemplateFilters {
         }
     }
 
-    /// `{}`, `{0}` and `{name}` of Python's format strings.
+    /// Replaces `{}`, `{0}` and `{name}` as in Python's format strings.
     private static func format(
         _ pattern: TemplateText, _ arguments: [TemplateValue], _ named: [String: TemplateValue]
     ) throws(TemplateError) -> TemplateText {
@@ -295,15 +295,19 @@ enum TemplateFilters {
             var rest = run.text[...]
             while let open = rest.firstIndex(of: "{") {
                 result.append(String(rest[..<open]), isUser: run.isUser)
-                guard let close = rest[open...].firstIndex(of: "}") else { throw .rendering(reason: "a format has no end") }
+                guard let close = rest[open...].firstIndex(of: "}") else {
+                    throw .rendering(reason: "a format string is malformed")
+                }
                 let name = String(rest[rest.index(after: open)..<close])
                 let index = name.isEmpty ? next : Int(name) ?? -1
                 if name.isEmpty { next += 1 }
                 guard let value = named[name] ?? (arguments.indices.contains(index) ? arguments[index] : nil) else {
-                    throw .rendering(reason: "a format asks for a value that is not there")
+                    throw .rendering(reason: "a format string refers to a missing argument")
                 }
                 result.append(value.output)
-                guard result.utf8Count <= TemplateInterpreter.maximumText else { throw .rendering(reason: "a text is too long") }
+                guard result.utf8Count <= TemplateInterpreter.maximumText else {
+                    throw .rendering(reason: "a string is too long")
+                }
                 rest = rest[rest.index(after: close)...]
             }
             result.append(String(rest), isUser: run.isUser)
@@ -348,7 +352,7 @@ enum TemplateFilters {
         }
     }
 
-    /// The time in a format of `strftime`.
+    /// A time formatted by `strftime`: `date` in UTC, or the current local time if it is nil.
     static func time(_ format: String, _ date: Date?) -> String {
         var seconds = date.map { time_t($0.timeIntervalSince1970) } ?? Glibc.time(nil)
         var parts = tm()
@@ -376,7 +380,7 @@ enum TemplateFilters {
             } else if case .string(let x) = a, case .string(let y) = b {
                 (less, greater) = (x.string < y.string, x.string > y.string)
             } else {
-                throw .rendering(reason: "“\(symbol)” compares values of different kinds")
+                throw .rendering(reason: "“\(symbol)” compares values of different types")
             }
             return .bool(symbol == "<" ? less : symbol == ">" ? greater : symbol == "<=" ? !greater : !less)
         case "+":
@@ -398,7 +402,7 @@ enum TemplateFilters {
                 }
             guard let (text, count) = repeated else { return try arithmetic(symbol, a, b) }
             let (bytes, overflow) = text.utf8Count.multipliedReportingOverflow(by: max(0, count))
-            guard !overflow, bytes <= TemplateInterpreter.maximumText else { throw .rendering(reason: "a text is too long") }
+            guard !overflow, bytes <= TemplateInterpreter.maximumText else { throw .rendering(reason: "a string is too long") }
             var result = TemplateText()
             if !text.isEmpty { for _ in 0..<max(0, count) { result.append(text) } }
             return .string(result)

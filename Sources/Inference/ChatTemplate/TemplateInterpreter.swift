@@ -1,6 +1,7 @@
 internal import Foundation
 
-/// Runs a parsed template. Work and nesting are bounded, because templates come from files.
+/// Executes a parsed template. The number of steps and the nesting depth are limited, because templates come from
+/// files.
 struct TemplateInterpreter {
     private var scopes: [[String: TemplateValue]]
     private var output = TemplateText()
@@ -9,16 +10,17 @@ struct TemplateInterpreter {
 
     private enum Flow { case next, breakLoop, continueLoop }
 
-    /// Far above what a template needs for the longest conversation, far below what would be felt as a hang.
+    /// The maximum number of steps: far more than a template needs for the longest conversation, but few enough that
+    /// rendering does not appear to hang.
     static let maximumSteps = 2_000_000
     private var maximumSteps = TemplateInterpreter.maximumSteps
-    /// Bytes of one text.
+    /// The maximum size of a string or of the whole output, in bytes.
     static let maximumText = 16 << 20
-    /// Values inside one value, and how deep they may be nested.
+    /// The maximum number of values inside one value, and their maximum nesting depth.
     private static let maximumNodes = 200_000
     private static let maximumDepth = 100
 
-    /// The time that `strftime_now` gives; nil for now.
+    /// The time that `strftime_now` formats; nil for the current time.
     private var date: Date?
 
     static func render(
@@ -35,16 +37,16 @@ struct TemplateInterpreter {
 
     private mutating func count() throws(TemplateError) {
         steps += 1
-        guard steps < maximumSteps else { throw .rendering(reason: "it does not come to an end") }
+        guard steps < maximumSteps else { throw .rendering(reason: "it takes too many steps") }
     }
 
-    /// Counts the work and the memory of a value that an operation made. What is shared by several places counts for each: so
-    /// much work it is to walk through it.
+    /// Adds the size of an operation's result to the step count, and checks its limits. A value that is referenced
+    /// several times is counted each time, because each traversal visits it as often.
     private mutating func checked(_ value: TemplateValue) throws(TemplateError) -> TemplateValue {
         switch value {
         case .string(let text):
             let bytes = text.utf8Count
-            guard bytes <= Self.maximumText else { throw .rendering(reason: "a text is too long") }
+            guard bytes <= Self.maximumText else { throw .rendering(reason: "a string is too long") }
             steps += bytes / 256
         case .list, .dictionary:
             var nodes = 0
@@ -67,12 +69,12 @@ struct TemplateInterpreter {
         }
     }
 
-    /// Bytes that have been written, into the result or into blocks.
+    /// The number of bytes written to the output or to captured blocks.
     private var written = 0
 
     private mutating func write(_ text: TemplateText) throws(TemplateError) {
         written += text.utf8Count
-        guard written <= Self.maximumText else { throw .rendering(reason: "it writes too much") }
+        guard written <= Self.maximumText else { throw .rendering(reason: "its output is too long") }
         output.append(text)
     }
 
@@ -97,14 +99,14 @@ struct TemplateInterpreter {
             case .assign(let targets, let expression): try assign(targets, try evaluate(expression))
             case .assignAttribute(let object, let attribute, let expression):
                 guard case .namespace(let namespace) = lookUp(object) else {
-                    throw .rendering(reason: "“\(object)” is no namespace")
+                    throw .rendering(reason: "“\(object)” is not a namespace")
                 }
                 namespace.values[attribute] = try evaluate(expression)
             case .assignBlock(let name, let body):
                 scopes[scopes.count - 1][name] = .string(try captured(body))
             case .macro(let name, let macro): scopes[scopes.count - 1][name] = .function(.macro(macro))
             case .filterBlock(let expression, let name, let body):
-                // The filter's input is what the block writes.
+                // The output of the block is the input of the filter.
                 scopes[scopes.count - 1][name] = .string(try captured(body))
                 try write(try evaluate(expression).output)
             case .group(let body):
@@ -131,7 +133,7 @@ struct TemplateInterpreter {
             return
         }
         guard case .list(let values) = value, values.count == targets.count else {
-            throw .rendering(reason: "\(targets.count) names are assigned a value of another shape")
+            throw .rendering(reason: "a value cannot be unpacked into \(targets.count) names")
         }
         for (target, value) in zip(targets, values) { scopes[scopes.count - 1][target] = value }
     }
@@ -202,14 +204,16 @@ struct TemplateInterpreter {
             var bounds: [Int?] = []
             for bound in [from, to, step] {
                 guard let bound else { bounds.append(nil); continue }
-                guard case .int(let value) = try evaluate(bound) else { throw .rendering(reason: "a slice bound is no integer") }
+                guard case .int(let value) = try evaluate(bound) else {
+                    throw .rendering(reason: "slice bounds must be integers")
+                }
                 bounds.append(value)
             }
             return try checked(TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1))
         case .call(let callee, let arguments): return try checked(try call(callee, arguments))
         case .filter(let value, let name, let arguments):
             let input = try evaluate(value)
-            // Each item is compared with all before it.
+            // Each item is compared with all previous ones.
             if name == "unique", case .list(let items) = input { steps += items.count * items.count / 8 }
             try count()
             return try checked(
@@ -263,7 +267,7 @@ struct TemplateInterpreter {
     private mutating func call(
         _ callee: TemplateValue, _ positional: [TemplateValue], _ named: [String: TemplateValue]
     ) throws(TemplateError) -> TemplateValue {
-        guard case .function(let function) = callee else { throw .rendering(reason: "something that is no function is called") }
+        guard case .function(let function) = callee else { throw .rendering(reason: "only functions can be called") }
         switch function {
         case .builtin("strftime_now"):
             return .text(TemplateFilters.time(positional.first?.output.string ?? "%Y-%m-%d", date))
@@ -271,7 +275,7 @@ struct TemplateInterpreter {
         case .macro(let macro):
             depth += 1
             defer { depth -= 1 }
-            guard depth < 50 else { throw .rendering(reason: "macros call each other without end") }
+            guard depth < 50 else { throw .rendering(reason: "macro calls are nested too deeply") }
             var scope: [String: TemplateValue] = [:]
             for (index, parameter) in macro.parameters.enumerated() {
                 if index < positional.count {
@@ -284,7 +288,7 @@ struct TemplateInterpreter {
                     scope[parameter.name] = .undefined
                 }
             }
-            // A macro sees the template's own variables, not its caller's.
+            // A macro can access global variables, but not those of its caller.
             let callerScopes = scopes
             scopes = [scopes[0], scope]
             defer { scopes = callerScopes }

@@ -1,7 +1,7 @@
-/// Cuts a template into text and tokens of expressions and statements.
+/// Splits a template into text and tokens of expressions and statements.
 ///
-/// White space is treated as published chat templates expect (`trim_blocks` and `lstrip_blocks` on): the first line break
-/// after a statement goes, and so does the indentation before one on a line of its own.
+/// White space is treated as published chat templates expect (with `trim_blocks` and `lstrip_blocks`): the first line
+/// break after a statement is removed, and so is white space between the beginning of a line and a statement.
 struct TemplateLexer {
     enum Token: Equatable {
         case text(String)
@@ -20,7 +20,7 @@ struct TemplateLexer {
     private(set) var tokens: [(token: Token, line: Int)] = []
 
     static func tokens(of template: String) throws(TemplateError) -> [(token: Token, line: Int)] {
-        // "\r\n" is one Character in Swift; the language knows only "\n".
+        // "\r\n" is one Character in Swift; the template language uses only "\n".
         var text = ""
         text.unicodeScalars.append(contentsOf: template.unicodeScalars.filter { $0 != "\r" })
         var lexer = TemplateLexer(source: Array(text))
@@ -50,7 +50,7 @@ struct TemplateLexer {
 
     private mutating func run() throws(TemplateError) {
         var text = ""
-        var textStartsLine = true  // nothing but white space since the last line break
+        var textStartsLine = true  // only white space since the last line break
         while index < source.count {
             guard sees("{{") || sees("{%") || sees("{#") else {
                 text.append(source[index])
@@ -87,7 +87,7 @@ struct TemplateLexer {
         if !text.isEmpty { tokens.append((.text(text), line)) }
     }
 
-    /// Skips a comment; true if it ends with `-#}`.
+    /// Skips a comment; returns true if it ends with `-#}`.
     private mutating func comment() throws(TemplateError) -> Bool {
         let start = line
         while index < source.count {
@@ -102,7 +102,7 @@ struct TemplateLexer {
         let first = tokens.count
         let trims = try inside(open: .openStatement, close: .closeStatement, end: "%}")
         guard tokens.count == first + 3, tokens[first + 1].token == .name("raw") else { return trims }
-        // {% raw %} … {% endraw %}: text until the closing tag, whatever it holds.
+        // {% raw %} … {% endraw %}: everything up to the closing tag is text.
         tokens.removeLast(3)
         var text = ""
         let start = line
@@ -111,7 +111,7 @@ struct TemplateLexer {
                 let (savedIndex, savedLine, savedCount) = (index, line, tokens.count)
                 skip(2)
                 if sees("-") || sees("+") { skip(1) }
-                if let end = try? inside(open: .openStatement, close: .closeStatement, end: "%}"),  // no tag: raw text
+                if let end = try? inside(open: .openStatement, close: .closeStatement, end: "%}"),  // else raw text
                     tokens.count == savedCount + 3, tokens[savedCount + 1].token == .name("endraw")
                 {
                     tokens.removeLast(3)
@@ -127,7 +127,7 @@ struct TemplateLexer {
         throw .syntax(line: start, reason: "a raw block is not closed")
     }
 
-    /// The tokens up to `end`; true if it is preceded by `-`.
+    /// Reads the tokens up to `end`; returns true if `end` is preceded by `-`.
     private mutating func inside(open: Token, close: Token, end: String) throws(TemplateError) -> Bool {
         tokens.append((open, line))
         let start = line
@@ -167,7 +167,7 @@ struct TemplateLexer {
                         "}", ",", ".", ":", "|",
                     ]
                     .first(where: sees)
-                else { throw .syntax(line: line, reason: "the character “\(character)” has no meaning here") }
+                else { throw .syntax(line: line, reason: "the character “\(character)” is not allowed here") }
                 if "([{".contains(symbol) { depth += 1 }
                 if ")]}".contains(symbol) { depth -= 1 }
                 tokens.append((.symbol(symbol), line))

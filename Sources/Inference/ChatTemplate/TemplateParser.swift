@@ -10,7 +10,7 @@ indirect enum TemplateNode: Sendable {
     case assignAttribute(object: String, attribute: String, TemplateExpression)
     case assignBlock(String, [TemplateNode])
     case macro(String, TemplateMacro)
-    /// Filters applied to what a block writes, which they find under a name of their own.
+    /// Filters applied to the output of a block, which is stored in the variable `input`.
     case filterBlock(TemplateExpression, input: String, [TemplateNode])
     case group([TemplateNode])
     case breakLoop, continueLoop
@@ -37,7 +37,7 @@ struct TemplateArguments: Sendable {
     var named: [(name: String, value: TemplateExpression)] = []
 }
 
-/// Recursive descent over the lexer's tokens. Precedence as in Jinja's grammar
+/// A recursive-descent parser. Operator precedence is that of Jinja
 /// (https://jinja.palletsprojects.com/en/stable/templates/#expressions).
 struct TemplateParser {
     private let tokens: [(token: TemplateLexer.Token, line: Int)]
@@ -74,7 +74,7 @@ struct TemplateParser {
         return name
     }
 
-    /// Nesting is bounded: templates come from files.
+    /// Limits the nesting depth, because templates come from files.
     private mutating func nested<Result>(_ parse: (inout TemplateParser) throws(TemplateError) -> Result) throws(TemplateError)
         -> Result
     {
@@ -86,7 +86,7 @@ struct TemplateParser {
 
     // MARK: - Statements
 
-    /// Nodes up to one of the statements named in `ends`, whose name is taken and returned.
+    /// Parses nodes up to one of the statements named in `ends`; consumes and returns its name.
     private mutating func body(until ends: Set<String>) throws(TemplateError) -> (nodes: [TemplateNode], end: String) {
         try nested { (parser) throws(TemplateError) in
             var nodes: [TemplateNode] = []
@@ -121,7 +121,7 @@ struct TemplateParser {
         case "set": return try assignment()
         case "macro": return try macro()
         case "filter":
-            let input = "filter block"  // no name that a template can write
+            let input = "filter block"  // not a valid name in templates
             var value = TemplateExpression.name(input)
             repeat {
                 let filter = try name()
@@ -133,7 +133,7 @@ struct TemplateParser {
             return .filterBlock(value, input: input, nodes)
         case "break": try close(); return .breakLoop
         case "continue": try close(); return .continueLoop
-        case "generation":  // marks what the model says, for training; means nothing here
+        case "generation":  // marks the model's output for training; ignored here
             try close()
             let nodes = try body(until: ["endgeneration"]).nodes
             try close()
@@ -172,7 +172,7 @@ struct TemplateParser {
     private mutating func loop() throws(TemplateError) -> TemplateNode {
         let names = try targets()
         try expect(.name("in"), "“in”")
-        let sequence = try disjunction()  // not `conditional`: an `if` here filters the loop
+        let sequence = try disjunction()  // not `expression`: an `if` here filters the loop
         let condition = take(.name("if")) ? try expression() : nil
         try close()
         let (nodes, end) = try body(until: ["else", "endfor"])
@@ -223,7 +223,7 @@ struct TemplateParser {
         return .macro(title, TemplateMacro(parameters: parameters, body: nodes))
     }
 
-    // MARK: - Expressions, loosest first
+    // MARK: - Expressions, in the order of increasing precedence
 
     private mutating func tupleOrExpression() throws(TemplateError) -> TemplateExpression {
         let first = try expression()
@@ -242,7 +242,7 @@ struct TemplateParser {
         }
     }
 
-    /// Operators in a row make a tree as deep as the row is long, and trees are walked by recursion.
+    /// Limits the length of operator chains: a chain becomes a tree of the same depth, which is evaluated recursively.
     private func countLink(_ links: inout Int) throws(TemplateError) {
         links += 1
         guard links <= 200 else { throw error("an expression is too long") }
@@ -341,7 +341,7 @@ struct TemplateParser {
             } else if take(symbol: "(") {
                 value = .call(value, try arguments())
             } else if take(symbol: "|") {
-                // One that is not known fails when it is used: templates mention filters for cases that do not occur.
+                // Unknown filters fail on use only: templates contain filters for cases that do not occur.
                 let filter = try name()
                 value = .filter(value, filter, take(symbol: "(") ? try arguments() : TemplateArguments())
             } else if take(.name("is")) {
@@ -406,7 +406,7 @@ struct TemplateParser {
         case .int(let value): return .value(.int(value))
         case .float(let value): return .value(.float(value))
         case .string(var value):
-            while case .string(let more) = current {  // neighbouring literals are one
+            while case .string(let more) = current {  // adjacent literals are concatenated
                 value += more
                 index += 1
             }

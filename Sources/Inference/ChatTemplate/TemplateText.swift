@@ -1,7 +1,7 @@
-/// A string of the template language that remembers which of its characters came from a message.
+/// A string of the template language that records which of its characters came from a message.
 ///
-/// Control tokens are parsed from a template's own text only. So provenance follows every operation: what a filter
-/// makes of a user's text is still a user's text.
+/// Control tokens are recognised only in the template's own text, so every operation preserves the origin of
+/// characters: the result of a filter applied to a user's text is still marked as a user's text.
 struct TemplateText: Equatable, Sendable {
     struct Run: Equatable, Sendable {
         var text: String
@@ -9,7 +9,8 @@ struct TemplateText: Equatable, Sendable {
     }
 
     private(set) var runs: [Run] = []
-    /// Marked with `safe`: what is added to it is escaped for HTML, as jinja2 does.
+    /// Whether the string is marked with `safe`: strings that are appended with `+` are then escaped for HTML, as in
+    /// jinja2.
     var isSafe = false
 
     init() {}
@@ -17,7 +18,7 @@ struct TemplateText: Equatable, Sendable {
 
     var string: String { runs.count == 1 ? runs[0].text : runs.map(\.text).joined() }
     var isEmpty: Bool { runs.isEmpty }
-    /// Number of Unicode scalars, as the template language counts.
+    /// The number of Unicode scalars, which is the length in the template language.
     var count: Int { runs.reduce(0) { $0 + $1.text.unicodeScalars.count } }
 
     var utf8Count: Int { runs.reduce(0) { $0 + $1.text.utf8.count } }
@@ -37,14 +38,14 @@ struct TemplateText: Equatable, Sendable {
 
     static func == (a: TemplateText, b: TemplateText) -> Bool { a.string == b.string }
 
-    /// Each run changed by itself: right for changes of case.
+    /// Applies a function to each run separately; suitable for case conversion.
     func mapRuns(_ change: (String) -> String) -> TemplateText {
         var result = TemplateText()
         for run in runs { result.append(change(run.text), isUser: run.isUser) }
         return result
     }
 
-    /// With `&`, `<`, `>` and quotes as HTML writes them.
+    /// The string with `&`, `<`, `>` and quotes escaped for HTML.
     var escaped: TemplateText {
         mapRuns { text in
             text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
@@ -74,7 +75,7 @@ struct TemplateText: Equatable, Sendable {
         append(String(text), isUser: isUser)
     }
 
-    /// Without the leading and trailing scalars that `isRemoved` names.
+    /// The string without leading and trailing scalars for which `isRemoved` returns true.
     func trimmed(leading: Bool = true, trailing: Bool = true, _ isRemoved: (Unicode.Scalar) -> Bool) -> TemplateText {
         var result = self
         while leading, let first = result.runs.first {
@@ -93,7 +94,7 @@ struct TemplateText: Equatable, Sendable {
         return result
     }
 
-    /// The parts between occurrences of `separator`, at most `limit` cuts.
+    /// The parts between occurrences of `separator`, with at most `limit` splits.
     func split(separator: String, limit: Int = .max) -> [TemplateText] {
         let all = scalars
         let needle = Array(separator.unicodeScalars)
@@ -114,7 +115,7 @@ struct TemplateText: Equatable, Sendable {
         return parts
     }
 
-    /// The lines, as Python's `splitlines` cuts them.
+    /// The lines of the string, separated at the same characters as in Python's `splitlines`.
     var lines: [TemplateText] {
         var lines: [TemplateText] = []
         var line: [Scalar] = []

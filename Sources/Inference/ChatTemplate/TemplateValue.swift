@@ -29,7 +29,7 @@ enum TemplateValue: Sendable {
         }
     }
 
-    /// What `{{ value }}` writes.
+    /// The output of `{{ value }}`.
     var output: TemplateText {
         switch self {
         case .undefined: TemplateText()
@@ -55,7 +55,7 @@ enum TemplateValue: Sendable {
         }
     }
 
-    /// A text as Python writes it: in double quotes where it has single ones only.
+    /// Python's `repr` of a string: in double quotes if it contains single quotes only.
     private static func quoted(_ text: String) -> String {
         let quote: Unicode.Scalar = text.contains("'") && !text.contains("\"") ? "\"" : "'"
         var result = String(quote)
@@ -108,7 +108,7 @@ enum TemplateValue: Sendable {
         }
     }
 
-    /// JSON as Python's `json.dumps(…, ensure_ascii=False)` writes it; strings keep their provenance.
+    /// JSON as written by Python's `json.dumps(…, ensure_ascii=isASCII)`; strings keep their origin marks.
     func json(indent: Int? = nil, level: Int = 0, isASCII: Bool = false) -> TemplateText {
         let line = indent.map { "\n" + String(repeating: " ", count: $0 * (level + 1)) }
         let end = indent.map { "\n" + String(repeating: " ", count: $0 * level) } ?? ""
@@ -184,26 +184,27 @@ struct TemplateDictionary: Sendable {
         }
     }
 
-    /// Sets the value of a key that may be an integer, which is kept apart from a text of the same digits in what is written only.
+    /// Sets the value of a key that may be an integer. Integer keys differ from strings of the same digits in the
+    /// output only.
     mutating func set(_ key: TemplateValue, _ value: TemplateValue) {
         let name = key.output.string
         self[name] = value
         if case .int = key, let index = pairs.firstIndex(where: { $0.key == name }) { pairs[index].isInteger = true }
     }
 
-    /// A key as templates see it.
+    /// A key as a template value.
     static func key(_ pair: (key: String, value: TemplateValue, isInteger: Bool)) -> TemplateValue {
         pair.isInteger ? .int(Int(pair.key) ?? 0) : .text(pair.key)
     }
 }
 
-/// What `namespace(…)` makes: the one mutable object, so that loops can change what is outside them.
-final class TemplateNamespace: @unchecked Sendable {  // Lives inside one rendering, which is single-threaded.
+/// The result of `namespace(…)`: the only mutable object, which allows loops to change outer state.
+final class TemplateNamespace: @unchecked Sendable {  // Used by one rendering only, which is single-threaded.
     var values: TemplateDictionary
     init(_ values: TemplateDictionary) { self.values = values }
 }
 
-/// Something a template can call.
+/// A function that a template can call.
 enum TemplateFunction: Sendable {
     case builtin(String)
     case macro(TemplateMacro)
@@ -216,18 +217,18 @@ struct TemplateMacro: Sendable {
 
 /// Why a template cannot be used.
 package enum TemplateError: Error, Equatable, CustomStringConvertible {
-    /// The template's text is malformed or uses something this engine does not have.
+    /// The template's text is malformed or uses an unsupported feature.
     case syntax(line: Int, reason: String)
-    /// The template failed while it was rendered.
+    /// Rendering failed.
     case rendering(reason: String)
-    /// The template itself refused the conversation (`raise_exception`).
+    /// The template rejected the conversation with `raise_exception`.
     case raised(String)
 
     package var description: String {
         switch self {
-        case .syntax(let line, let reason): "The model's chat template cannot be read, line \(line): \(reason)."
+        case .syntax(let line, let reason): "The model's chat template cannot be parsed, line \(line): \(reason)."
         case .rendering(let reason): "The model's chat template failed: \(reason)."
-        case .raised(let message): "The model's chat template refused the conversation: \(message)"
+        case .raised(let message): "The model's chat template rejected the conversation: \(message)"
         }
     }
 }

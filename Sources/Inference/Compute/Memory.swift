@@ -1,15 +1,16 @@
 internal import Foundation
 
-/// Zeroed memory straight from the system: pages cost nothing until they are touched, and are returned at deinit.
-final class Memory: @unchecked Sendable {  // Owners decide who writes; see KVCache, Weights and Activations.
+/// Zeroed anonymous memory from `mmap`: pages use no memory until they are touched. Unmapped at deinit.
+final class Memory: @unchecked Sendable {  // Owners synchronize writes; see KVCache, Weights, Scratch.
     let base: UnsafeMutableRawPointer
     let count: Int
 
-    /// - Parameter hugePages: asks for 2 MB pages, right for memory that is all used: a model's weights.
+    /// - Parameter hugePages: requests 2 MB pages, suitable for memory that is used completely, such as a model's
+    ///   weights.
     init(bytes: Int, hugePages: Bool = false) throws(ModelError) {
         count = max(bytes, 1)
         let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-        // With huge pages the start must be aligned to one: over-allocate, then give back the ends.
+        // The start must be aligned to a huge page: allocate one page more and use the aligned part.
         let alignment = hugePages ? 2 << 20 : 1
         guard let address = mmap(nil, count + alignment, PROT_READ | PROT_WRITE, flags, -1, 0), address != MAP_FAILED
         else { throw .outOfMemory(bytes: bytes) }
@@ -34,13 +35,14 @@ final class Memory: @unchecked Sendable {  // Owners decide who writes; see KVCa
 struct MemoryLayouter {
     private(set) var bytes = 0
 
-    /// Reserves room for `count` values and returns its offset.
+    /// Reserves space for `count` values and returns its offset in bytes.
     mutating func reserve<Value>(_ count: Int, of type: Value.Type) -> Int {
         defer { bytes += (count * MemoryLayout<Value>.stride + 63) / 64 * 64 }
         return bytes
     }
 
-    /// Reserves room for `count` values and returns where it is; without memory, a place that must not be used.
+    /// Reserves space for `count` values and returns a pointer to it; if `memory` is nil, a placeholder that must not
+    /// be dereferenced.
     mutating func pointer<Value>(_ count: Int, of type: Value.Type, in memory: Memory?) -> UnsafeMutablePointer<Value> {
         let offset = reserve(count, of: type)
         return memory?.pointer(at: offset, as: type) ?? .measuring
@@ -48,12 +50,13 @@ struct MemoryLayouter {
 }
 
 extension UnsafeMutablePointer {
-    /// What stands for an array while only sizes are counted: not null, so that presence can be asked for, and never read.
+    /// A placeholder for an array while only sizes are computed: not null, so that optional arrays can be told apart,
+    /// and never dereferenced.
     static var measuring: Self { Self(bitPattern: 64).unsafelyUnwrapped }
 }
 
-/// A file of a fixed size that is being written through a mapping.
-final class WritableMapping: @unchecked Sendable {  // One thread fills it, the pool's threads at places of their own.
+/// A file of a fixed size that is written through a shared mapping.
+final class WritableMapping: @unchecked Sendable {  // The pool's threads write to disjoint ranges.
     let base: UnsafeMutableRawPointer
     private let count: Int
 
@@ -62,7 +65,7 @@ final class WritableMapping: @unchecked Sendable {  // One thread fills it, the 
         let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // Space that is only promised would end the process with a signal when the disk is full.
+        // Without reserved disk space, a write to the mapping would end the process with SIGBUS when the disk is full.
         guard posix_fallocate(descriptor, 0, off_t(bytes)) == 0,
             let address = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), address != MAP_FAILED
         else {

@@ -1,25 +1,26 @@
 internal import CKernels
 
-/// How fast this machine reads memory: what limits how fast a model generates, because each token reads all weights in use.
+/// The memory bandwidth of this machine. It limits the generation speed, because each token reads all weights in use.
 package enum MemoryRate {
-    /// Bytes a second that the threads of a pool read; nil if there is not as much memory.
+    /// Measures how many bytes per second the threads of a pool read; nil if the memory cannot be allocated.
     ///
-    /// - Parameter bytes: how much to read: as much as a model has, because what fits the processor's caches is read faster.
+    /// - Parameter bytes: the number of bytes to read: the size of a model, because data that fits the processor's
+    ///   caches is read faster.
     package static func measure(bytes: Int, pool: WorkerPool) -> Double? {
-        guard let memory = try? Memory(bytes: bytes, hugePages: true) else { return nil }  // too little of it is free
+        guard let memory = try? Memory(bytes: bytes, hugePages: true) else { return nil }  // not enough free memory
         var job = ReadJob(base: memory.base, bytes: bytes, kernels: pool.kernels)
-        // Untouched pages would all be the same one.
+        // Reads of untouched pages would all hit the shared zero page.
         ck_pool_run(pool.handle, job.chunks, { context, chunk in ReadJob.from(context)?.fill(Int(chunk)) }, &job)
         let start = ContinuousClock.now
         ck_pool_run(pool.handle, job.chunks, { context, chunk in ReadJob.from(context)?.read(Int(chunk)) }, &job)
         return Double(bytes) / (ContinuousClock.now - start).seconds
     }
 
-    /// What of that rate generation reaches, the rest of its work included (BENCHMARKS.md).
+    /// The share of the memory bandwidth that generation as a whole reaches (BENCHMARKS.md).
     package static let reachedShare = 0.8
 }
 
-/// What a reading chunk needs; lives on the caller's stack while the pool runs.
+/// The parameters of one measurement; stored on the caller's stack while the pool runs.
 private struct ReadJob {
     let base: UnsafeMutableRawPointer
     let bytes: Int

@@ -1,16 +1,16 @@
 internal import CKernels
 
-/// Rows of activations with room for their quantised form: what products read.
+/// Rows of activations with buffers for their quantised form: the input of matrix products.
 final class RowBuffer {
     let x: UnsafeMutablePointer<Float>
-    /// The rows of the last `set`.
+    /// The rows configured by the last call of `set`.
     var rows: ck_activations
     private let q: UnsafeMutablePointer<Int8>
     private let d: UnsafeMutablePointer<Float>
     private let s: UnsafeMutablePointer<Float>
     private let sums: UnsafeMutablePointer<Int32>
 
-    /// - Parameter elements: rows times columns at most.
+    /// - Parameter elements: the maximum of rows times columns.
     init(_ elements: Int, _ layout: inout MemoryLayouter, _ memory: Memory?) {
         func pointer<Value>(_ count: Int, _ type: Value.Type) -> UnsafeMutablePointer<Value> {
             layout.pointer(count, of: type, in: memory)
@@ -27,7 +27,7 @@ final class RowBuffer {
         rows = ck_activations(count: Int32(count), columns: Int32(columns), x: x, q: q, d: d, s: s, sums: sums)
     }
 
-    /// Some of the rows, as activations of their own.
+    /// A view of some of the rows.
     func slice(from first: Int, count: Int) -> ck_activations {
         let columns = Int(rows.columns)
         let groups = columns / 32
@@ -37,7 +37,7 @@ final class RowBuffer {
     }
 }
 
-/// Scratch memory of the forward pass, allocated once: every buffer has room for a whole batch of rows of the widest layer.
+/// Scratch memory of the forward pass, allocated once: every buffer holds a whole batch of rows of the widest layer.
 final class Scratch {
     let batch: Int
     let residual: UnsafeMutablePointer<Float>  // [batch][width]
@@ -50,7 +50,7 @@ final class Scratch {
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
     let logits: UnsafeMutablePointer<Float>  // [vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
-    /// Cosines and sines of each kind of positions, `[batch][pairs]`.
+    /// Cosines and sines of each rotary embedding, `[batch][pairs]`.
     let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
     let perLayer: UnsafeMutablePointer<Float>  // [batch][layers · perLayerWidth]
     let perLayerRow: UnsafeMutablePointer<Float>  // [layers · perLayerWidth]
@@ -62,12 +62,12 @@ final class Scratch {
     let heads: RowBuffer  // [heads][batch][…] of latent attention
     let router: RowBuffer  // width
 
-    // Experts: `pairs` are (row, slot), ordered by expert.
+    // Experts: a pair is a (row, slot) combination; pairs are ordered by expert.
     let routerLogits: UnsafeMutablePointer<Float>  // [batch][experts]
     let expertWeights: UnsafeMutablePointer<Float>  // [batch][used]
     let chosen: UnsafeMutablePointer<Int32>  // [batch][used]
-    let place: UnsafeMutablePointer<Int32>  // [batch][used], the pair's index
-    let source: UnsafeMutablePointer<Int32>  // [pairs], its row
+    let place: UnsafeMutablePointer<Int32>  // [batch][used], the index of the pair
+    let source: UnsafeMutablePointer<Int32>  // [pairs], the row of the pair
     let expertStart: UnsafeMutablePointer<Int32>  // [experts + 1]
     let gathered: RowBuffer
     let expertGate: RowBuffer
@@ -82,7 +82,7 @@ final class Scratch {
 
     convenience init(_ shape: ModelShape, batch: Int) throws(ModelError) {
         var layout = MemoryLayouter()
-        // Sizes first, then the same layout in memory.
+        // The first pass computes sizes only, the second assigns the same layout in memory.
         _ = Scratch(shape, batch: batch, &layout, try Memory(bytes: 1), measuring: true)
         let memory = try Memory(bytes: layout.bytes)
         layout = MemoryLayouter()
@@ -144,7 +144,7 @@ final class Scratch {
     }
 }
 
-/// The widest row that each buffer must hold.
+/// The maximum row width of each buffer.
 private struct ScratchSizes {
     var query = 0, key = 0, value = 0, gate = 0, mixed = 0, latent = 0, heads = 0, latentHeads = 0
     var feedForward = 0, experts = 0, usedExperts = 0, expertWidth = 0
@@ -160,7 +160,7 @@ private struct ScratchSizes {
                 if a.isGated { atLeast(&gate, a.heads * a.keyDimension) }
                 atLeast(&mixed, a.heads * a.valueDimension)
             case .latent(let a):
-                // The absorbed query, and the plain one before it.
+                // The absorbed query, and the original query before absorption.
                 atLeast(&query, a.heads * (a.kvRank + a.rotaryDimension))
                 atLeast(&gate, a.heads * max(a.plainDimension + a.rotaryDimension, a.kvRank))
                 atLeast(&key, a.kvRank + a.rotaryDimension)

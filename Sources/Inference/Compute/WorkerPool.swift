@@ -1,15 +1,15 @@
 internal import CKernels
 internal import Foundation
 
-/// The threads that arithmetic runs on: as many as there are physical cores this process may use.
+/// The thread pool for matrix arithmetic; by default one thread per physical core that this process may use.
 ///
-/// Never Swift's cooperative pool. One thread at a time may run work on it: the engine's own.
+/// Separate from Swift's cooperative pool. Only one thread at a time may submit work: the engine's own.
 package final class WorkerPool: @unchecked Sendable {  // Used from the engine's executor only.
     let handle: OpaquePointer
     let kernels: UnsafePointer<ck_kernels>
 
     package var threads: Int { Int(ck_pool_threads(handle)) }
-    /// The instruction set in use, for people.
+    /// The name of the instruction set in use, for display.
     package var instructionSet: String { String(cString: kernels.pointee.name) }
 
     package init(threads: Int? = nil, instructionSet: InstructionSet? = nil) throws(ModelError) {
@@ -28,7 +28,8 @@ package final class WorkerPool: @unchecked Sendable {  // Used from the engine's
 
     deinit { ck_pool_destroy(handle) }
 
-    /// `FM_THREADS` where set, else the physical cores within the process's CPU affinity and quota.
+    /// The value of the environment variable `FM_THREADS` if it is set, else the number of physical cores within the
+    /// process's CPU affinity and quota.
     package static var defaultThreads: Int {
         if let setting = ProcessInfo.processInfo.environment["FM_THREADS"], let threads = Int(setting), threads > 0 {
             return min(threads, 256)
@@ -39,7 +40,7 @@ package final class WorkerPool: @unchecked Sendable {  // Used from the engine's
 
     /// The container's CPU quota in whole CPUs, if there is one (cgroup v2, `cpu.max`).
     private static var quota: Int? {
-        // No file: no cgroup v2, so no quota to keep to.
+        // Without the file there is no cgroup v2 and so no quota.
         guard let line = try? String(contentsOfFile: "/sys/fs/cgroup/cpu.max", encoding: .utf8) else { return nil }
         let fields = line.split(whereSeparator: \.isWhitespace)
         guard fields.count == 2, let limit = Double(fields[0]), let period = Double(fields[1]), period > 0 else { return nil }
@@ -47,7 +48,7 @@ package final class WorkerPool: @unchecked Sendable {  // Used from the engine's
     }
 }
 
-/// An instruction set with kernels of its own; chosen automatically unless a test or a benchmark asks for one.
+/// An instruction set with its own kernels; chosen automatically unless a test or a benchmark specifies one.
 package enum InstructionSet: String, CaseIterable, Sendable {
     case scalar, avx2, avx512, amx, neon
 
@@ -61,6 +62,6 @@ package enum InstructionSet: String, CaseIterable, Sendable {
         }
     }
 
-    /// Those this processor can run.
+    /// The instruction sets that this processor supports.
     package static var available: [InstructionSet] { allCases.filter { ck_kernels_for($0.isa) != nil } }
 }

@@ -1,10 +1,10 @@
 internal import Foundation
 
-/// A GGUF file, mapped read-only. Nothing in it is trusted: every count, length and offset is checked against the
-/// file's size before it is used, and a value that does not fit is a ``ModelError`` that names the field.
+/// A GGUF file, mapped read-only. Its contents are not trusted: every count, length and offset is checked against the
+/// file's size before it is used, and an invalid value throws a ``ModelError`` that names the field.
 ///
-/// A model in several files (`NAME-00001-of-00003.gguf`) is opened by its first one, which has the metadata; the others must be
-/// beside it.
+/// A model split into several files (`NAME-00001-of-00003.gguf`) is opened by its first file, which contains the
+/// metadata; the others must be in the same directory.
 ///
 /// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3, little-endian).
 package final class GGUFFile: Sendable {
@@ -16,18 +16,18 @@ package final class GGUFFile: Sendable {
     /// Tensor names in the file's order.
     package let tensorNames: [String]
     let mapping: MappedFile
-    /// The second and all later files of a model in several.
+    /// The second and later files of a split model.
     private let laterShards: [GGUFFile]
 
-    /// Size in bytes of all files.
+    /// Total size of all files in bytes.
     package var size: Int { laterShards.reduce(mapping.bytes.count) { $0 + $1.size } }
 
-    /// The files, the first one first.
+    /// The paths of all files, in order.
     var paths: [String] { [path] + laterShards.map(\.path) }
 
     package convenience init(path: String) throws(ModelError) { try self.init(path: path, shard: 0) }
 
-    /// - Parameter shard: Which file of several this must be; 0 is the first or only one.
+    /// - Parameter shard: the expected index of the file in a split model; 0 for the first or only file.
     private init(path: String, shard: Int) throws(ModelError) {
         self.path = path
         mapping = try MappedFile(path: path)
@@ -36,7 +36,7 @@ package final class GGUFFile: Sendable {
         guard Array(magic) == Array("GGUF".utf8) else { throw .notGGUF(found: Array(magic)) }
         version = try reader.integer(UInt32.self, field: "the version")
         guard version == 2 || version == 3 else { throw .unsupportedVersion(version) }
-        // The smallest tensor entry has 32 bytes, the smallest metadata entry 13: a larger count cannot be true.
+        // The smallest tensor entry has 32 bytes, the smallest metadata entry 13, which limits the counts.
         let tensorCount = try reader.count(field: "the tensor count", smallestItem: 32)
         let metadataCount = try reader.count(field: "the metadata count", smallestItem: 13)
         metadata = try GGUFMetadata(reader: &reader, count: metadataCount)
@@ -67,7 +67,7 @@ package final class GGUFFile: Sendable {
         var shards: [GGUFFile] = []
         if shard == 0, let count = try metadata.integer("split.count", in: 0...Self.maximumShards), count > 1 {
             guard let name = ShardName(path), name.number == 1, name.count == count else {
-                throw .invalid(field: "split.count", reason: "is \(count), but the file is not named as the first of as many")
+                throw .invalid(field: "split.count", reason: "is \(count), but the file name is not that of part 1 of \(count)")
             }
             for (number, path) in name.all.enumerated().dropFirst() {
                 let next = try GGUFFile(path: path, shard: number)
@@ -98,7 +98,7 @@ package final class GGUFFile: Sendable {
         UnsafeRawBufferPointer(rebasing: mapping(of: tensor).bytes[tensor.range])
     }
 
-    /// Lets the system drop a tensor's pages from memory; they would be read again if touched.
+    /// Allows the system to drop a tensor's pages from memory; they are read from disk again if accessed.
     func release(_ tensor: GGUFTensor) { mapping(of: tensor).release(tensor.range) }
 
     private func mapping(of tensor: GGUFTensor) -> MappedFile {
@@ -128,7 +128,7 @@ final class MappedFile: @unchecked Sendable {  // The mapping is never written a
         bytes = UnsafeRawBufferPointer(start: address, count: size)
     }
 
-    /// A file of exactly `size` bytes, mapped for all processes; nil if there is none.
+    /// Maps a file of exactly `size` bytes with `MAP_SHARED`; nil if there is no such file.
     init?(shared path: String, size: Int) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

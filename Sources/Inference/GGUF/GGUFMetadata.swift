@@ -1,4 +1,4 @@
-/// A metadata value. Numbers of all widths are widened; arrays stay in the file until they are asked for.
+/// A metadata value. Numbers of all widths are widened; array elements are decoded from the file on demand.
 package enum GGUFValue: Sendable {
     case integer(Int)
     case float(Double)
@@ -7,7 +7,7 @@ package enum GGUFValue: Sendable {
     case array(GGUFArray)
 }
 
-/// An array in the file: checked when the file was opened, decoded when it is used.
+/// An array in the file: validated when the file is opened, decoded when it is used.
 package struct GGUFArray: Sendable {
     package let elementType: GGUFValueType
     package let count: Int
@@ -97,7 +97,7 @@ package struct GGUFMetadata: Sendable {
         return GGUFArray(elementType: elementType, count: count, range: start..<reader.offset)
     }
 
-    // MARK: - Checked access: nil if the key is absent, an error if its value has another type or is out of range
+    // MARK: - Checked access: returns nil if the key is absent, throws if its value has another type or is out of range
 
     package func integer(_ key: String, in range: ClosedRange<Int>) throws(ModelError) -> Int? {
         guard let value = values[key] else { return nil }
@@ -139,7 +139,7 @@ package struct GGUFMetadata: Sendable {
 }
 
 extension GGUFFile {
-    /// Calls `body` with the bytes of each string of an array of this file.
+    /// Calls `body` with the index and bytes of each element of a string array of this file.
     func forEachString(
         in array: GGUFArray, _ body: (Int, UnsafeRawBufferPointer) throws(ModelError) -> Void
     ) throws(ModelError) {
@@ -149,7 +149,7 @@ extension GGUFFile {
         }
     }
 
-    /// An array of 32-bit integers or floats of this file.
+    /// The elements of a numeric array of this file, whose element type has the size of `Value`.
     func values<Value: BitwiseCopyable>(of array: GGUFArray, as type: Value.Type) -> [Value] {
         let bytes = UnsafeRawBufferPointer(rebasing: mapping.bytes[array.range])
         return (0..<array.count).map {

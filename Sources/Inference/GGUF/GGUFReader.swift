@@ -1,4 +1,4 @@
-/// Reads little-endian fields one after the other and throws ``ModelError/truncated(field:offset:)`` at the end of the file.
+/// Reads little-endian fields sequentially; throws ``ModelError/truncated(field:offset:)`` at the end of the file.
 struct GGUFReader {
     let bytes: UnsafeRawBufferPointer
     private(set) var offset = 0
@@ -19,7 +19,7 @@ struct GGUFReader {
         Value(littleEndian: try bytes(MemoryLayout<Value>.size, field: field()).loadUnaligned(as: Value.self))
     }
 
-    /// A 64-bit count of items that take at least `smallestItem` bytes each.
+    /// Reads a 64-bit count of items that have at least `smallestItem` bytes each.
     mutating func count(field: @autoclosure () -> String, smallestItem: Int) throws(ModelError) -> Int {
         let value = try integer(UInt64.self, field: field())
         guard value <= UInt64(remaining / smallestItem) else {
@@ -28,14 +28,14 @@ struct GGUFReader {
         return Int(value)
     }
 
-    /// The bytes of a string: a 64-bit length and as many bytes.
+    /// Reads the bytes of a string, which are preceded by a 64-bit length.
     mutating func stringBytes(field: @autoclosure () -> String) throws(ModelError) -> UnsafeRawBufferPointer {
         let length = try integer(UInt64.self, field: "the length of \(field())")
         guard length <= UInt64(remaining) else { throw .truncated(field: field(), offset: bytes.count) }
         return try bytes(Int(length), field: field())
     }
 
-    /// A string that must be valid UTF-8.
+    /// Reads a string, which must be valid UTF-8.
     mutating func string(field: @autoclosure () -> String) throws(ModelError) -> String {
         guard let string = String(validating: try stringBytes(field: field()), as: UTF8.self) else {
             throw .invalid(field: field(), reason: "is not valid UTF-8")

@@ -1,15 +1,15 @@
 internal import CKernels
 
-/// A tensor's entry: its name, type, shape and place in the file.
+/// A tensor's entry: its name, type, shape and position in the file.
 package struct GGUFTensor: Sendable {
     package let name: String
     package let type: TensorType
-    /// Sizes, fastest-varying first: a weight matrix is `[columns, rows]`.
+    /// Dimensions, fastest-varying first: a weight matrix is `[columns, rows]`.
     package let shape: [Int]
     private let relativeOffset: UInt64
-    /// Which file of a model in several has the data.
+    /// The index of the file with the data, in a split model.
     var shard = 0
-    /// Bytes of the data in that file.
+    /// The byte range of the data in that file.
     package private(set) var range: Range<Int>
 
     package var elementCount: Int { shape.reduce(1, *) }
@@ -25,7 +25,7 @@ package struct GGUFTensor: Sendable {
         var elements = 1
         for _ in 0..<dimensions {
             let size = try reader.integer(UInt64.self, field: "the shape of \(field)")
-            // 2^40 elements are far beyond any file; the bound keeps all later products inside 64 bits.
+            // No file has 2^40 elements; the limit prevents overflow in all later products.
             guard size >= 1, size <= 1 << 40, case let (product, overflow) = elements.multipliedReportingOverflow(by: Int(size)),
                 !overflow, product <= 1 << 40
             else { throw .invalid(field: "the shape of \(field)", reason: "has a size of \(size)") }
@@ -47,7 +47,7 @@ package struct GGUFTensor: Sendable {
         range = 0..<(elements / type.blockElements * type.blockBytes)
     }
 
-    /// Fixes the data's place once the start of the data section is known.
+    /// Computes `range` once the start of the data section is known.
     mutating func place(dataStart: Int, alignment: Int, fileSize: Int) throws(ModelError) {
         guard relativeOffset % UInt64(alignment) == 0 else {
             throw .invalid(field: "the offset of tensor \(name)", reason: "is \(relativeOffset), not aligned to \(alignment)")
@@ -66,10 +66,10 @@ package enum TensorType: UInt32, CaseIterable, Sendable {
     case iq2_XXS = 16, iq2_XS = 17, iq3_XXS = 18, iq1_S = 19, iq4_NL = 20, iq3_S = 21, iq2_S = 22, iq4_XS = 23, iq1_M = 29
     case bf16 = 30, tq1_0 = 34, tq2_0 = 35, mxfp4 = 39, nvfp4 = 40, q1_0 = 41, q2_0 = 42
 
-    /// The name that files and people use, such as `Q4_K`.
+    /// The usual name, such as `Q4_K`.
     package var name: String { "\(self)".uppercased() }
 
-    /// Whether there are kernels for this type; without, rows are decoded each time they are used.
+    /// Whether this type has its own kernels. Rows of other types are decoded each time they are used.
     package var isFast: Bool { ck_type_layout(kernelType) != CK_ROWS }
 
     var kernelType: ck_type { ck_type(rawValue: rawValue) }

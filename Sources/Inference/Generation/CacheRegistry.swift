@@ -1,23 +1,23 @@
 internal import Synchronization
 
-/// The caches of a model's sequences. A conversation that begins like another one, such as a copy of it that goes on elsewhere,
-/// takes the beginning from there instead of computing it again.
+/// The KV caches of a model's sequences. A sequence whose tokens begin like those of another sequence copies the common
+/// prefix from that cache instead of recomputing it.
 final class CacheRegistry: Sendable {
     private struct Entry {
         weak var cache: KVCache?
     }
 
-    private struct State: @unchecked Sendable {  // Caches are looked into on the engine's executor only.
+    private struct State: @unchecked Sendable {  // Cache contents are read on the engine's executor only.
         var entries: [Entry] = []
-        /// Caches of conversations that are gone, the latest last.
+        /// Caches of released sequences, the most recent last.
         var retired: [KVCache] = []
     }
 
     private let state = Mutex(State())
 
-    /// Tokens of conversations that are gone for which memory is kept.
+    /// The maximum total number of tokens in caches of released sequences.
     private static let retiredTokens = 4096
-    /// Copying less is not worth looking for it.
+    /// A prefix is copied only if it is longer than the cached one by more than this number of tokens.
     private static let leastGain = 16
 
     func add(_ cache: KVCache) {
@@ -29,18 +29,19 @@ final class CacheRegistry: Sendable {
         }
     }
 
-    /// Keeps what a conversation that is gone has computed, as long as there is room.
+    /// Keeps the cache of a released sequence until newer ones replace it.
     func retire(_ cache: KVCache) {
         let boxed = State(retired: [cache])
         state.withLock { state in
             state.retired += boxed.retired
-            // Another thread may not look into caches; the number of them bounds their memory just as well.
+            // This may run on any thread, which must not read token counts of caches; so the number of caches is
+            // limited.
             if state.retired.count > 4 { state.retired.removeFirst() }
         }
     }
 
-    /// Copies into `cache` the longest beginning of `tokens` that another cache has, if that is much more than it has itself.
-    /// Called on the engine's executor, where no cache is being written.
+    /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
+    /// prefix by more than ``leastGain`` tokens. Called on the engine's executor, while no cache is being written.
     func copyPrefix(to cache: KVCache, for tokens: [TokenID]) {
         let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.leastGain else { return }

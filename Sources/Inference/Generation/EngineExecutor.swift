@@ -1,6 +1,7 @@
 internal import Dispatch
 
-/// Runs an engine's work on a queue of its own: generation never occupies a thread of the cooperative pool.
+/// Runs an engine's work on a dedicated dispatch queue, so that generation never blocks a thread of the cooperative
+/// pool.
 final class EngineExecutor: SerialExecutor {
     private let queue = DispatchQueue(label: "FoundationModels.engine", qos: .userInitiated)
 
@@ -9,7 +10,7 @@ final class EngineExecutor: SerialExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
-    /// Runs work that needs no actor yet: loading.
+    /// Runs work on the queue before the actor exists, such as loading.
     func run<Success: Sendable>(_ body: @escaping @Sendable () throws -> Success) async throws -> Success {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { continuation.resume(with: Result { try body() }) }

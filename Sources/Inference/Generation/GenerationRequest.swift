@@ -1,25 +1,26 @@
 package import Grammar
 
-/// One response to generate.
+/// A request to generate one response.
 package struct GenerationRequest: Sendable {
-    /// The whole prompt. What the sequence already holds of it is not computed again.
+    /// The whole prompt. The prefix that the sequence already contains is not recomputed.
     package var tokens: [TokenID]
     package var sampling: SamplingSettings
-    /// Tokens after which the response is cut, nil for as many as the context holds.
+    /// The maximum number of tokens in the response; nil for no limit other than the context size.
     package var maximumTokens: Int?
-    /// Texts at which the response ends; they are not part of it.
+    /// Strings that end the response; they are not part of it.
     package var stopStrings: [String]
-    /// Tokens at which the response ends; they are not part of it.
+    /// Tokens that end the response; they are not part of it.
     package var stopTokens: Set<TokenID> = []
-    /// Tokens that are never chosen.
+    /// Tokens that must not occur in the response.
     package var bannedTokens: [TokenID] = []
-    /// Tokens that the response does not begin with.
+    /// Tokens that must not be the first token of the response.
     package var bannedFirstTokens: [TokenID] = []
-    /// Whether a text that repeats itself without end is stopped.
+    /// Whether generation stops when the response repeats itself endlessly.
     package var stopsLoops = true
-    /// What the response must be; nil for any text.
+    /// The grammar that constrains the response; nil for free text.
     package var grammar: Grammar?
-    /// Whether tokens that the grammar leaves no choice about are computed in one batch. The response is the same.
+    /// Whether forced tokens (the only ones that the grammar allows) are processed in one batch. Does not change the
+    /// response.
     package var usesFastForward = true
 
     package init(
@@ -40,34 +41,35 @@ package enum StopReason: String, Sendable {
     case endOfTurn
     /// A stop string or a stop token of the request appeared.
     case stopString
-    /// The response repeated itself without end; the repetitions are not part of it.
+    /// The response repeated itself endlessly; ``GenerationResult/keptBytes`` excludes the repetitions.
     case loop
     /// `maximumTokens` was reached.
     case maximumTokens
-    /// The context is full: the response is cut in the middle.
+    /// The context is full, so the response is incomplete.
     case contextFull
-    /// Whoever takes the text wanted no more of it.
+    /// The `emit` callback returned false.
     case unwanted
 }
 
-/// What a response cost.
+/// Token counts and times of a response.
 package struct GenerationUsage: Sendable, Equatable {
-    /// Tokens of the prompt.
+    /// Tokens in the prompt.
     package var promptTokens = 0
-    /// Those of them whose keys and values were still in the cache.
+    /// Prompt tokens that were already in the KV cache.
     package var cachedTokens = 0
-    /// Tokens generated, the end-of-turn token included.
+    /// Generated tokens, including the end-of-turn token.
     package var generatedTokens = 0
-    /// Those of them that the grammar left no choice about: the model was not asked.
+    /// Generated tokens that were the only ones the grammar allowed, so that they needed no sampling.
     package var forcedTokens = 0
-    /// Seconds spent on the part of the prompt that was not cached, until the first logits.
+    /// Seconds from the start of prompt processing to the first logits.
     package var promptSeconds = 0.0
-    /// Seconds from the first logits to the end.
+    /// Seconds from the first logits to the end of the response.
     package var generationSeconds = 0.0
 
     package init() {}
 
-    /// Adds what another part of the same response cost. The prompt is that of the first part.
+    /// Adds the usage of another part of the same response. The prompt is that of the first part; the prompt time of
+    /// later parts counts as generation time.
     package mutating func add(_ other: GenerationUsage) {
         if promptTokens == 0 {
             promptTokens = other.promptTokens
@@ -85,27 +87,27 @@ package struct GenerationUsage: Sendable, Equatable {
 package struct GenerationResult: Sendable {
     package var stopReason: StopReason
     package var usage: GenerationUsage
-    /// The tokens of the response, without the one that ended it.
+    /// The tokens of the response, without the token that ended it.
     package var tokens: [TokenID] = []
-    /// The stop token of the request that ended it.
+    /// The stop token of the request that ended the response, if any.
     package var stopToken: TokenID?
-    /// The stop string that ended it.
+    /// The stop string that ended the response, if any.
     package var stopString: String?
-    /// Where a loop was cut off: bytes of the text that are kept.
+    /// After a loop: the number of bytes of text before the repetitions.
     package var keptBytes: Int?
 }
 
 /// Why a response could not be generated or finished.
 package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
-    /// The prompt leaves no room for even one token of response.
+    /// The prompt fills the context, so that not even one token of response fits.
     case promptTooLong(tokens: Int, contextSize: Int)
-    /// The chat template made nothing of the conversation: there is nothing to continue.
+    /// The chat template rendered the conversation as an empty prompt.
     case emptyPrompt
-    /// The model's output is not a number: its file is damaged.
+    /// The logits are not finite numbers, probably because the file is damaged.
     case unusableLogits
-    /// What the response must be cannot be followed any further: its patterns need more memory than there is for them.
+    /// Matching the grammar exceeded the memory limit for its patterns.
     case grammarTooComplex
-    /// Even the shortest response that the grammar allows needs more tokens than there are.
+    /// Even the shortest response that the grammar allows needs more tokens than are available.
     case budgetTooSmall(needed: Int, available: Int)
 
     package var description: String {
@@ -113,11 +115,12 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
         case .promptTooLong(let tokens, let contextSize):
             "The conversation has \(tokens) tokens, which exceeds the context size of \(contextSize). Shorten it or split it."
         case .emptyPrompt:
-            "The model's chat template gives no text for this conversation."
+            "The model's chat template renders this conversation as an empty prompt."
         case .budgetTooSmall(let needed, let available):
-            "The shortest possible response needs \(needed) tokens, but only \(available) are left for it. Allow more, or ask for less."
+            "The shortest possible response needs \(needed) tokens, but only \(available) are available. "
+                + "Allow more tokens or request less."
         case .grammarTooComplex:
-            "The format of the response became too complex to follow. Simplify its patterns, or ask for less."
+            "The response format is too complex: its patterns exceed the memory limit. Simplify them or request less."
         case .unusableLogits:
             "The model computed values that are not numbers; its file is probably damaged."
         }

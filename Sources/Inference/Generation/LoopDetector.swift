@@ -1,26 +1,28 @@
-/// Notices that a response has fallen into a loop: the same tokens again and again, or hardly anything but sequences that have
-/// been there.
+/// Detects that a response has fallen into a loop: it repeats with a fixed period, or it consists almost entirely of
+/// sequences of four tokens that occurred recently.
 ///
-/// Work per token is constant.
+/// Takes constant time per token.
 struct LoopDetector {
-    /// The longest period that is looked for.
+    /// The longest period that is detected.
     private static let maximumPeriod = 64
-    /// Tokens that repeat before a short period counts as a loop, and repetitions before a long one does.
+    /// The minimum number of repeating tokens for a short period to count as a loop, and the minimum number of
+    /// repetitions for a long one.
     private static let minimumRun = 96
     private static let minimumRepetitions = 3
-    /// The window in which repeated sequences of four tokens are counted, and how many of them must be repetitions.
+    /// The window in which repeated sequences of four tokens are counted, and the number of repetitions in it that
+    /// counts as a loop.
     private static let window = 192
     private static let maximumRepeated = 168
 
     private var tokens: [TokenID] = []
-    /// For each period, how many of the last tokens equal the one that many places before.
+    /// For each period, the number of last tokens that equal the token one period before.
     private var runs = [Int](repeating: 0, count: LoopDetector.maximumPeriod + 1)
-    /// How often each sequence of four tokens is in the window.
+    /// The number of occurrences of each sequence of four tokens in the window.
     private var sequences: [UInt64: Int] = [:]
-    /// How many sequences of the window are not the first of their kind.
+    /// The number of sequences in the window that repeat another one.
     private var repeated = 0
 
-    /// Takes a token. Returns how many tokens of the response stand before the first repetition if it is a loop.
+    /// Appends a token. If the response is a loop, returns the number of tokens before the first repetition.
     mutating func append(_ token: TokenID) -> Int? {
         tokens.append(token)
         let count = tokens.count

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Lets one request at a time use a sequence, in the order they came. A request waits without blocking a thread, and no longer
-/// than its task is wanted.
+/// A first-in, first-out lock that lets one request at a time use a sequence. A request waits without blocking a
+/// thread; the wait ends if its task is cancelled.
 final class SequenceLock: Sendable {
     private struct State {
         var isHeld = false
@@ -11,7 +11,7 @@ final class SequenceLock: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Throws: `CancellationError` if the task is cancelled while it waits; the sequence is then not held.
+    /// - Throws: `CancellationError` if the task is cancelled while it waits; the lock is then not held.
     func acquire() async throws {
         let id = state.withLock { state in
             state.count += 1

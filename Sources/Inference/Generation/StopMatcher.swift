@@ -1,13 +1,13 @@
-/// Ends a response at the first stop string, and holds back text that could be the beginning of one.
+/// Finds the first stop string in a response, and holds back text that could be the beginning of one.
 struct StopMatcher {
     private let stops: [[UInt8]]
-    /// The stop string that appeared.
+    /// The stop string that was found.
     private(set) var match: String?
     private var held: [UInt8] = []
 
     init(_ stops: [String]) { self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) } }
 
-    /// The text that is certainly part of the response, and whether a stop string has appeared after it.
+    /// Appends text. Returns the text that is certainly part of the response, and whether a stop string follows it.
     mutating func append(_ text: String) -> (text: String, stopped: Bool) {
         if stops.isEmpty { return (text, false) }
         held.append(contentsOf: text.utf8)
@@ -26,7 +26,7 @@ struct StopMatcher {
         return (String(decoding: held, as: UTF8.self), false)
     }
 
-    /// What was held back when nothing follows.
+    /// Returns the text held back, at the end of the response.
     mutating func finish() -> String {
         defer { held.removeAll() }
         return String(decoding: held, as: UTF8.self)

@@ -1,4 +1,5 @@
-/// Tokens' bytes as text for whoever takes it: whole characters, nothing of a stop string, and no more than is wanted.
+/// Converts the bytes of tokens to text for the `emit` callback: whole characters, without stop strings, until the
+/// callback returns false.
 struct TextOutput {
     private var assembler = UTF8Assembler()
     private var stops: StopMatcher
@@ -9,7 +10,7 @@ struct TextOutput {
 
     init(stops: [String]) { self.stops = StopMatcher(stops) }
 
-    /// Why the response ends here, if it does.
+    /// Appends the bytes of a token. Returns the reason if the response ends here.
     mutating func append(_ bytes: some Sequence<UInt8>, _ emit: (String) -> Bool) -> StopReason? {
         let (text, stopped) = stops.append(assembler.append(bytes))
         let isWanted = text.isEmpty || emit(text)
@@ -17,7 +18,7 @@ struct TextOutput {
         return stopped ? .stopString : isWanted ? nil : .unwanted
     }
 
-    /// Gives out what was held back.
+    /// Emits the text held back, unless the response has ended before.
     mutating func finish(_ emit: (String) -> Bool) {
         if isEnded { return }
         let rest = stops.append(assembler.finish()).text + stops.finish()

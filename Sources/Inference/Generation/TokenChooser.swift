@@ -1,22 +1,22 @@
 internal import CKernels
 internal import Grammar
 
-/// Draws tokens that a grammar allows and its budget has room for.
+/// Samples tokens that the grammar allows and after which the response can still be completed within the token budget.
 final class TokenChooser {
     private let vocabulary: TokenVocabulary
     private var mask: [UInt32]
     private var scratch: [Float]
-    /// Attempts before the shortest ending is followed.
+    /// The number of samples before the chooser falls back to the shortest completion.
     private static let attempts = 24
 
-    /// - Parameter count: logits of the model, which may be more than the vocabulary has tokens.
+    /// - Parameter count: number of logits, which may exceed the number of tokens in the vocabulary.
     init(vocabulary: TokenVocabulary, count: Int) {
         self.vocabulary = vocabulary
         mask = [UInt32](repeating: 0, count: vocabulary.maskWords)
         scratch = [Float](repeating: 0, count: count)
     }
 
-    /// Nil if the logits are not numbers.
+    /// Returns the next token; nil if no token can be drawn.
     func choose(
         _ step: ConstrainedDecoder.Step, _ decoder: inout ConstrainedDecoder, _ sampler: inout Sampler,
         _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int, kernels: UnsafePointer<ck_kernels>
@@ -33,7 +33,7 @@ final class TokenChooser {
                     sampler.next(logits, among: left, scratch: $0, kernels: kernels)
                 }
             default:
-                // Drawing overwrites logits, so each attempt works on a copy, unless the first one will do.
+                // Sampling overwrites the logits, so each attempt works on a copy.
                 drawn = scratch.withUnsafeMutableBufferPointer { copy in
                     if let source = logits.baseAddress {
                         copy.baseAddress?.update(from: source, count: min(copy.count, logits.count))
@@ -52,7 +52,7 @@ final class TokenChooser {
         return decoder.closingToken
     }
 
-    /// Whether a token is a piece of text rather than of a document's form.
+    /// Whether a token contains letters, rather than only punctuation, digits or white space of the document's syntax.
     private func isWord(_ token: TokenID) -> Bool {
         guard vocabulary.texts.indices.contains(Int(token)), let text = vocabulary.texts[Int(token)] else { return false }
         return text.contains { ($0 | 0x20) >= UInt8(ascii: "a") && ($0 | 0x20) <= UInt8(ascii: "z") || $0 >= 0x80 }

@@ -1,19 +1,20 @@
 internal import CKernels
 
-/// A low-rank adapter (LoRA, arXiv:2106.09685) in a GGUF file: for some matrices of a model, what training added to them, as
-/// the product of two narrow ones. It is merged into the weights when they are loaded, so that it costs nothing later.
+/// A low-rank adapter (LoRA, arXiv:2106.09685) in a GGUF file: for some matrices of a model, the change by fine-tuning
+/// as the product of two low-rank matrices. It is merged into the weights on loading, so that inference takes no
+/// additional time.
 package final class AdapterFile: Sendable {
     let file: GGUFFile
     package let name: String
-    /// The architecture of the model that it was trained for.
+    /// The architecture of the model that the adapter was trained for.
     package let architecture: String
-    /// The names of the matrices that it changes, such as `blk.0.attn_q.weight`.
+    /// The names of the matrices that the adapter changes, such as `blk.0.attn_q.weight`.
     package let targets: Set<String>
     private let alpha: Double
 
     package var path: String { file.path }
 
-    /// Metadata that is text, by key.
+    /// The metadata values that are strings, by key.
     package var texts: [String: String] {
         var texts: [String: String] = [:]
         for key in file.metadata.keys {
@@ -22,11 +23,11 @@ package final class AdapterFile: Sendable {
         return texts
     }
 
-    /// - Throws: ``ModelError`` if the file is no adapter, or is damaged.
+    /// - Throws: ``ModelError`` if the file is damaged or is not an adapter.
     package init(path: String) throws(ModelError) {
         file = try GGUFFile(path: path)
         guard try file.metadata.string("general.type") == "adapter" else {
-            throw .invalid(field: "general.type", reason: "is not “adapter”: this is no adapter")
+            throw .invalid(field: "general.type", reason: "is not “adapter”: the file is not an adapter")
         }
         let kind = try file.metadata.string("adapter.type") ?? "lora"
         guard kind == "lora" else { throw .unsupported(field: "adapter.type", value: kind, supported: "lora") }
@@ -50,7 +51,9 @@ package final class AdapterFile: Sendable {
         self.targets = targets
     }
 
-    /// - Throws: ``ModelError`` if the adapter was not made for this model.
+    /// Checks that the adapter fits a model.
+    ///
+    /// - Throws: ``ModelError`` if the architecture or the shape of a matrix differs.
     package func check(_ model: GGUFFile) throws(ModelError) {
         let modelArchitecture = try model.metadata.string("general.architecture") ?? "none"
         guard architecture == modelArchitecture else {
@@ -58,7 +61,7 @@ package final class AdapterFile: Sendable {
         }
         for name in targets.sorted() {
             guard let matrix = model.tensors[name], matrix.shape.count == 2 else {
-                throw .invalid(field: "the adapter", reason: "changes \(name), a matrix that the model has not")
+                throw .invalid(field: "the adapter", reason: "changes \(name), but the model has no such matrix")
             }
             guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"],
                 a.shape.count == 2, b.shape.count == 2, a.shape[0] == matrix.shape[0], b.shape[1] == matrix.shape[1],
@@ -70,13 +73,13 @@ package final class AdapterFile: Sendable {
         }
     }
 
-    /// Adds the adapter's part to a matrix of a model that was checked.
+    /// Adds the adapter's change to a matrix of a model for which ``check(_:)`` succeeded.
     ///
     /// - Parameter weights: `[rows][columns]`
     func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) {
         guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"] else { return }
         let rank = a.shape[1]
-        // Without an alpha the product counts as it is.
+        // Without an alpha, the product is not scaled.
         let scale = alpha > 0 ? alpha / Double(rank) : 1
         ck_add_low_rank(
             &weights, values(b), values(a), Int32(rows), Int32(rank), Int32(columns), Float(scale))

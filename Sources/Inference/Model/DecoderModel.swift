@@ -4,9 +4,10 @@ internal import Foundation
 /// Identifies a token of a vocabulary.
 package typealias TokenID = Int32
 
-/// The forward pass of a decoder-only model of any shape: what a ``ModelShape`` describes, over the operations of `CKernels`.
+/// A decoder-only model of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
+/// the operations of `CKernels`.
 ///
-/// Not thread-safe: scratch memory is shared by all calls, so one call at a time.
+/// Not thread-safe: all calls share scratch memory, so only one call may run at a time.
 package final class DecoderModel {
     package let shape: ModelShape
     let weights: Weights
@@ -14,13 +15,13 @@ package final class DecoderModel {
     let scratch: Scratch
     var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, pool: pool, scratch: scratch) }
 
-    /// Tokens processed together. More would gain nothing: weights are read once per batch, and 256 rows already
-    /// make reading them a small part of the work.
+    /// The maximum number of tokens per batch. Weights are read once per batch; with 256 rows, reading them is a small
+    /// part of the work already, so larger batches would not be faster.
     package static let batchSize = 256
 
     /// - Parameters:
-    ///   - adapter: Merged into the weights.
-    ///   - cache: Where the packed weights are kept for the next time; nil for memory of this process only.
+    ///   - adapter: an adapter to merge into the weights.
+    ///   - cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     package init(
         file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
     ) throws(ModelError) {
@@ -30,30 +31,31 @@ package final class DecoderModel {
         scratch = try Scratch(shape, batch: min(Self.batchSize, shape.contextLength))
     }
 
-    /// Bytes that one generated token reads, without the KV cache.
+    /// The number of bytes of weights that one generated token reads, without the KV cache.
     package var bytesPerToken: Int { weights.bytesPerToken }
-    /// The same of a model that is not loaded.
+    /// The same for a model that is not loaded.
     package static func bytesPerToken(file: GGUFFile, shape: ModelShape, pool: WorkerPool) throws(ModelError) -> Int {
         try Weights.bytesPerToken(file: file, shape: shape, pool: pool)
     }
     package var packedBytes: Int { weights.bytes }
-    /// Whether the packed weights were there from an earlier run.
+    /// Whether the packed weights were read from the cache.
     package var wasCached: Bool { weights.wasCached }
 
-    /// Logits of the last token given to `forward`, `[vocabulary]`; valid until the next call.
+    /// The logits after the last token passed to `forward`, `[vocabulary]`; valid until the next call.
     package var logits: UnsafeMutableBufferPointer<Float> {
         UnsafeMutableBufferPointer(start: scratch.logits, count: shape.vocabularySize)
     }
 
-    /// Appends `tokens` to the cache and computes the logits that follow the last of them.
+    /// Appends `tokens` to the cache and computes the logits after the last one.
     ///
-    /// - Parameter wantsLogits: false saves the output head where only the cache is wanted.
-    /// - Parameter candidates: tokens, ascending, whose logits are wanted; the others are left as they were. Nil for all.
-    /// - Parameter isCancelled: asked before every layer of every batch; when it says yes the call throws
-    ///   `CancellationError` and the cache keeps the batches that were finished (with recurrent layers, what the last
-    ///   checkpoint has of them).
-    /// - Precondition: the cache has room for the tokens; callers check first, because what to do about a full context
-    ///   is theirs to decide.
+    /// - Parameter wantsLogits: false skips the output head if only the cache is needed.
+    /// - Parameter candidates: the tokens, in ascending order, whose logits are computed; the other logits remain
+    ///   unchanged. Nil for all tokens.
+    /// - Parameter isCancelled: called before every layer of every batch; if it returns true, the call throws
+    ///   `CancellationError` and the cache keeps the finished batches (with recurrent layers, only up to the last
+    ///   checkpoint).
+    /// - Precondition: the cache has capacity for the tokens. Callers must check this, because they decide how to
+    ///   handle a full context.
     package func forward(
         _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
         isCancelled: () -> Bool = { false }
@@ -75,8 +77,8 @@ package final class DecoderModel {
         }
     }
 
-    /// Appends `tokens`, at most a batch of them, and gives the natural logarithm of the probability of all but the first, each
-    /// given everything before it.
+    /// Appends `tokens`, at most one batch, to the cache. Returns the natural logarithm of the joint probability of all
+    /// of them but the first, each conditioned on all previous tokens. Overwrites `logits`.
     package func logProbability(
         of tokens: ArraySlice<TokenID>, cache: KVCache, isCancelled: () -> Bool = { false }
     ) throws(CancellationError) -> Double {

@@ -1,7 +1,7 @@
 internal import CKernels
 internal import Foundation
 
-/// One batch of tokens through all layers: a function of the shape, with the batch in scratch memory.
+/// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory.
 struct ForwardPass {
     let shape: ModelShape
     let weights: Weights
@@ -14,16 +14,16 @@ struct ForwardPass {
     private var epsilon: Float { Float(shape.normEpsilon) }
     private var width: Int { shape.width }
 
-    /// Where a batch stands.
+    /// The size of a batch, the position of its first token, and its cache.
     private struct Batch {
         let rows: Int
         let position: Int
         let cache: KVCache
     }
 
-    /// Writes keys, values and states of the batch into the cache; the residual stream is left in scratch memory.
+    /// Writes keys, values and states of the batch to the cache; the residual stream remains in scratch memory.
     ///
-    /// - Returns: false if it was cancelled before the end.
+    /// - Returns: false if cancelled.
     func run(_ tokens: UnsafeBufferPointer<TokenID>, cache: KVCache, isCancelled: () -> Bool) -> Bool {
         let batch = Batch(rows: tokens.count, position: cache.tokens.count, cache: cache)
         embed(tokens, batch)
@@ -63,7 +63,7 @@ struct ForwardPass {
             case (.mamba(let weights), .mamba(let m)): mamba(m, weights, index, batch, tensors.mixerPostNorm)
             case (.convolution(let weights), .convolution(let taps)):
                 convolution(taps, weights, index, batch, tensors.mixerPostNorm)
-            default: break  // the tensors were made for this shape
+            default: break  // unreachable: the tensors were created for this shape
             }
         }
         if let feedForward = described.feedForward { self.feedForward(feedForward, tensors, batch) }
@@ -73,7 +73,7 @@ struct ForwardPass {
         }
     }
 
-    /// Logits of one row of the last batch.
+    /// Computes the logits of one row of the last batch, for all tokens or for `candidates` only.
     func head(row: Int, candidates: [TokenID]? = nil) {
         let s = scratch
         s.normed.set(rows: 1, columns: width)
@@ -111,7 +111,7 @@ struct ForwardPass {
         ck_matmul(handle, kernels, &input.rows, scratch.products, Int32(products.count))
     }
 
-    /// Ends a branch: its last product is added to the residual stream, after a bias and a norm where it has them.
+    /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
     private func addBranch(
         _ matrix: ck_matrix, _ input: RowBuffer, bias: UnsafePointer<Float>?, norm: UnsafePointer<Float>?, _ batch: Batch
     ) {
@@ -185,7 +185,7 @@ struct ForwardPass {
         addBranch(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
     }
 
-    /// Factors of queries by position.
+    /// The factors of queries, which depend on the position.
     private func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
         guard let temperature else { return nil }
         for row in 0..<batch.rows {
@@ -203,7 +203,7 @@ struct ForwardPass {
         let rows = Int32(batch.rows)
         let (plain, rotated, rank, heads) = (a.plainDimension, a.rotaryDimension, a.kvRank, a.heads)
         let (headWidth, keyWidth) = (plain + rotated, rank + rotated)
-        // Queries, through a latent of their own where the model has one; keys' and values' latent.
+        // Queries, through a low-rank latent if the model has one; and the shared latent of keys and values.
         let plainQuery = s.mixerGate
         if let down = w.queryDown {
             s.latent.set(rows: batch.rows, columns: Int(down.rows))
@@ -219,10 +219,10 @@ struct ForwardPass {
             let key = s.key + row * keyWidth
             kernels.pointee.rmsnorm(latent, w.keyValueNorm, epsilon, Int32(rank), key)
             (key + rank).update(from: latent + rank, count: rotated)
-            // Values are the latent; rows that were read already make room.
+            // The values are the latents; they overwrite rows that have been read already.
             (s.value + row * rank).update(from: key, count: rank)
         }
-        // What a query asks of the latent: its plain part through each head's projection.
+        // Absorbed queries: the plain part of each query, multiplied by its head's key projection.
         s.heads.set(rows: heads * batch.rows, columns: plain)
         for head in 0..<heads {
             ck_copy_rows(
@@ -267,7 +267,7 @@ struct ForwardPass {
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
-    /// One product for each head, over rows that `heads` holds head by head.
+    /// Computes one product per head, with the rows of `scratch.heads`, which are ordered by head.
     private func multiplyHeads(
         _ matrices: [ck_matrix], into y: UnsafeMutablePointer<Float>, offset: Int, stride: Int, _ batch: Batch
     ) {
@@ -356,7 +356,7 @@ struct ForwardPass {
             addBranch(dense.down, s.gated, bias: dense.downBias, norm: w.feedForwardPostNorm, batch)
             return
         }
-        // Several parts, each finished by itself, are added up before they join the residual stream.
+        // The outputs of several parts are summed up before they are added to the residual stream.
         let rows = Int32(batch.rows)
         memset(s.branch, 0, batch.rows * width * 4)
         if let dense = w.dense, let d = f.dense {
@@ -389,8 +389,8 @@ struct ForwardPass {
         }
     }
 
-    /// Sends each row to its experts and leaves the weighted sum in `part`. Rows of one expert are computed together; what a row
-    /// gets does not depend on which other rows there are.
+    /// Routes each row to its experts and stores the weighted sum in `scratch.part`. The rows of one expert are
+    /// computed together, but the result of a row does not depend on the other rows.
     private func runExperts(_ e: ModelShape.Experts, _ w: ModelTensors.Experts, _ batch: Batch) {
         let s = scratch
         let rows = batch.rows
@@ -410,7 +410,7 @@ struct ForwardPass {
             selection_bias: w.selectionBias)
         ck_route(&routing, s.routerLogits, Int32(rows), s.chosen, s.expertWeights)
 
-        // Pairs of rows and experts in the order of experts.
+        // Sort (row, expert) pairs by expert.
         let pairs = rows * e.used
         for expert in 0...e.count { s.expertStart[expert] = 0 }
         for pair in 0..<pairs { s.expertStart[Int(s.chosen[pair]) + 1] += 1 }
@@ -468,7 +468,7 @@ struct ForwardPass {
             handle, s.expertOutput, s.place, s.expertWeights, Int32(rows), Int32(e.used), Int32(width), s.part)
     }
 
-    // MARK: - Vectors for each token and layer (Gemma 4)
+    // MARK: - Per-layer embeddings (Gemma 4)
 
     private func embedPerLayer(
         _ input: ModelTensors.PerLayerInput, _ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch
@@ -500,7 +500,7 @@ struct ForwardPass {
         ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
         s.gated.set(rows: batch.rows, columns: one)
         multiply(s.normed, product(w.gate, into: s.gated.x))
-        // The activation multiplies by this layer's vectors as it does by `up` elsewhere.
+        // The vectors of this layer take the place of `up` in the gated activation.
         ck_copy_rows(s.perLayer + index * one, Int32(one * shape.layers.count), s.part, Int32(one), rows, Int32(one))
         ck_activate(handle, kernels, CK_GELU, s.gated.x, s.part, nil, nil, &s.gated.rows, quantizes)
         multiply(s.gated, product(w.projection, into: s.branch))

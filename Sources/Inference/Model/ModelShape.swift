@@ -1,7 +1,7 @@
-/// The shape of a decoder, read from a file: which layers it has, how each is built, and the names of its tensors.
+/// The shape of a decoder, read from a file: its layers, their structure, and the names of the tensors.
 ///
-/// One forward pass (``DecoderModel``) runs any shape; a family of models is a function that makes one from metadata
-/// (``ModelFamily``). Nothing here is unchecked: sizes are positive and bounded, indices are valid.
+/// One forward pass (``DecoderModel``) computes any shape; for each architecture, a function creates the shape from
+/// metadata (``ModelFamily``). All values are validated: sizes are positive and bounded, indices are valid.
 package struct ModelShape: Sendable, Equatable {
     package var architecture: String
     /// `general.name`, or the architecture where the file has no name.
@@ -9,48 +9,48 @@ package struct ModelShape: Sendable, Equatable {
     /// Width of the residual stream (n_embd).
     package var width: Int
     package var vocabularySize: Int
-    /// Positions the model was trained for.
+    /// The number of positions that the model was trained for.
     package var contextLength: Int
     package var normEpsilon: Double
-    /// Multiplies token embeddings.
+    /// The factor of token embeddings.
     package var embeddingScale = 1.0
-    /// Multiplies what each branch adds to the residual stream.
+    /// The factor of each branch's output before it is added to the residual stream.
     package var residualScale = 1.0
-    /// Multiplies logits.
+    /// The factor of logits.
     package var logitScale = 1.0
-    /// Logits become `cap·tanh(logit/cap)`; 0 for none.
+    /// The cap of logits, which become `cap·tanh(logit/cap)`; 0 for none.
     package var logitSoftCap = 0.0
-    /// The norm before the output head.
+    /// The name of the norm before the output head.
     package var outputNorm = "output_norm.weight"
-    /// The kinds of rotary positions that layers refer to.
+    /// The rotary embeddings, which layers refer to by index.
     package var rotaries: [Rotary] = []
     package var layers: [Layer] = []
-    /// Width of the vectors that each token has for each layer (Gemma 4); 0 for none.
+    /// The width of per-layer token embeddings (Gemma 4); 0 for none.
     package var perLayerWidth = 0
-    /// Tensors of layers that files have and the model does not use.
+    /// Names of layer tensors that files contain but the model does not use.
     package var ignoredTensors: [String] = []
 
     /// Rotary position embedding (RoFormer, arXiv:2104.09864).
     package struct Rotary: Sendable, Equatable {
-        /// Dimensions of a head that are rotated.
+        /// The number of rotated dimensions of a head.
         package var dimensions: Int
         package var base: Double
         package var scaling = Scaling.none
-        /// Multiplies sine and cosine.
+        /// The factor of sine and cosine.
         package var magnitude = 1.0
-        /// Rotated pairs are (i, i + half) rather than (2i, 2i + 1).
+        /// Whether rotated pairs are (i, i + half) rather than (2i, 2i + 1).
         package var halves: Bool
-        /// A tensor that divides each pair's frequency.
+        /// The name of a tensor with divisors of each pair's frequency.
         package var factors: String?
-        /// The tensor that is used instead for windows beyond `originalContext`.
+        /// The name of the tensor that is used instead for contexts larger than `originalContext`.
         package var longFactors: String?
         package var originalContext = 0
     }
 
-    /// How positions beyond the original training length are brought into range.
+    /// The scaling of positions for contexts longer than the original training length.
     package enum Scaling: Sendable, Equatable {
         case none
-        /// Positions divided by the factor (arXiv:2306.15595).
+        /// Positions are divided by the factor (arXiv:2306.15595).
         case linear(factor: Double)
         /// Interpolation of low frequencies only (arXiv:2309.00071).
         case yarn(factor: Double, originalContext: Int, fast: Double, slow: Double)
@@ -58,16 +58,16 @@ package struct ModelShape: Sendable, Equatable {
 
     package struct Layer: Sendable, Equatable {
         package var mixer: Mixer?
-        /// The norm before the mixer; nil for none.
+        /// The name of the norm before the mixer; nil for none.
         package var mixerNorm: String? = "attn_norm.weight"
-        /// The norm of the mixer's output before it is added; nil for none.
+        /// The name of the norm of the mixer's output before it is added to the residual stream; nil for none.
         package var mixerPostNorm: String?
         package var feedForward: FeedForward?
-        /// A tensor of one number that multiplies the layer's output.
+        /// The name of a tensor with a single factor of the layer's output.
         package var outputScale: String?
     }
 
-    /// What moves information between positions.
+    /// The part of a layer that combines information of several positions.
     package enum Mixer: Sendable, Equatable {
         case attention(Attention)
         case latent(LatentAttention)
@@ -81,22 +81,22 @@ package struct ModelShape: Sendable, Equatable {
         package var kvHeads: Int
         package var keyDimension: Int
         package var valueDimension: Int
-        /// Multiplies scores.
+        /// The factor of scores.
         package var scale: Double
-        /// Index into `rotaries`; nil for no positions.
+        /// An index into `rotaries`; nil for no position embedding.
         package var rotary: Int?
-        /// Positions each token sees, its own included; nil for all.
+        /// The number of positions that each token attends to, including its own; nil for all.
         package var window: Int?
         package var softCap = 0.0
         package var headNorm = HeadNorm.none
         package var hasSinks = false
-        /// Values are divided by their root mean square (Gemma 4).
+        /// Whether values are divided by their root mean square (Gemma 4).
         package var normalizesValues = false
-        /// The query projection also gives a gate for each head's output (Qwen 3.5).
+        /// Whether the query projection also computes a gate for each head's output (Qwen 3.5).
         package var isGated = false
-        /// The layer whose keys and values are used instead of own ones.
+        /// The index of the layer whose keys and values this layer uses; nil if it has its own.
         package var sharedLayer: Int?
-        /// Values are the key projection (Gemma 4's large models).
+        /// Whether the key projection also provides the values (Gemma 4's large models).
         package var valuesAreKeys = false
         /// Queries at position p are multiplied by `1 + beta·ln(1 + ⌊p / length⌋)`.
         package var temperature: Temperature?
@@ -107,17 +107,18 @@ package struct ModelShape: Sendable, Equatable {
         package var length: Int
     }
 
-    /// Where queries and keys are normalised.
+    /// The normalisation of queries and keys: none, each head before rotation, each head after rotation, or all heads
+    /// together.
     package enum HeadNorm: Sendable, Equatable { case none, heads, rotatedHeads, whole }
 
-    /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434) in its absorbed form: one KV head that holds the latent and
-    /// the rotated part of the key.
+    /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434) in its absorbed form: one KV head that consists of
+    /// the latent and the rotated part of the key.
     package struct LatentAttention: Sendable, Equatable {
         package var heads: Int
-        /// Rank of the queries' latent; nil for a plain projection.
+        /// The rank of the queries' latent; nil for a direct projection.
         package var queryRank: Int?
         package var kvRank: Int
-        /// Dimensions of a key without and with rotation.
+        /// The numbers of dimensions of a key without and with rotation.
         package var plainDimension: Int
         package var rotaryDimension: Int
         package var valueDimension: Int
@@ -133,9 +134,9 @@ package struct ModelShape: Sendable, Equatable {
         package var keyDimension: Int
         package var valueDimension: Int
         package var convolution: Int
-        /// Value head h belongs to key head h mod keyHeads.
+        /// Whether value head h uses key head h mod keyHeads.
         package var isTiled: Bool
-        /// `ssm_ba` holds both β and α, for each key head those of its value heads.
+        /// Whether the tensor `ssm_ba` contains both β and α, grouped by key head.
         package var hasFusedGates: Bool
         package var mixedWidth: Int { 2 * keyHeads * keyDimension + valueHeads * valueDimension }
         package var valueWidth: Int { valueHeads * valueDimension }
@@ -164,11 +165,11 @@ package struct ModelShape: Sendable, Equatable {
     package struct Dense: Sendable, Equatable {
         package var width: Int
         package var activation: Activation
-        /// Without a gate, the activation is applied to `up`.
+        /// If false, the activation is applied to `up`.
         package var isGated = true
-        /// Behind `ffn_gate`, `ffn_up`, `ffn_down`: `_shexp` for an expert that every token goes to.
+        /// The suffix of the tensor names `ffn_gate`, `ffn_up` and `ffn_down`: `_shexp` for a shared expert.
         package var suffix = ""
-        /// A vector whose product with the input, through a sigmoid, multiplies the output.
+        /// The name of a gate vector: the output is multiplied by the sigmoid of its dot product with the input.
         package var outputGate: String?
         package var postNorm: String?
     }
@@ -181,21 +182,21 @@ package struct ModelShape: Sendable, Equatable {
         package var activation: Activation
         package var isGated = true
         package var gating = Gating.softmax
-        /// Weights of the chosen experts add up to 1.
+        /// Whether the weights of the chosen experts are normalised to a sum of 1.
         package var normalizes = true
         package var scale = 1.0
         package var groups = 1
         package var usedGroups = 1
-        /// A norm of their own input, instead of the feed-forward's.
+        /// The name of a separate norm of the experts' input; nil for the norm of the feed-forward network.
         package var norm: String?
         package var postNorm: String?
-        /// A tensor that scales the router's input, which is normalised and divided by √width (Gemma 4).
+        /// The name of a tensor that scales the router's input, which is normalised and divided by √width (Gemma 4).
         package var routerScale: String?
     }
 
     package enum Gating: Sendable, Equatable { case softmax, sigmoid, softmaxOfChosen }
 
-    /// Whether some layer keeps a state that cannot be cut back to an earlier position.
+    /// Whether any layer has a recurrent state, which cannot be truncated to an earlier position.
     package var isRecurrent: Bool {
         layers.contains { layer in
             switch layer.mixer {

@@ -1,43 +1,43 @@
 package import Foundation
 
-/// The memory of packed weights: of this process only, or a file that is mapped by every process that uses the model.
+/// The memory of packed weights: private to this process, or a mapped file shared by all processes that use the model.
 final class PackedMemory {
     private(set) var base: UnsafeMutableRawPointer
     let count: Int
-    /// The weights are there already.
+    /// Whether the memory already contains the weights.
     let isFilled: Bool
     private let owner: AnyObject
     private let whenFinished: (() -> Void)?
 
-    /// Memory of this process only.
+    /// Allocates memory that is private to this process.
     init(bytes: Int) throws(ModelError) {
         let memory = try Memory(bytes: bytes, hugePages: true)
         (base, count, isFilled, owner, whenFinished) = (memory.base, bytes, false, memory, nil)
     }
 
-    /// Part of a mapped file, which `whenFinished` makes valid once it is filled.
+    /// Uses part of a mapped file. `whenFinished` is called once the memory is filled, to make the file valid.
     init(base: UnsafeMutableRawPointer, count: Int, isFilled: Bool, owner: AnyObject, whenFinished: (() -> Void)? = nil) {
         (self.base, self.count, self.isFilled, self.owner, self.whenFinished) = (base, count, isFilled, owner, whenFinished)
     }
 
-    /// Called when all weights are in place.
+    /// Must be called when all weights have been packed.
     func finish() { whenFinished?() }
 }
 
-/// Keeps the packed form of models in files, so that the second loading copies nothing: the file is mapped, and processes share
-/// its pages.
+/// A cache of models' packed weights in files, so that later loads copy nothing: the file is mapped, and processes
+/// share its pages.
 ///
-/// A file is written under another name and renamed when it is complete. It belongs to one model (path, and of each file the size
-/// and the time of its last change), one version of the layout and one size; anything else is written anew. The files that were
-/// used least recently are removed when all of them together exceed a limit.
+/// A file is written under a temporary name and renamed when it is complete. Its key consists of the model's path, the
+/// size, modification time and inode of each model file, the layout version and the packed size; a file with another
+/// key is rewritten. When the total size exceeds a limit, the least recently used files are removed.
 package struct PackedCache: Sendable {
     package let directory: URL
-    /// Bytes that all files may take.
+    /// The maximum total size of all files in bytes.
     package var limit = 16 << 30
 
     package init(directory: URL) { self.directory = directory }
 
-    /// Raised whenever the layout of packed panels changes.
+    /// Increment whenever the layout of packed panels changes.
     private static let version: UInt64 = 3
     private static let headerBytes = 4096
     private static let minimumBytes = 64 << 20
@@ -45,22 +45,22 @@ package struct PackedCache: Sendable {
 
     /// The packed files, the most recently used last.
     package var files: [(file: URL, bytes: Int)] {
-        // No directory: nothing is cached.
+        // If the directory does not exist, nothing is cached.
         let found =
             (try? FileManager.default.contentsOfDirectory(
                 at: directory, includingPropertiesForKeys: [.fileSizeKey, .contentModificationDateKey])) ?? []
         return found.filter { $0.pathExtension == "packed" }.map { file in
-            let values = try? file.resourceValues(forKeys: [.fileSizeKey, .contentModificationDateKey])  // gone meanwhile
+            let values = try? file.resourceValues(forKeys: [.fileSizeKey, .contentModificationDateKey])  // may be gone
             return (file, values?.fileSize ?? 0, values?.contentModificationDate ?? .distantPast)
         }.sorted { $0.2 < $1.2 }.map { ($0.0, $0.1) }
     }
 
-    /// Removes all of them. Processes that use one keep what they have mapped.
+    /// Removes all packed files. Processes that use one keep their mapping.
     package func clear() {
-        for entry in files { try? FileManager.default.removeItem(at: entry.file) }  // another process may have been faster
+        for entry in files { try? FileManager.default.removeItem(at: entry.file) }  // may be gone
     }
 
-    /// What a packed file must say about where it came from.
+    /// The header of the packed file for a model; nil if a model file cannot be examined.
     private func key(of file: GGUFFile, bytes: Int) -> [UInt64]? {
         var state: [UInt64] = []
         for path in file.paths {
@@ -85,15 +85,16 @@ package struct PackedCache: Sendable {
         return directory.appendingPathComponent("\(name)-\(String(Self.hash(path.utf8), radix: 16)).packed")
     }
 
-    /// The packed form of a model, or room for it; nil where none can be had: the model then lives in the process's own memory.
+    /// The packed weights of a model, or memory for them in a new file; nil if the cache cannot be used, so that the
+    /// caller must use private memory.
     func memory(for file: GGUFFile, bytes: Int) -> PackedMemory? {
-        // Small models are packed sooner than a file is made.
+        // Packing a small model is faster than creating a file.
         guard bytes >= Self.minimumBytes, let key = key(of: file, bytes: bytes) else { return nil }
         let location = location(of: file)
         if let mapped = MappedFile(shared: location.path, size: Self.headerBytes + bytes), let start = mapped.bytes.baseAddress,
             key.indices.allSatisfy({ mapped.bytes.load(fromByteOffset: $0 * 8, as: UInt64.self) == key[$0] })
         {
-            utimes(location.path, nil)  // the most recently used
+            utimes(location.path, nil)  // marks the file as most recently used
             return PackedMemory(
                 base: UnsafeMutableRawPointer(mutating: start + Self.headerBytes), count: bytes, isFilled: true, owner: mapped)
         }
@@ -103,10 +104,10 @@ package struct PackedCache: Sendable {
     private func room(for location: URL, key: [UInt64], bytes: Int) -> PackedMemory? {
         do {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        } catch { return nil }  // read-only home: the process's own memory will do
+        } catch { return nil }  // for example, a read-only home directory: use private memory
         makeRoom(for: bytes)
         var space = statvfs()
-        // Twice the size: a cache must never be what fills a disk.
+        // Require twice the size, so that the cache does not fill the disk.
         guard statvfs(directory.path, &space) == 0, Int(space.f_bavail) * Int(space.f_frsize) > 2 * bytes + (1 << 30) else {
             return nil
         }
@@ -115,18 +116,18 @@ package struct PackedCache: Sendable {
         return PackedMemory(
             base: mapped.base + Self.headerBytes, count: bytes, isFilled: false, owner: mapped
         ) {
-            // The header and the name come last: a file without them is no model, whatever happened to the process.
+            // The header is written and the file renamed last: if the process ends earlier, the file is not valid.
             for (index, word) in key.enumerated() { mapped.base.storeBytes(of: word, toByteOffset: index * 8, as: UInt64.self) }
             rename(temporary.path, location.path)
         }
     }
 
-    /// Removes files until another one fits the limit, and leftovers of processes that are gone.
+    /// Removes files until another `bytes` fit the limit, and temporary files of processes that have ended.
     private func makeRoom(for bytes: Int) {
         var files = files
         var total = files.reduce(0) { $0 + $1.bytes }
         while total + bytes > limit, let oldest = files.first {
-            try? FileManager.default.removeItem(at: oldest.file)  // another process may have been faster
+            try? FileManager.default.removeItem(at: oldest.file)  // another process may have removed it
             total -= oldest.bytes
             files.removeFirst()
         }

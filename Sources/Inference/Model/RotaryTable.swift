@@ -1,15 +1,18 @@
 internal import Foundation
 
-/// Angles of one kind of rotary positions, computed for a batch at a time and shared by all layers that have it.
+/// The angles of one rotary embedding, computed per batch and shared by all layers that use it.
 struct RotaryTable {
-    /// Radians per position of each rotated pair; for windows beyond the original context where the model has others for them.
+    /// Radians per position of each rotated pair. `longFrequencies`, if any, apply to contexts larger than
+    /// `originalContext`.
     let frequencies: [Double]
     private let longFrequencies: [Double]?
     private let originalContext: Int
-    /// Multiplies both sine and cosine.
+    /// The factor of both sine and cosine.
     let magnitude: Double
 
-    /// - Parameter factors: values of the tensors that the shape names: divide each pair's frequency.
+    /// - Parameters:
+    ///   - factors: divisors of each pair's frequency, from the tensor `rotary.factors`.
+    ///   - longFactors: the divisors for contexts larger than the original one, from the tensor `rotary.longFactors`.
     init(_ rotary: ModelShape.Rotary, factors: [Float]? = nil, longFactors: [Float]? = nil) {
         let dimensions = rotary.dimensions
         let base = rotary.base
@@ -19,8 +22,8 @@ struct RotaryTable {
         case .none: break
         case .linear(let factor): frequencies = frequencies.map { $0 / factor }
         case .yarn(let factor, let originalContext, let fast, let slow):
-            // Pairs that turn often within the original context keep their frequency, those that turn seldom are
-            // interpolated, those between are blended (arXiv:2309.00071, section 3.2).
+            // Pairs with many rotations within the original context keep their frequency, those with few are
+            // interpolated, those in between are blended (arXiv:2309.00071, section 3.2).
             func pair(turns: Double) -> Double {
                 Double(dimensions) * log(Double(originalContext) / (turns * 2 * .pi)) / (2 * log(base))
             }
@@ -41,7 +44,8 @@ struct RotaryTable {
         magnitude = rotary.magnitude
     }
 
-    /// Writes cosine and sine of every pair (`[pairs]`) at one position of a sequence with room for `capacity`.
+    /// Writes cosine and sine of every pair (`[pairs]`) at one position of a sequence with a capacity of `capacity`
+    /// tokens.
     func fill(
         position: Int, capacity: Int, cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>
     ) {

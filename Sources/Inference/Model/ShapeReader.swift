@@ -1,10 +1,11 @@
 internal import Foundation
 
-/// The metadata that families have in common, checked: keys are the architecture's own, such as `qwen2.block_count`.
+/// Reads and validates the metadata that families have in common. Keys are prefixed with the architecture, such as
+/// `qwen2.block_count`.
 struct ShapeReader {
     let file: GGUFFile
     let architecture: String
-    /// Layers that are run: multi-token prediction layers at the end are not.
+    /// The number of layers, without the multi-token prediction layers at the end, which are not computed.
     let layers: Int
     let width: Int
     let vocabularySize: Int
@@ -44,7 +45,7 @@ struct ShapeReader {
 
     func bool(_ key: String) throws(ModelError) -> Bool? { try file.metadata.bool("\(architecture).\(key)") }
 
-    /// A value for each layer: one for all, or an array.
+    /// A value for each layer, from an array or from a single value for all layers; nil if the key is absent.
     func perLayer(_ key: String, in range: ClosedRange<Int>) throws(ModelError) -> [Int]? {
         let full = "\(architecture).\(key)"
         switch file.metadata[full] {
@@ -63,7 +64,7 @@ struct ShapeReader {
         }
     }
 
-    /// A Boolean for each layer, nil if the key is absent or one number (a period).
+    /// A Boolean for each layer; nil if the key is absent or contains a single number (a period).
     func flags(_ key: String) throws(ModelError) -> [Bool]? {
         guard case .array? = file.metadata["\(architecture).\(key)"] else { return nil }
         return try perLayer(key, in: 0...1).map { $0.map { $0 == 1 } }
@@ -71,7 +72,7 @@ struct ShapeReader {
 
     func hasTensor(_ name: String, layer: Int) -> Bool { file.tensors["blk.\(layer).\(name)"] != nil }
 
-    // MARK: - What most families have
+    // MARK: - Properties of most families
 
     func base(epsilonKey: String = "attention.layer_norm_rms_epsilon") throws(ModelError) -> ModelShape {
         guard let epsilon = try number(epsilonKey), epsilon > 0 else { throw .missing("\(architecture).\(epsilonKey)") }
@@ -88,7 +89,7 @@ struct ShapeReader {
         return heads
     }
 
-    /// Attention of each layer; layers whose KV head count is 0 have none.
+    /// The attention of each layer; nil for layers with 0 heads or 0 KV heads.
     func attention(halves: Bool, rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention?] {
         let heads = try heads()
         let kvHeads = try perLayer("attention.head_count_kv", in: 0...1024) ?? heads
@@ -123,7 +124,7 @@ struct ShapeReader {
         return result
     }
 
-    /// The one attention that all layers of most models have.
+    /// The attention of each layer, in models where all layers must have one.
     func requiredAttention(halves: Bool, rotary: Int? = 0) throws(ModelError) -> [ModelShape.Attention] {
         var result: [ModelShape.Attention] = []
         for attention in try attention(halves: halves, rotary: rotary) {
@@ -135,7 +136,10 @@ struct ShapeReader {
         return result
     }
 
-    /// Which layers see a window: an array in the file, or a period: all but the last of each (`denseFirst`: but the first).
+    /// The attention window of each layer; nil for full attention.
+    ///
+    /// The file specifies the windowed layers by an array of flags or by a period; `period` is the default. In each
+    /// period, all layers but the last one (with `denseFirst`, but the first one) are windowed.
     func windows(period: Int? = nil, denseFirst: Bool = false, window defaultWindow: Int? = nil) throws(ModelError) -> [Int?] {
         guard let window = try integer("attention.sliding_window", in: 0...(1 << 24)) ?? defaultWindow, window > 0 else {
             return Array(repeating: nil, count: layers)
@@ -166,7 +170,7 @@ struct ShapeReader {
         switch try file.metadata.string("\(architecture).rope.scaling.type") ?? (factor == 1 ? "none" : "linear") {
         case "none": break
         case "longrope":
-            // Short factors within the original context, long ones for windows beyond it (arXiv:2402.13753).
+            // Short factors apply within the original context, long ones to larger contexts (arXiv:2402.13753).
             let trained = try integer("context_length", in: 1...(1 << 24)) ?? 2048
             rotary.factors = file.tensors["rope_factors_short.weight"] == nil ? nil : "rope_factors_short.weight"
             rotary.longFactors = file.tensors["rope_factors_long.weight"] == nil ? nil : "rope_factors_long.weight"
@@ -177,7 +181,7 @@ struct ShapeReader {
             let original = try integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? trained
             rotary.scaling = .yarn(
                 factor: factor, originalContext: original, fast: 32, slow: 1)
-            // Attention's temperature (arXiv:2309.00071, section 3.4).
+            // The attention temperature (arXiv:2309.00071, section 3.4).
             rotary.magnitude *= 1 + 0.1 * log(max(1, factor))
         case let other:
             throw .unsupported(
@@ -197,8 +201,9 @@ struct ShapeReader {
     /// The experts of the model, nil if it has none.
     ///
     /// - Parameters:
-    ///   - widthKey: the key that their width has in this family.
-    ///   - readsRouting: whether the family's files say how weights are made; others always do it the same way.
+    ///   - widthKey: the metadata key of the experts' width in this family.
+    ///   - readsRouting: whether the gating function, normalisation, scale and groups are read from the file; families
+    ///     without these keys have fixed routing.
     func experts(
         activation: ModelShape.Activation, widthKey: String = "expert_feed_forward_length", normalizes: Bool = true,
         readsRouting: Bool = false
@@ -234,7 +239,7 @@ struct ShapeReader {
 }
 
 extension GGUFFile {
-    /// An array of integers or Booleans of any width; nil if it has other elements.
+    /// The elements of an array of integers or Booleans of any width; nil for other element types.
     func integers(of array: GGUFArray) -> [Int]? {
         switch array.elementType {
         case .int32: values(of: array, as: Int32.self).map { Int($0) }

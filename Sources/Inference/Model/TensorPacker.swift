@@ -1,22 +1,22 @@
 internal import CKernels
 
-/// Copies a file's tensors, one after the other, into the memory that kernels read: matrices as panels (see `ck_layout`),
+/// Copies a file's tensors sequentially into the memory that kernels read: matrices as panels (see `ck_layout`),
 /// vectors as binary32.
 ///
-/// The same requests are made twice: first to measure, without memory, then to pack into it. Requests of the second round come
-/// in the same order, so that every tensor is at the place that was counted for it; where the memory is a mapped cache of an
+/// All tensors are requested twice: first without memory, to measure the size, then to pack them. Both passes must
+/// request the tensors in the same order, so that the offsets are the same. If the memory is a mapped cache file of an
 /// earlier run, nothing is copied.
 struct TensorPacker {
     let file: GGUFFile
     let adapter: AdapterFile?
     let pool: WorkerPool
-    /// Where tensors go; nil while measuring.
+    /// The destination memory; nil while measuring.
     private let base: UnsafeMutableRawPointer?
-    /// The memory holds the tensors already.
+    /// Whether the memory already contains the packed tensors.
     private let isPacked: Bool
-    /// Bytes that the tensors requested so far take.
+    /// The size in bytes of the tensors requested so far.
     private(set) var bytes = 0
-    /// Whether some matrix has integer codes.
+    /// Whether any matrix has an integer layout, for which activations must be quantised.
     private(set) var hasIntegerMatrices = false
     private var used: Set<String> = []
 
@@ -30,12 +30,13 @@ struct TensorPacker {
         self.isPacked = isPacked
     }
 
-    /// A matrix that the file must have.
+    /// Packs a matrix, which must be in the file.
     ///
     /// - Parameters:
-    ///   - rows: rows of the result.
-    ///   - selection: which rows of the tensor these are, in order; nil for all. The tensor then has `of` rows.
-    ///   - slice: which of `slices` matrices of a tensor with three dimensions.
+    ///   - rows: number of rows of the result.
+    ///   - selection: the rows of the tensor to take, in order; nil for all.
+    ///   - total: number of rows of the tensor; nil for `rows`.
+    ///   - slice: index of the matrix in a tensor with three dimensions, which contains `slices` matrices.
     mutating func matrix(
         _ name: String, rows: Int, columns: Int, selection: [Range<Int>]? = nil, of total: Int? = nil, slice: Int = 0,
         slices: Int? = nil
@@ -43,7 +44,7 @@ struct TensorPacker {
         guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
         let total = total ?? rows
         let expected = slices.map { [columns, total, $0] } ?? [columns, total]
-        // Trailing dimensions of one are left out in some files.
+        // Some files omit trailing dimensions of size 1.
         let shape = tensor.shape + Array(repeating: 1, count: max(0, expected.count - tensor.shape.count))
         guard shape == expected else {
             throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \(expected)")
@@ -78,13 +79,13 @@ struct TensorPacker {
         file.tensors[name] == nil ? nil : try matrix(name, rows: rows, columns: columns)
     }
 
-    /// A tensor of `count` numbers, whatever its dimensions.
+    /// Packs a tensor of `count` numbers with any number of dimensions, which must be in the file.
     mutating func vector(_ name: String, count: Int) throws(ModelError) -> UnsafePointer<Float> {
         guard let vector = try vectorIfPresent(name, count: count) else { throw .missing("tensor \(name)") }
         return vector
     }
 
-    /// A vector whose numbers are multiplied by a factor.
+    /// Packs a vector multiplied by a factor.
     mutating func vector(_ name: String, count: Int, times factor: Float) throws(ModelError) -> UnsafePointer<Float> {
         let vector = try vector(name, count: count)
         if base != nil, !isPacked {
@@ -94,7 +95,7 @@ struct TensorPacker {
         return vector
     }
 
-    /// Some rows of a matrix, turned into columns, in binary32.
+    /// Packs some rows of a matrix transposed, in binary32.
     mutating func transposed(_ name: String, rows: Range<Int>, columns: Int, of total: Int) throws(ModelError) -> ck_matrix {
         guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
         guard tensor.shape == [columns, total] else {
@@ -136,44 +137,47 @@ struct TensorPacker {
         return UnsafePointer(target)
     }
 
-    /// Numbers of a small tensor, read from the file; nil if there is none.
+    /// The numbers of a small tensor, read directly from the file; nil if the file does not contain it.
     mutating func values(_ name: String) -> [Float]? {
         guard let tensor = file.tensors[name] else { return nil }
         used.insert(name)
         return file.values(of: tensor)
     }
 
-    /// A tensor that the forward pass does not know would change the model's meaning if it were left out in silence.
+    /// Throws if the file contains a tensor that has not been requested, because ignoring it would change the model's
+    /// results.
     func checkAllUsed(layers: Int, architecture: String) throws(ModelError) {
         for name in file.tensorNames where !used.contains(name) {
-            // Parts of a file that text generation has no use for: vision, audio, prediction of several tokens.
+            // Parts of a file that text generation does not use: vision, audio, multi-token prediction.
             if ["v.", "mm.", "a.", "mtp"].contains(where: name.hasPrefix) || name.contains("nextn.") { continue }
             let parts = name.split(separator: ".")
             if parts.first == "blk", parts.count > 1, let layer = Int(parts[1]), layer >= layers { continue }
-            // Factors of positions that this shape does not use, and scales of activations, which are quantised here anew.
+            // Rotary factors that this shape does not use, and activation scales, because activations are quantised
+            // dynamically.
             if parts.contains(where: { $0.hasPrefix("rope_f") }) || name.hasSuffix("input_scale") { continue }
             throw .unsupported(field: "tensor", value: name, supported: "the tensors of the \(architecture) architecture")
         }
     }
 
-    /// A tensor that is in the file but not needed.
+    /// Marks a tensor as used that may be in the file but is not needed.
     mutating func skip(_ name: String) { used.insert(name) }
 
     // MARK: - Private
 
-    /// Reserves room in the memory, on a cache line.
+    /// Reserves memory aligned to a cache line; nil while measuring.
     private mutating func claim(_ size: Int) -> UnsafeMutableRawPointer? {
         defer { bytes += (size + 63) / 64 * 64 }
         return base.map { $0 + bytes }
     }
 
-    /// The type that a tensor is packed from: a quantised matrix with an adapter's part in it gets eight bits.
+    /// The type that a tensor is packed from. With an adapter merged, quantised matrices become Q8_0, others (and those
+    /// whose columns are not a multiple of 32) F32.
     private static func packedType(_ tensor: GGUFTensor, _ adapter: AdapterFile?) -> TensorType {
         guard let adapter, adapter.targets.contains(tensor.name) else { return tensor.type }
         return [.f32, .f16, .bf16].contains(tensor.type) || tensor.shape[0] % 32 != 0 ? .f32 : .q8_0
     }
 
-    /// The factor of a matrix that some files keep beside it, one for all or one for each slice.
+    /// The factor of a matrix, which some files store in a separate tensor: one for all slices or one for each; else 1.
     private mutating func scale(of name: String, slice: Int, slices: Int) throws(ModelError) -> Float {
         guard name.hasSuffix(".weight") else { return 1 }
         let key = name.dropLast(6) + "scale"
@@ -183,7 +187,7 @@ struct TensorPacker {
         return values[values.count == 1 ? 0 : slice]
     }
 
-    /// The whole tensor with an adapter's part in it; nil if no adapter changes it.
+    /// The whole tensor with the adapter merged, in the packed type; nil if no adapter changes it.
     private func merged(_ tensor: GGUFTensor, rows: Int, columns: Int) throws(ModelError) -> [UInt8]? {
         guard let adapter, adapter.targets.contains(tensor.name) else { return nil }
         var values = file.values(of: tensor)
@@ -218,7 +222,7 @@ struct TensorPacker {
 }
 
 extension GGUFFile {
-    /// All numbers of a tensor.
+    /// All numbers of a tensor, dequantised.
     func values(of tensor: GGUFTensor) -> [Float] {
         var values = [Float](repeating: 0, count: tensor.elementCount)
         ck_dequantize(
@@ -227,7 +231,7 @@ extension GGUFFile {
     }
 }
 
-/// What a packing chunk needs; lives on the caller's stack while the pool runs.
+/// The parameters of packing; stored on the caller's stack while the pool runs.
 private struct PackJob {
     let source: UnsafePointer<UInt8>
     let rowBytes: Int
@@ -236,7 +240,7 @@ private struct PackJob {
     let destination: UnsafeMutablePointer<UInt8>
     let panelsPerChunk: Int
 
-    /// Where the file has a row of the matrix.
+    /// The index of the tensor's row that becomes a row of the matrix.
     private func sourceRow(_ row: Int) -> Int {
         var left = row
         for range in ranges {

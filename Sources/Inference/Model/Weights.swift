@@ -1,6 +1,6 @@
 internal import CKernels
 
-/// The tensors of a model as kernels read them, in the order of the forward pass: pointers into packed memory.
+/// The packed tensors of a model, as pointers into packed memory.
 struct ModelTensors {
     typealias Vector = UnsafePointer<Float>
 
@@ -27,7 +27,7 @@ struct ModelTensors {
     struct Attention {
         var query: ck_matrix
         var gate: ck_matrix?
-        /// Nil where another layer's keys and values are used.
+        /// Nil if the keys and values of another layer are used.
         var key: ck_matrix?
         var value: ck_matrix?
         var output: ck_matrix
@@ -46,7 +46,8 @@ struct ModelTensors {
         var query: ck_matrix
         var keyValueDown: ck_matrix
         var keyValueNorm: Vector
-        /// For each head: plain part of a query → latent, and latent → value.
+        /// For each head, the projections from the plain part of a query to the latent, and from the latent to the
+        /// value.
         var keyUp: [ck_matrix]
         var valueUp: [ck_matrix]
         var output: ck_matrix
@@ -107,14 +108,14 @@ struct ModelTensors {
         var downBias: Vector?
     }
 
-    /// Vectors for each token and layer (Gemma 4).
+    /// Per-layer embeddings of one layer (Gemma 4).
     struct PerLayer {
         var gate: ck_matrix
         var projection: ck_matrix
         var norm: Vector
     }
 
-    /// The tensors behind them, for all layers.
+    /// The tensors that compute the per-layer embeddings of all layers.
     struct PerLayerInput {
         var embedding: ck_matrix
         var projection: ck_matrix
@@ -123,7 +124,7 @@ struct ModelTensors {
 
     /// [vocabulary][width]
     var embedding: ck_matrix
-    /// [vocabulary][width]; the embedding where the file ties them.
+    /// [vocabulary][width]; the embedding matrix if the weights are tied.
     var head: ck_matrix
     var headBias: Vector?
     var outputNorm: Vector
@@ -201,7 +202,7 @@ struct ModelTensors {
         var query: ck_matrix
         var gate: ck_matrix?
         if a.isGated {
-            // Each head has its query first, then its gate.
+            // The rows of each head are its query, then its gate.
             let name = prefix + "attn_q.weight"
             func rows(_ part: Int) -> [Range<Int>] {
                 (0..<a.heads).map { (2 * $0 + part) * a.keyDimension..<(2 * $0 + part + 1) * a.keyDimension }
@@ -227,7 +228,7 @@ struct ModelTensors {
                 if !a.valuesAreKeys { result.value = try p.matrix(prefix + "attn_v.weight", rows: valueRows, columns: width) }
             }
         } else {
-            // Some files keep projections that a layer with shared keys and values has no use for.
+            // Some files contain projections that a layer with shared keys and values does not use.
             for name in ["attn_k.weight", "attn_v.weight", "attn_k_norm.weight"] { p.skip(prefix + name) }
         }
         if let bias = try p.vectorIfPresent(prefix + "attn_qkv.bias", count: total) {
@@ -259,7 +260,8 @@ struct ModelTensors {
         var valueUp: [ck_matrix] = []
         let old = prefix + "attn_kv_b.weight"
         if p.file.tensors[old] != nil {
-            // Keys and values of each head from the latent: the keys' part is turned around, once, when it is loaded.
+            // One tensor projects the latent to the keys and values of each head: transpose the part of the keys on
+            // loading.
             let stride = a.plainDimension + a.valueDimension
             for head in 0..<a.heads {
                 keyUp.append(
@@ -306,7 +308,7 @@ struct ModelTensors {
         let beta: ck_matrix
         let alpha: ck_matrix
         if d.hasFusedGates {
-            // For each key head: β of its value heads, then their α.
+            // The rows of each key head are β of its value heads, then their α.
             let share = d.valueHeads / d.keyHeads
             func rows(_ part: Int) -> [Range<Int>] {
                 (0..<d.keyHeads).map { (2 * $0 + part) * share..<(2 * $0 + part + 1) * share }
@@ -322,7 +324,8 @@ struct ModelTensors {
         let gate: ck_matrix
         let fused = prefix + "ssm_in.weight"
         if p.file.tensors[fused] != nil {
-            // Older files: for each key head its query, its key, the values and the gates of its value heads.
+            // In older files, the rows of each key head are its query, its key, the values and the gates of its value
+            // heads.
             let share = d.valueHeads / d.keyHeads * d.valueDimension
             let stride = 2 * d.keyDimension + 2 * share
             func rows(_ start: Int, _ count: Int) -> [Range<Int>] {
@@ -367,7 +370,7 @@ struct ModelTensors {
         var gate: ck_matrix?
         let up: ck_matrix
         if d.isGated, p.file.tensors[name("gate") + ".weight"] == nil {
-            // One tensor holds the gate's rows, then those of `up`.
+            // One tensor contains the rows of the gate, then those of `up`.
             gate = try p.matrix(name("up") + ".weight", rows: d.width, columns: width, selection: [0..<d.width], of: 2 * d.width)
             up = try p.matrix(
                 name("up") + ".weight", rows: d.width, columns: width, selection: [d.width..<2 * d.width], of: 2 * d.width)
@@ -393,7 +396,7 @@ struct ModelTensors {
             var matrices: [ck_matrix] = []
             matrices.reserveCapacity(e.count)
             for index in 0..<e.count {
-                // Old files keep each expert by itself.
+                // Old files have a separate tensor for each expert.
                 let own = prefix + "ffn_\(part).\(index).weight"
                 if p.file.tensors[own] != nil {
                     matrices.append(try p.matrix(own, rows: rows, columns: columns))
@@ -432,24 +435,24 @@ struct ModelTensors {
     }
 }
 
-/// A model's tensors and the memory that they are in.
+/// A model's tensors and their memory.
 final class Weights {
     let tensors: ModelTensors
-    /// One table for each of the shape's kinds of positions.
+    /// One table for each of the shape's rotary embeddings.
     let rotaries: [RotaryTable]
-    /// Whether any matrix wants its activations as bytes.
+    /// Whether any matrix requires activations quantised to 8 bits.
     let wantsQuantizedActivations: Bool
-    /// Bytes of packed weights.
+    /// The size of the packed weights in bytes.
     var bytes: Int { memory.count }
-    /// Bytes of weights that one generated token reads: all but the embedding table, unless that is the head too, and of experts
-    /// the share that is used.
+    /// The number of bytes of matrices that one generated token reads: all except the embedding table, unless it is
+    /// also the output head; of experts, only the share in use.
     let bytesPerToken: Int
-    /// Whether the packed form was there already, from an earlier run.
+    /// Whether the packed weights were read from the cache.
     let wasCached: Bool
 
     private let memory: PackedMemory
 
-    /// - Parameter cache: where the packed form is kept for the next time; nil for memory of this process only.
+    /// - Parameter cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     init(
         file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
     ) throws(ModelError) {
@@ -473,7 +476,7 @@ final class Weights {
         }
     }
 
-    /// The same of a model that is not loaded.
+    /// The same for a model that is not loaded.
     static func bytesPerToken(file: GGUFFile, shape: ModelShape, pool: WorkerPool) throws(ModelError) -> Int {
         var measuring = TensorPacker(file: file, adapter: nil, pool: pool)
         return bytesPerToken(shape, try ModelTensors(shape, &measuring))

@@ -1,12 +1,12 @@
 internal import CKernels
 internal import Foundation
 
-/// Draws tokens by ``SamplingSettings``. Never sorts the vocabulary: only tokens that can be drawn are collected.
+/// Samples tokens according to ``SamplingSettings``. Sorts only the tokens that can be drawn, not the whole vocabulary.
 struct Sampler {
     private let settings: SamplingSettings
     private var random: SplitMix64
     private var candidates: [Candidate] = []
-    /// The last tokens drawn, a ring.
+    /// A ring buffer of the last remembered tokens, for the repetition penalty.
     private var recent: [TokenID] = []
     private var drawn = 0
 
@@ -19,7 +19,10 @@ struct Sampler {
         random = SplitMix64(state: settings.seed ?? UInt64.random(in: .min ... .max))
     }
 
-    /// The next token, chosen and remembered. See ``SamplingSettings`` for the order of steps.
+    /// Samples and remembers the next token. See ``SamplingSettings`` for the order of steps.
+    ///
+    /// - Parameter logits: `[vocabulary]`; overwritten.
+    /// - Returns: nil if the logits have no finite maximum.
     mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
         if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
         guard let token = draw(logits, kernels: kernels) else { return nil }
@@ -27,9 +30,10 @@ struct Sampler {
         return token
     }
 
-    /// The next token among few, chosen but not remembered: what a grammar asks for is no habit of the model.
+    /// Samples the next token from a few candidates, without penalty and without remembering it, because the grammar
+    /// rather than the model determines such tokens.
     ///
-    /// - Parameter scratch: room for as many logits as there are candidates; overwritten.
+    /// - Parameter scratch: a buffer for at least one logit per candidate; overwritten.
     mutating func next(
         _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>,
         kernels: UnsafePointer<ck_kernels>
@@ -39,9 +43,9 @@ struct Sampler {
         return draw(few, kernels: kernels).map { candidates[Int($0)] }
     }
 
-    /// The next token among those whose bits are set; logits of the others become -∞.
+    /// Samples the next token from those whose mask bits are set; the logits of the others are set to -∞.
     ///
-    /// Like the few, it is not remembered by itself: see ``remember(_:)``.
+    /// The token is not remembered; call ``remember(_:)`` if it should be.
     mutating func next(
         _ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>, kernels: UnsafePointer<ck_kernels>
     ) -> TokenID? {
@@ -54,7 +58,7 @@ struct Sampler {
         return draw(logits, kernels: kernels)
     }
 
-    /// Counts a token as one that should not be repeated.
+    /// Makes the repetition penalty apply to a token.
     mutating func remember(_ token: TokenID) {
         if recent.count < Self.window { recent.append(token) } else { recent[drawn % Self.window] = token }
         drawn += 1
@@ -68,7 +72,7 @@ struct Sampler {
         }
     }
 
-    /// Nil if the logits have no greatest value (a damaged model gives NaN).
+    /// Samples a token; nil if the logits have no finite maximum (a damaged model computes NaN).
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
     private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
@@ -79,14 +83,14 @@ struct Sampler {
         guard greatest.isFinite else { return nil }
         if settings.isGreedy { return best }
 
-        // exp(logit − greatest) in place: weights relative to the best token, which has 1.
+        // Computes exp(logit − maximum) in place: weights relative to the most probable token, whose weight is 1.
         let total = kernels.pointee.exp_shifted(base, greatest, 1, count, base)
         guard total.isFinite, total >= 1 else { return nil }
         keepPlausible(UnsafeBufferPointer(logits), total: total)
         var sum: Float = 0
         let exponent = Float(1 / settings.temperature)
         for index in candidates.indices {
-            // Weights are relative to the best, so that the power never overflows.
+            // Weights are at most 1, so the power does not overflow.
             candidates[index].weight = Self.power(candidates[index].weight, exponent)
             sum += candidates[index].weight
         }
@@ -98,11 +102,12 @@ struct Sampler {
         return candidates.last?.token ?? best
     }
 
-    /// Collects the tokens that top-k and top-p leave, most probable first, lower ids first among equals.
+    /// Collects the tokens that top-k and top-p keep, most probable first; of equal probabilities, the lower id first.
     private mutating func keepPlausible(_ weights: UnsafeBufferPointer<Float>, total: Float) {
         let limit = settings.topK ?? weights.count
         let mass = settings.topP.map { Float($0) * total } ?? .infinity
-        // Almost always the plausible tokens are those within a thousandth of the best; if not, look further down.
+        // The plausible tokens nearly always have more than a thousandth of the maximum weight; otherwise, lower the
+        // threshold.
         for threshold: Float in [1e-3, 1e-6, 0] {
             candidates.removeAll(keepingCapacity: true)
             var found: Float = 0
@@ -128,8 +133,8 @@ struct Sampler {
     }
 }
 
-/// A small generator with a 64-bit state (Steele, Lea & Flood, OOPSLA 2014): its whole behaviour is these lines, so
-/// that a seed means the same on every platform.
+/// The SplitMix64 random number generator with a 64-bit state (Steele, Lea & Flood, OOPSLA 2014), implemented here so
+/// that a seed gives the same numbers on every platform.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 
@@ -141,6 +146,6 @@ struct SplitMix64: RandomNumberGenerator {
         return z ^ (z >> 31)
     }
 
-    /// Uniform in 0..<1, with 24 bits.
+    /// A uniformly distributed number in 0..<1, with 24 random bits.
     mutating func unit() -> Float { Float(next() >> 40) * 0x1p-24 }
 }

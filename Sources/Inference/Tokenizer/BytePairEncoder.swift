@@ -1,8 +1,9 @@
-/// Byte-pair encoding of one word, from its bytes or, for vocabularies without a byte alphabet, from its characters: the pair of
-/// neighbours with the lowest rank is merged until none is left (Sennrich et al., arXiv:1508.07909). Of equal ranks the leftmost
-/// goes first.
+/// Byte-pair encoding of one word, from its bytes or, for vocabularies without a byte alphabet, from its characters:
+/// repeatedly merges the adjacent pair with the lowest rank (Sennrich et al., arXiv:1508.07909); of equal ranks, the
+/// leftmost pair.
 ///
-/// Short words are scanned, long ones use a heap, so that no input takes quadratic time. Buffers are kept between words.
+/// Short words are scanned, long ones use a heap, so that no input takes quadratic time. Buffers are reused between
+/// words.
 struct BytePairEncoder {
     private struct Symbol { var token: TokenID, previous: Int32, next: Int32 }
     private struct Candidate: HeapElement {
@@ -73,7 +74,7 @@ struct BytePairEncoder {
         while let candidate = heap.pop() {
             let left = candidate.position
             let right = symbols[Int(left)].next
-            // Stale entries name tokens that have been merged since.
+            // Skip entries whose tokens have been merged in the meantime.
             guard right >= 0, symbols[Int(left)].token == candidate.left, symbols[Int(right)].token == candidate.right else {
                 continue
             }
@@ -95,7 +96,7 @@ struct BytePairEncoder {
         }
     }
 
-    /// The tokens that a word is before anything is merged.
+    /// Calls `body` with the initial tokens of a word, before any merge.
     private static func forEachSymbol(
         of word: UnsafeBufferPointer<UInt8>, in vocabulary: Vocabulary, _ body: (TokenID) -> Void
     ) {

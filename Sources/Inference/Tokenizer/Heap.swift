@@ -1,9 +1,9 @@
 protocol HeapElement {
-    /// Whether this one is taken out before another one.
+    /// Whether the heap returns this element before `other`.
     func precedes(_ other: Self) -> Bool
 }
 
-/// A binary heap: gives out its elements in their order, each in logarithmic time. Its memory is kept when it is emptied.
+/// A binary heap: returns its elements in order, each in logarithmic time. `removeAll` keeps the memory.
 struct Heap<Element: HeapElement> {
     private var elements: [Element] = []
 
@@ -18,7 +18,7 @@ struct Heap<Element: HeapElement> {
         }
     }
 
-    /// The element that precedes all others; nil if there is none.
+    /// Removes and returns the first element in order; nil if the heap is empty.
     mutating func pop() -> Element? {
         guard let first = elements.first else { return nil }
         let last = elements.removeLast()

@@ -1,14 +1,14 @@
-/// A pattern that cuts text into pieces before byte-pair encoding: alternatives, tried in order at each place, of runs of
-/// characters of certain classes. This is all that the published patterns need of regular expressions.
+/// A pattern that splits text into pieces before byte-pair encoding: alternatives, tried in order at each position, of
+/// runs of characters of certain classes. The published patterns need no other features of regular expressions.
 struct PiecePattern: Sendable {
     enum Element: Sendable {
-        /// A run of characters that have one of `include` and none of `exclude`; as many as possible.
+        /// A greedy run of characters that have any flag of `include` and no flag of `exclude`.
         case run(include: UInt32, exclude: UInt32, minimum: Int, maximum: Int)
         /// `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll`, `'d`.
         case contraction(ignoringCase: Bool)
-        /// What follows is no character of these classes, or nothing.
+        /// Negative lookahead: the next character has none of these flags, or the text ends.
         case notBefore(UInt32)
-        /// What follows are digits whose number is a multiple of three.
+        /// Lookahead: a run of digits follows, whose length is a multiple of three.
         case beforeTriples
     }
 
@@ -16,8 +16,8 @@ struct PiecePattern: Sendable {
 
     init(_ alternatives: [Element]...) { self.alternatives = alternatives }
 
-    /// The end of the piece that begins at `start`; nil if none does. Runs give characters back where what follows them does not
-    /// match otherwise, so the work at one place is linear in the run.
+    /// The end of the piece that begins at `start`; nil if the pattern does not match there. Runs backtrack where the
+    /// following elements do not match otherwise, so the time at one position is linear in the length of the run.
     func match(_ text: borrowing ClassifiedText, _ start: Int) -> Int? {
         for alternative in alternatives {
             if let end = Self.match(alternative[...], text, start), end > start { return end }
@@ -66,7 +66,7 @@ struct PiecePattern: Sendable {
     }
 }
 
-/// What patterns ask of a character, as bits.
+/// Character properties used in patterns, as bits.
 enum CharacterFlags {
     static let upper: UInt32 = 1 << 0  // Lu
     static let lower: UInt32 = 1 << 1  // Ll
@@ -81,16 +81,16 @@ enum CharacterFlags {
     static let lineBreak: UInt32 = 1 << 10  // \r \n
     static let blank: UInt32 = 1 << 11  // U+0020
     static let slash: UInt32 = 1 << 12
-    /// `$+<=>^~|` and, apart, the backtick.
+    /// `$+<=>^~|`; the backtick has a separate flag.
     static let sign: UInt32 = 1 << 13
     static let backtick: UInt32 = 1 << 14
     static let asciiLetter: UInt32 = 1 << 15
     static let asciiPunctuation: UInt32 = 1 << 16
     static let asciiDigit: UInt32 = 1 << 17
-    /// Ideographs and kana, as DeepSeek cuts them; the wider range of its first models.
+    /// Ideographs and kana in DeepSeek's patterns; `wideCJK` is the wider range of its first models.
     static let kanji: UInt32 = 1 << 18
     static let wideCJK: UInt32 = 1 << 19
-    /// Letters of scripts that DeepSeek's first models list.
+    /// Letters that are listed explicitly in the pattern of DeepSeek's first models.
     static let listedLetter: UInt32 = 1 << 20
     static let fullWidthPunctuation: UInt32 = 1 << 21
     static let bloomStop: UInt32 = 1 << 22
@@ -148,7 +148,7 @@ enum CharacterFlags {
         return flags
     }
 
-    /// The letters that the pattern of `deepseek-llm` spells out: Latin, Greek, Cyrillic, Armenian and their extensions.
+    /// The letters listed in the pattern of `deepseek-llm`: Latin, Greek, Cyrillic, Armenian and their extensions.
     private static func isListedLetter(_ scalar: UInt32) -> Bool {
         let ranges: [ClosedRange<UInt32>] = [
             0x41...0x5A, 0x61...0x7A, 0xB5...0xB5, 0xC0...0xD6, 0xD8...0xF6, 0xF8...0x1BA, 0x1BC...0x1BF, 0x1C4...0x293,
@@ -170,7 +170,8 @@ enum CharacterFlags {
     }
 }
 
-/// The published patterns. `\p{L}` and the like are flags; `?` is 0…1, `+` is 1….
+/// The published patterns. Flags represent `\p{L}` and similar classes; runs of 0…1 represent `?`, runs of at least 1
+/// `+`.
 extension PiecePattern {
     private typealias F = CharacterFlags
 
@@ -190,7 +191,7 @@ extension PiecePattern {
         .run(include: include, exclude: 0, minimum: 1, maximum: maximum)
     }
 
-    /// Classes that only characters other than white space have.
+    /// Flags that only characters other than white space have.
     private static let visible = F.letter | F.mark | F.number | F.punctuation | F.symbol | F.other
 
     /// `\s+(?!\S)`, then `\s+`.
@@ -208,7 +209,8 @@ extension PiecePattern {
     static let fewDigits = PiecePattern([few(F.number, 3)])
     static let digitTriples = PiecePattern([few(F.number, 3), .beforeTriples], [few(F.number, 3), .notBefore(F.number)])
 
-    /// The family of Llama 3: contractions, words with one leading sign, numbers of up to `digits`, signs, white space.
+    /// The Llama 3 family: contractions, words with one leading sign, numbers of up to `digits` digits, signs, white
+    /// space.
     static func words(digits: Int, letters: UInt32 = F.letter, ignoringCase: Bool = true) -> PiecePattern {
         PiecePattern(
             [.contraction(ignoringCase: ignoringCase)],
@@ -218,7 +220,7 @@ extension PiecePattern {
             [any(F.space), some(F.lineBreak)], trailingSpace, [some(F.space)])
     }
 
-    /// The family of GPT-4o: words are cut where case changes.
+    /// The GPT-4o family: words are split where the case changes.
     static func cased(digits: Int, contractions: Bool) -> PiecePattern {
         let begins = F.upper | F.title | F.modifier | F.otherLetter | F.mark
         let ends = F.lower | F.modifier | F.otherLetter | F.mark

@@ -1,28 +1,28 @@
-/// The tokens of a vocabulary as a trie over their bytes, to find all that a text begins with.
+/// A trie over the bytes of a vocabulary's tokens, to find all tokens that are prefixes of a text.
 ///
-/// Nodes are numbered level by level, so that the children of a node are neighbours, in the order of their bytes: a node takes nine
-/// bytes.
+/// Nodes are numbered level by level, so that the children of a node are contiguous and ordered by their bytes. A node
+/// takes nine bytes.
 struct PieceTrie: Sendable {
-    /// The byte that leads to a node.
+    /// The byte on the edge to each node.
     private var labels: [UInt8] = [0]
-    /// The token that ends at a node, or -1.
+    /// The token that ends at each node, or -1.
     private var tokens: [TokenID] = [-1]
-    /// Where the children of a node begin; the next node's begin where they end.
+    /// The index of the first child of each node; the children end where those of the next node begin.
     private var children: [UInt32] = []
 
     init(_ tokens: [TokenID], bytes: (TokenID) -> ArraySlice<UInt8>) {
-        // Of equal tokens the first one counts.
+        // Of tokens with equal bytes, the one with the lowest id counts.
         let sorted = tokens.map { (token: $0, bytes: bytes($0)) }.sorted {
             $0.bytes.elementsEqual($1.bytes) ? $0.token < $1.token : $0.bytes.lexicographicallyPrecedes($1.bytes)
         }
-        // The tokens below each node of a level: those that begin with the bytes that lead to it.
+        // The range of sorted tokens below each node of the current level.
         var level = [0..<sorted.count]
         var depth = 0
         while !level.isEmpty {
             var next: [Range<Int>] = []
             for range in level {
                 children.append(UInt32(labels.count))
-                // The token that ends here comes first, perhaps several times.
+                // Tokens that end at this node come first; there may be several with equal bytes.
                 var low = range.lowerBound
                 while low < range.upperBound, sorted[low].bytes.count == depth { low += 1 }
                 while low < range.upperBound {
@@ -43,7 +43,7 @@ struct PieceTrie: Sendable {
         children.append(UInt32(labels.count))
     }
 
-    /// Calls `body` with each token that the text at `start` begins with, the shortest first, and where it ends.
+    /// Calls `body` with each token that is a prefix of the text at `start`, shortest first, and with its end index.
     func forEachToken(from start: Int, in text: UnsafeBufferPointer<UInt8>, _ body: (TokenID, Int) -> Void) {
         labels.withUnsafeBufferPointer { labels in
             var node = 0

@@ -1,19 +1,20 @@
-/// Cuts text into words before byte-pair encoding, as the pattern that a vocabulary was trained with does.
+/// Splits text into words before byte-pair encoding, equivalent to the pattern that the vocabulary was trained with.
 ///
-/// The published patterns are regular expressions. The most common ones are scanners here, all others ``PiecePattern``: time is
-/// linear whatever the input.
+/// The published patterns are regular expressions. Here the most common ones are implemented as scanners, all others as
+/// ``PiecePattern``, so that the time is linear for any input.
 package struct PreTokenizer: Sendable, Equatable {
     /// The value of `tokenizer.ggml.pre`.
     package let name: String
     private let kind: Kind
-    /// A word that is a token is taken as it is, whatever the merges would make of it.
+    /// Whether a word that is a token is encoded as that token, without applying merges.
     let ignoresMerges: Bool
-    /// The vocabulary's files want a beginning mark even where they do not say so.
+    /// Whether a beginning token is added if the file does not specify it.
     let addsBeginning: Bool
 
     private enum Kind: Equatable {
         case gpt2, smollm, llama(digits: Int)
-        /// Index into `patterns`: one after the other, each cuts what the ones before it left.
+        /// A key of `patterns`. The patterns are applied one after the other, each to the pieces that result from the
+        /// previous ones.
         case patterns(String)
     }
 
@@ -51,12 +52,14 @@ package struct PreTokenizer: Sendable, Equatable {
         ]
     }()
 
-    /// All names that are known.
+    /// All supported values of `tokenizer.ggml.pre`.
     package static var names: [String] {
         (gpt2Names.union(digitNames).union(llamaNames).union(plainLlamaNames).union(qwenNames).union(patterns.keys)).sorted()
     }
 
-    /// The pre-tokenizer for the value of `tokenizer.ggml.pre`.
+    /// Creates the pre-tokenizer for a value of `tokenizer.ggml.pre`.
+    ///
+    /// - Throws: ``ModelError/unsupported(field:value:supported:)`` if the name is unknown.
     package init(name: String) throws(ModelError) {
         self.name = name
         ignoresMerges =
@@ -77,7 +80,7 @@ package struct PreTokenizer: Sendable, Equatable {
         }
     }
 
-    /// Calls `body` with the end of each word of a text, in order.
+    /// Calls `body` with the byte range of each word of a text, in order.
     func forEachWord(in text: borrowing ClassifiedText, _ body: (Range<Int>) -> Void) {
         if case .patterns(let name) = kind {
             Self.cut(0..<text.count, Self.patterns[name, default: []][...], text, body)
@@ -97,12 +100,13 @@ package struct PreTokenizer: Sendable, Equatable {
         }
     }
 
-    /// Cuts a stretch by the first pattern, and what comes of it by the others. Text that a pattern does not match stays together.
+    /// Splits a range by the first pattern, and the resulting pieces by the other patterns. Text between two matches is
+    /// one piece.
     private static func cut(
         _ range: Range<Int>, _ patterns: ArraySlice<PiecePattern>, _ text: borrowing ClassifiedText, _ body: (Range<Int>) -> Void
     ) {
         guard let pattern = patterns.first else { return body(range) }
-        // Look-ahead ends with the stretch: each is a text of its own.
+        // Each range is matched as a separate text, so lookahead must not extend beyond it.
         let stretch = text.prefix(range.upperBound)
         var (gap, index) = (range.lowerBound, range.lowerBound)
         while index < range.upperBound {
@@ -149,7 +153,7 @@ package struct PreTokenizer: Sendable, Equatable {
         let byte = text.bytes[start]
         let (first, firstEnd) = text.scalar(at: start)
         if byte == UInt8(ascii: "'"), let end = contraction(text, start, caseInsensitive: true) { return end }
-        // One character that is no line break, letter or number may lead a run of letters.
+        // One character other than a line break, letter or number may precede a run of letters.
         let isBreak = isLineBreak(byte)
         if first == .letter { return text.runEnd(of: .letter, from: firstEnd) }
         if first != .number, !isBreak, firstEnd < text.count, text.scalar(at: firstEnd).0 == .letter {
@@ -181,8 +185,8 @@ package struct PreTokenizer: Sendable, Equatable {
 
     private static func isLineBreak(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 
-    /// `\s+(?!\S)|\s+`: a run of white space leaves its last character to the word that follows, unless it is alone or
-    /// what follows counts as the end of the text.
+    /// `\s+(?!\S)|\s+`: the last character of a run of white space belongs to the following word, unless the run has
+    /// only one character or is followed by the end of the text or by a character for which `endsText` returns true.
     private static func spaces(
         _ text: borrowing ClassifiedText, _ start: Int, endsText: (CharacterClass) -> Bool
     ) -> Int {
@@ -209,8 +213,8 @@ package struct PreTokenizer: Sendable, Equatable {
     }
 }
 
-/// Text as bytes, read as classified code points. A byte that does not begin a valid UTF-8 sequence counts as one
-/// character of class `other`.
+/// UTF-8 text with the character class of each code point. A byte that does not begin a valid UTF-8 sequence counts as
+/// one character of class `other`.
 struct ClassifiedText: ~Copyable {
     let bytes: UnsafeBufferPointer<UInt8>
     private let classes: UnsafePointer<UnicodeClasses>
@@ -227,13 +231,13 @@ struct ClassifiedText: ~Copyable {
         ClassifiedText(bytes: UnsafeBufferPointer(rebasing: bytes[..<end]), classes: classes)
     }
 
-    /// The class of the character at `index` and where it ends.
+    /// The class and the end index of the character at `index`.
     func scalar(at index: Int) -> (CharacterClass, Int) {
         let (codePoint, end) = codePoint(at: index)
         return (codePoint.map { classes.pointee($0) } ?? .other, end)
     }
 
-    /// What patterns ask of the character at `index`, and where it ends.
+    /// The ``CharacterFlags`` and the end index of the character at `index`.
     func flags(at index: Int) -> (flags: UInt32, end: Int) {
         let (codePoint, end) = codePoint(at: index)
         return (codePoint.map { classes.pointee.flags($0) } ?? CharacterFlags.other, end)

@@ -1,13 +1,13 @@
-/// SentencePiece's BPE (arXiv:1808.06226): of all neighbours whose concatenation is a token, the pair that makes the one with the
-/// highest score is merged, the leftmost of equals, until there is none.
+/// SentencePiece's BPE (arXiv:1808.06226): repeatedly merges the adjacent pair whose concatenation is the token with
+/// the highest score; of equal scores, the leftmost pair.
 ///
-/// A heap holds the pairs, so that no input takes quadratic time. Buffers are kept between words.
+/// Pairs are stored in a heap, so that no input takes quadratic time. Buffers are reused between words.
 struct ScoreEncoder {
     private struct Symbol { var start: Int32, count: Int32, previous: Int32, next: Int32 }
     private struct Candidate: HeapElement {
         var score: Float, position: Int32, count: Int32
 
-        /// Positions are compared as places in the word: symbols keep the place of their first character.
+        /// A position is the index of the symbol's first character, so it reflects the order in the word.
         func precedes(_ other: Candidate) -> Bool {
             score != other.score ? score > other.score : position < other.position
         }
@@ -16,7 +16,7 @@ struct ScoreEncoder {
     private var symbols: [Symbol] = []
     private var heap = Heap<Candidate>()
 
-    /// Appends the tokens of `word`. Characters that are no tokens become their bytes.
+    /// Appends the tokens of `word`. Characters that are not tokens are encoded as byte tokens or unknown tokens.
     mutating func encode(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
         symbols.removeAll(keepingCapacity: true)
         heap.removeAll()
@@ -32,7 +32,7 @@ struct ScoreEncoder {
         for index in 0..<symbols.count - 1 { push(Int32(index), word, vocabulary) }
         while let candidate = heap.pop() {
             let left = Int(candidate.position)
-            // Stale entries name symbols that have been merged since.
+            // Skip entries whose symbols have been merged in the meantime.
             guard symbols[left].count > 0, symbols[left].next >= 0,
                 symbols[left].count + symbols[Int(symbols[left].next)].count == candidate.count
             else { continue }
@@ -66,7 +66,7 @@ struct ScoreEncoder {
         }
     }
 
-    /// Notes the pair that begins at a symbol, if it makes a token.
+    /// Adds the pair that begins at a symbol to the heap, if its concatenation is a token.
     private mutating func push(_ left: Int32, _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary) {
         let (a, next) = (symbols[Int(left)], symbols[Int(left)].next)
         guard next >= 0 else { return }
@@ -79,7 +79,7 @@ struct ScoreEncoder {
 }
 
 enum UTF8Length {
-    /// Where the character at `start` ends; a byte that begins none is one by itself.
+    /// The end of the character at `start`; a byte that does not begin a valid sequence counts as one character.
     static func end(of start: Int, in bytes: UnsafeBufferPointer<UInt8>) -> Int {
         let first = bytes[start]
         let length = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4

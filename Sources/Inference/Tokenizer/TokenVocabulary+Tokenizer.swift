@@ -1,7 +1,7 @@
 package import Grammar
 
 extension TokenVocabulary {
-    /// The texts of a tokenizer's tokens; special ones have none.
+    /// Creates a vocabulary from the texts of a tokenizer's tokens; special tokens have no text.
     package convenience init(_ tokenizer: Tokenizer) {
         let vocabulary = tokenizer.vocabulary
         self.init(

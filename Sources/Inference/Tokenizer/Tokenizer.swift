@@ -1,31 +1,33 @@
 internal import Synchronization
 
-/// Text to tokens and back, with the vocabulary, merges and pre-tokenizer of a model file.
+/// Converts text to tokens and back, with the vocabulary, merges and pre-tokenizer of a model file.
 ///
-/// Control tokens are recognised in template text only: whatever a user writes, `<|im_end|>` in it is just characters.
-/// Encoding is linear in the text (n log n for a single enormous word). Round trip is exact for any UTF-8.
+/// Control tokens are recognised in template text only: `<|im_end|>` in a user's text is encoded as ordinary
+/// characters. Encoding takes linear time (n log n for a single very long word). Decoding the tokens of valid UTF-8
+/// restores the text exactly.
 package final class Tokenizer: Sendable {
     package let vocabulary: Vocabulary
-    /// Nil for vocabularies that are not cut by a pattern.
+    /// Nil for vocabularies that do not split text by a pattern.
     package let preTokenizer: PreTokenizer?
     /// The token that ends a turn; generation always stops at it.
     package let endOfTurn: TokenID
     /// All tokens that end generation: end of turn, end of text, end of message.
     package let stopTokens: Set<TokenID>
-    /// Text of the beginning- and end-of-sequence tokens, for templates that write them.
+    /// Text of the beginning- and end-of-sequence tokens, for templates that contain them.
     package let beginningText: String
     package let endText: String
 
-    /// The token that stands before everything, and whether the file asks for it.
+    /// The beginning-of-sequence token, and whether it is added to prompts.
     package let beginningToken: TokenID?
     package let addsBeginning: Bool
-    /// The token that stands behind everything; nil for models that generate.
+    /// The token that is added at the end of a text; nil for generative models.
     package let endMark: TokenID?
 
-    /// What is done to a stretch of text between control tokens before it is cut into words.
+    /// The normalization of text between control tokens before it is split into words.
     private enum Normalization: Sendable {
         case none
-        /// SentencePiece's mark is a space, whoever writes it; another space may come before the text.
+        /// Replaces SentencePiece's mark (U+2581) by a space, also in the user's text; optionally adds a space before
+        /// the text.
         case spaces(leading: Bool)
         case wordPiece(WordPieceText)
         case unigram(UnigramText)
@@ -63,9 +65,9 @@ package final class Tokenizer: Sendable {
         for key in ["eot", "eom", "fim_pad", "fim_rep", "fim_sep"] {
             if let id = try file.metadata.integer("tokenizer.ggml.\(key)_token_id", in: ids) { stops.insert(TokenID(id)) }
         }
-        // Files name one end token, but chat models end a turn with another: by name, as published vocabularies have them.
+        // Files specify one end token, but chat models end a turn with another one, found by its usual name.
         for name in Self.endNames { if let id = vocabulary.specialToken(named: name) { stops.insert(id) } }
-        // Harmony (gpt-oss) ends messages, not turns, with <|end|>; Gemma 4 has “</s>” as a piece of text.
+        // Harmony (gpt-oss) ends messages, not turns, with <|end|>; in Gemma 4, “</s>” is ordinary text.
         if let end = vocabulary.specialToken(named: "<|end|>"), vocabulary.specialToken(named: "<|return|>") != nil,
             vocabulary.specialToken(named: "<|call|>") != nil
         {
@@ -83,20 +85,20 @@ package final class Tokenizer: Sendable {
         let beginning = writtenBeginning ?? usual.beginning.map { min($0, vocabulary.count - 1) }
         beginningToken = beginning.map { TokenID($0) }
         let isUsual = usual.beginning != nil || preTokenizer?.addsBeginning == true
-        // Some files of Gemma 4 deny a mark that the model needs.
+        // Some Gemma 4 files disable the beginning token although the model needs it.
         let asksForBeginning = try file.metadata.bool("tokenizer.ggml.add_bos_token") ?? isUsual
         addsBeginning = asksForBeginning || vocabulary.model == .gemma4
-        // Encoders read a mark at the end of a text. One that generates would take it for the end of what it has to say.
+        // Encoder models expect an end token. A generative model would interpret it as the end of its response.
         let isEncoder = vocabulary.model == .bert || vocabulary.model == .t5
         let addsEnd = try file.metadata.bool("tokenizer.ggml.add_\(vocabulary.model == .bert ? "sep" : "eos")_token") ?? isEncoder
-        let separator = try file.metadata.integer("tokenizer.ggml.seperator_token_id", in: ids)  // as the format spells it
+        let separator = try file.metadata.integer("tokenizer.ggml.seperator_token_id", in: ids)  // sic
         endMark = isEncoder && addsEnd ? TokenID(vocabulary.model == .bert ? separator ?? end : end) : nil
         beginningText = text(beginning)
         endText = text(end)
         state = Mutex(EncoderState())
     }
 
-    /// Names of tokens that end a turn.
+    /// Usual names of tokens that end a turn.
     private static let endNames = [
         "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "</s>", "<|end|>", "<|return|>", "<|call|>",
         "<|flush|>", "<|calls|>", "<end_of_turn>", "<EOT>", "[EOT]", "[EOS]", "<end_of_utterance>", "<eos>", "<turn|>",
@@ -105,8 +107,10 @@ package final class Tokenizer: Sendable {
 
     // MARK: - Encoding
 
-    /// Tokens of a whole prompt: of its pieces, between the marks that the file asks for. A template that writes a mark itself does
-    /// not get another.
+    /// Encodes a whole prompt.
+    ///
+    /// - Parameter addsMarks: whether to add the beginning and end tokens that the file requires. Tokens that the
+    ///   template contains already are not added again.
     package func encode(_ pieces: [PromptPiece], addsMarks: Bool) -> [TokenID] {
         var tokens = encode(pieces)
         guard addsMarks, !tokens.isEmpty else { return tokens }
@@ -115,9 +119,9 @@ package final class Tokenizer: Sendable {
         return tokens
     }
 
-    /// Tokens of pieces of a prompt. Neighbouring pieces are one text: a word may reach across their border.
+    /// Encodes pieces of a prompt. Adjacent pieces form one text: a word may extend across their boundary.
     package func encode(_ pieces: [PromptPiece]) -> [TokenID] {
-        // Runs of text between control tokens; each control token ends the run before it.
+        // Runs of text between control tokens; each run ends with a control token.
         var runs: [(bytes: [UInt8], special: TokenID?)] = []
         var run: [UInt8] = []
         for piece in pieces {
@@ -155,10 +159,10 @@ package final class Tokenizer: Sendable {
         }
     }
 
-    /// Tokens of plain text; nothing in it is a control token.
+    /// Encodes plain text; control tokens in it are not recognised.
     package func encode(_ text: String) -> [TokenID] { encode([.user(text)]) }
 
-    /// Tokens of any bytes, valid UTF-8 or not.
+    /// Encodes bytes, which need not be valid UTF-8.
     package func encode(bytes: [UInt8]) -> [TokenID] {
         state.withLock { state in
             var tokens: [TokenID] = []
@@ -167,7 +171,7 @@ package final class Tokenizer: Sendable {
         }
     }
 
-    /// Tokens of a stretch of text without control tokens.
+    /// Encodes text without control tokens.
     private func encode(_ bytes: [UInt8], _ state: inout EncoderState, into tokens: inout [TokenID]) {
         guard !bytes.isEmpty else { return }
         let text =
@@ -198,8 +202,8 @@ package final class Tokenizer: Sendable {
 
     private var hasOpenSpecials: Bool { vocabulary.hasOpenSpecials }
 
-    /// Cuts text at special tokens, the longest that matches at each place.
-    /// Each call of `emit` gets the text before a token, and the token; the last call has none.
+    /// Splits text at special tokens; at each position, the longest match counts.
+    /// Calls `emit` with each token and the text before it; finally with nil and the remaining text, if any.
     private func splitSpecial(_ text: [UInt8], _ specials: [[TokenID]], _ emit: (TokenID?, ArraySlice<UInt8>) -> Void) {
         var start = 0
         var index = 0
@@ -218,14 +222,14 @@ package final class Tokenizer: Sendable {
 
     // MARK: - Decoding
 
-    /// The bytes of tokens. Control tokens have none; they are structure, not text.
+    /// The bytes of tokens. Control tokens have none, because they are structure rather than text.
     package func decode(_ tokens: some Sequence<TokenID>) -> [UInt8] {
         var bytes: [UInt8] = []
         for token in tokens { bytes.append(contentsOf: text(of: token)) }
         return bytes
     }
 
-    /// The bytes a token adds to a response.
+    /// The bytes of a token in a response; empty for control tokens.
     func text(of token: TokenID) -> ArraySlice<UInt8> {
         guard (0..<TokenID(vocabulary.count)).contains(token), vocabulary.kind(of: token) != .control else { return [] }
         return vocabulary.bytes(of: token)
@@ -234,13 +238,13 @@ package final class Tokenizer: Sendable {
 
 /// A piece of a rendered prompt.
 package enum PromptPiece: Sendable, Equatable {
-    /// Text of the chat template: control tokens in it are tokens.
+    /// Text of the chat template: control tokens in it are recognised.
     case template(String)
-    /// Text of a message: never parsed for control tokens.
+    /// Text of a message: control tokens in it are not recognised.
     case user(String)
 }
 
-/// What encoding keeps between calls: character classes, buffers, and the tokens of words seen before.
+/// The state of encoding between calls: character classes, buffers, and a cache of the tokens of recent words.
 private struct EncoderState: ~Copyable {
     private let classes = UnsafeMutablePointer<UnicodeClasses>.allocate(capacity: 1)
     private var encoder = BytePairEncoder()
@@ -288,8 +292,9 @@ private struct EncoderState: ~Copyable {
         }
     }
 
-    /// Words are encoded one by one: spaces and what follows them, up to a space that no token has behind the byte before it. Line
-    /// breaks stand alone in Gemma 4's vocabulary.
+    /// The end of the word at `start`, for vocabularies without a pre-tokenizer: spaces and the following text, up to a
+    /// space before which the text can be split without changing its tokens. In Gemma 4's vocabulary, runs of line
+    /// breaks are separate words.
     private static func wordEnd(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ vocabulary: Vocabulary) -> Int {
         var end = start
         let breaksLines = vocabulary.model == .gemma4

@@ -1,10 +1,10 @@
-/// What a pre-tokenizer asks of a code point.
+/// The class of a code point in a pre-tokenizer.
 enum CharacterClass: UInt8 {
     case other = 1, letter, number, space
 }
 
-/// Classes of all code points, computed a page of 256 at a time when first asked for: a whole table would cost more than
-/// a short prompt.
+/// Classes of all code points, computed on demand in pages of 256, because a complete table would take more time than
+/// encoding a short prompt.
 struct UnicodeClasses: ~Copyable {
     private let pages = UnsafeMutableBufferPointer<UnsafeMutablePointer<UInt8>?>.allocate(capacity: 0x1100)
 
@@ -49,7 +49,7 @@ struct UnicodeClasses: ~Copyable {
         return page
     }
 
-    /// `\p{L}`, `\p{N}` and `\s` of the published patterns; surrogates are none of them.
+    /// `\p{L}`, `\p{N}` and `\s` of the published patterns; surrogates belong to none of them.
     private static func classify(_ codePoint: UInt32) -> CharacterClass {
         guard let properties = Unicode.Scalar(codePoint)?.properties else { return .other }
         if properties.isWhitespace { return .space }

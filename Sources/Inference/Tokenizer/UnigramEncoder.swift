@@ -1,10 +1,10 @@
-/// Text as Unigram vocabularies of SentencePiece see it: characters replaced by the file's own map, white space as single spaces, a
-/// space before the first word.
+/// The text normalization of SentencePiece's Unigram vocabularies: characters are replaced according to the file's map;
+/// where the file requires it, white space is merged to single spaces and a space is added before the first word.
 struct UnigramText: Sendable {
-    /// A trie in a double array, with units as of Darts (https://github.com/s-yata/darts-clone): bytes lead to the place of a
-    /// replacement.
+    /// A double-array trie in the format of Darts (https://github.com/s-yata/darts-clone) that maps byte strings to
+    /// offsets of replacements.
     private let units: [UInt32]
-    /// Replacements, each ended by a zero.
+    /// Replacement strings, zero-terminated.
     private let replacements: [UInt8]
     private let mergesSpaces: Bool
     private let addsLeadingSpace: Bool
@@ -23,7 +23,7 @@ struct UnigramText: Sendable {
         let blob = file.values(of: array, as: UInt8.self)
         func word(_ index: Int) -> UInt32 { (0..<4).reduce(0) { $0 | UInt32(blob[index + $1]) << (8 * $1) } }
         guard blob.count >= 4, case let size = Int(word(0)), size <= blob.count - 4, size % 4 == 0 else {
-            throw .invalid(field: key, reason: "is shorter than it says")
+            throw .invalid(field: key, reason: "is shorter than its stated length")
         }
         units = stride(from: 4, to: 4 + size, by: 4).map(word)
         replacements = Array(blob[(4 + size)...])
@@ -38,7 +38,7 @@ struct UnigramText: Sendable {
             let (text, length) = normalized(bytes, index)
             index += length
             for byte in text {
-                // The map writes its own spaces and those of the text alike.
+                // Spaces in replacements are treated like spaces in the text.
                 if byte == 0x20 {
                     isInWord = false
                     if !mergesSpaces { output.append(0x20) }
@@ -52,7 +52,8 @@ struct UnigramText: Sendable {
         return output
     }
 
-    /// What the longest mapped piece of text at a place, or else its character, becomes; and how many bytes that was.
+    /// The replacement of the longest mapped string at `start`, or else the character itself; and the number of bytes
+    /// consumed.
     private func normalized(_ bytes: [UInt8], _ start: Int) -> (ArraySlice<UInt8>, Int) {
         var node: UInt32 = units.isEmpty ? 0 : base(units[0])
         var (length, place) = (0, 0)
@@ -79,9 +80,9 @@ struct UnigramText: Sendable {
     private func base(_ unit: UInt32) -> UInt32 { (unit >> 10) << ((unit & 0x200) >> 6) }
 }
 
-/// Unigram (Kudo, arXiv:1804.10959): of all ways to cut a word into tokens, the one with the greatest sum of scores.
+/// Unigram (Kudo, arXiv:1804.10959): finds the segmentation of a word into tokens with the maximum sum of scores.
 struct UnigramEncoder {
-    /// The best way to reach a place in the word.
+    /// The last token of the best segmentation up to a position in the word.
     private struct Step { var score: Double, token: TokenID, start: Int32 }
 
     private var steps: [Step] = []
@@ -111,7 +112,7 @@ struct UnigramEncoder {
         path.removeAll(keepingCapacity: true)
         var end = word.count
         while end > 0 {
-            // Neighbours that are unknown are one token.
+            // Adjacent unknown tokens are merged into one.
             if steps[end].token != unknown || path.last != unknown { path.append(steps[end].token) }
             end = Int(steps[end].start)
         }

@@ -1,6 +1,7 @@
-/// A vocabulary of any kind: the bytes of every token, and tables that find a token by its bytes or by the two it is merged from.
+/// A vocabulary of any kind: the bytes of every token, and hash tables that find a token by its bytes or by the pair of
+/// tokens that it is merged from.
 ///
-/// Built once per model straight from the file's bytes; no `String` is made per token.
+/// Built once per model directly from the file's bytes, without creating a `String` per token.
 package final class Vocabulary: Sendable {
     package enum Kind: UInt8, Sendable {
         case normal = 1, unknown, control, userDefined, unused, byte
@@ -10,50 +11,52 @@ package final class Vocabulary: Sendable {
     private let offsets: [UInt32]
     private let arena: [UInt8]
     private let kinds: [UInt8]
-    /// Open addressing over token bytes; -1 is an empty slot.
+    /// Hash table with open addressing, by token bytes; -1 is an empty slot.
     private let slots: [TokenID]
-    /// Open addressing over `left << 32 | right`.
+    /// Hash table with open addressing, by `left << 32 | right`.
     private let mergeKeys: [UInt64]
     private let mergeValues: [Merge]
 
     struct Merge { var rank: UInt32, result: TokenID }
 
-    /// The token of each single byte, -1 where there is none: vocabularies that were built from text lack control
-    /// characters and bytes that valid UTF-8 never has. Encoding leaves such bytes out, as the reference does.
+    /// The token of each single byte, or -1: vocabularies that were built from text lack control characters and bytes
+    /// that do not occur in valid UTF-8. Encoding omits such bytes, as the reference implementation does.
     let byteTokens: [TokenID]
-    /// Control and user-defined tokens, longest first: these are cut out of text before it is split into words.
+    /// Control and user-defined tokens, longest first; text is split at them before it is split into words.
     let specialTokens: [TokenID]
-    /// The same by their first byte, longest first; of these, those that are recognised in any text.
+    /// The special tokens by their first byte, longest first; the second table contains only those that are recognised
+    /// in any text.
     let specialsByFirstByte: [[TokenID]]
     let openSpecialsByFirstByte: [[TokenID]]
-    /// The algorithm that the vocabulary was made for.
+    /// The tokenization algorithm of the vocabulary.
     package let model: Model
-    /// How likely each token is (SPM, Unigram); empty without.
+    /// The score of each token (SPM, Unigram); empty if the algorithm has none.
     let scores: [Float]
-    /// What stands for characters that are not in the vocabulary and have no byte tokens.
+    /// The token for characters that are not in the vocabulary and have no byte tokens.
     let unknownToken: TokenID?
-    /// By byte: whether some token has it before a space. Elsewhere text can be cut before a space without changing its tokens.
+    /// For each byte, whether some token contains it directly before a space. After other bytes, text can be split
+    /// before a space without changing its tokens.
     let precedesSpace: [Bool]
-    /// Bytes of the longest token.
+    /// The length of the longest normal token in bytes.
     let longestToken: Int
-    /// Unigram: the score of a character that is in no token, and the tokens in the order of their bytes.
+    /// Unigram: the score of a character without a token. WordPiece and Unigram: the normal tokens as a trie.
     let unknownScore: Double
     let pieces: PieceTrie
 
-    /// Algorithms, by their name in `tokenizer.ggml.model`.
+    /// Tokenization algorithms; raw values are the names in `tokenizer.ggml.model`.
     package enum Model: String, CaseIterable, Sendable {
         /// Byte-level BPE.
         case gpt2
-        /// SentencePiece BPE: pairs of neighbours are merged by the score of what they make.
+        /// SentencePiece BPE: adjacent pairs are merged in the order of the score of the merged token.
         case llama
-        /// BPE over characters with SentencePiece's marks.
+        /// BPE over characters, with U+2581 for spaces as in SentencePiece.
         case gemma4
         /// WordPiece.
         case bert
         /// Unigram.
         case t5
 
-        /// What stands for what is unknown in files that do not say.
+        /// The unknown token in files that do not specify it.
         var usualUnknown: TokenID? {
             switch self {
             case .gpt2, .gemma4: nil
@@ -63,7 +66,7 @@ package final class Vocabulary: Sendable {
             }
         }
 
-        /// What stands at the beginning and the end of a text in files that do not say.
+        /// The beginning and end tokens in files that do not specify them.
         var usualMarks: (beginning: Int?, end: Int?) {
             switch self {
             case .gpt2, .gemma4: (nil, nil)
@@ -74,7 +77,7 @@ package final class Vocabulary: Sendable {
         }
     }
 
-    /// U+2581, which stands for a space in SentencePiece vocabularies.
+    /// U+2581, which represents a space in SentencePiece vocabularies.
     static let mark: [UInt8] = [0xE2, 0x96, 0x81]
 
     init(file: GGUFFile) throws(ModelError) {
@@ -110,8 +113,8 @@ package final class Vocabulary: Sendable {
         arena.reserveCapacity(tokens.count * 8)
         var unreachable: Set<Int> = []
         try file.forEachString(in: tokens) { (index, bytes) throws(ModelError) in
-            // Special tokens are plain text; all others spell their bytes in GPT-2's printable alphabet.
-            // A byte token of other vocabularies is written “<0xAB>”.
+            // In GPT-2 vocabularies, special tokens are plain text; all others encode their bytes in GPT-2's printable
+            // alphabet. In other vocabularies, a byte token is written “<0xAB>”.
             if model != .gpt2 {
                 if kinds[index] == Kind.byte.rawValue, let byte = Self.byteValue(bytes) {
                     arena.append(byte)
@@ -125,7 +128,7 @@ package final class Vocabulary: Sendable {
             let plain = kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue
             if plain || !Self.appendDecoded(bytes, to: &arena) {
                 arena.append(contentsOf: bytes)
-                // A token that is not written in the alphabet is text, but no encoding makes it.
+                // A token with characters outside the alphabet is decoded as text, but never results from encoding.
                 if !plain { unreachable.insert(index) }
             }
             guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
@@ -134,8 +137,8 @@ package final class Vocabulary: Sendable {
         let bits = Self.tableBits(for: tokens.count)
         var slots = [TokenID](repeating: -1, count: 1 << bits)
         for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
-            // Unused and unknown tokens are never produced by encoding, special ones only from template text.
-            // Byte tokens of other vocabularies are found by their byte, after all else.
+            // Encoding never produces unused and unknown tokens, and special ones only from template text.
+            // Byte tokens of vocabularies other than GPT-2's are found with `byteTokens`, if no other token matches.
             guard kinds[index] == Kind.normal.rawValue || kinds[index] == Kind.byte.rawValue && model == .gpt2 else { continue }
             if unreachable.contains(index) { continue }
             let range = Int(offsets[index])..<Int(offsets[index + 1])
@@ -145,7 +148,7 @@ package final class Vocabulary: Sendable {
         }
         (count, self.offsets, self.arena, self.kinds, self.slots) = (tokens.count, offsets, arena, kinds, slots)
 
-        // Equal bytes twice: the first is found first, because later ones are placed behind it.
+        // Of several tokens with equal bytes the first is found, because later ones are placed behind it.
         func find(_ bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
             Self.find(bytes, slots: slots, bits: bits, offsets: offsets, arena: arena)
         }
@@ -165,7 +168,7 @@ package final class Vocabulary: Sendable {
         if let array = try file.metadata.array("tokenizer.ggml.scores", of: .float32), array.count == tokens.count {
             scores = file.values(of: array, as: Float.self).map { $0.isNaN ? -.infinity : $0 }
         } else if model == .llama || model == .t5 {
-            // Without scores, earlier tokens are the better ones.
+            // Without scores, earlier tokens take precedence.
             scores = (0..<tokens.count).map { -Float($0) }
         }
         self.scores = scores
@@ -199,7 +202,7 @@ package final class Vocabulary: Sendable {
             let text = arena[Int(offsets[index])..<Int(offsets[index + 1])]
             guard let first = text.first, let last = text.last else { continue }
             byFirst[Int(first)].append(TokenID(index))
-            // Marks such as <tool_call> are for templates; line breaks, spaces and the like are found in any text.
+            // Marks such as <tool_call> are recognised in templates only; line breaks, spaces and the like in any text.
             let isMark =
                 [UInt8(ascii: "<"), UInt8(ascii: "[")].contains(first) && [UInt8(ascii: ">"), UInt8(ascii: "]")].contains(last)
             if kinds[index] == Kind.userDefined.rawValue, !isMark { openByFirst[Int(first)].append(TokenID(index)) }
@@ -221,7 +224,7 @@ package final class Vocabulary: Sendable {
             let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
             var slot = Self.mix(key) >> (64 - mergeBits)
             while keys[Int(slot)] != .max {
-                if keys[Int(slot)] == key { return }  // the earlier rank holds
+                if keys[Int(slot)] == key { return }  // the lower rank takes precedence
                 slot = (slot + 1) & (1 << mergeBits - 1)
             }
             keys[Int(slot)] = key
@@ -229,7 +232,7 @@ package final class Vocabulary: Sendable {
         }
         var pair: [UInt8] = []
         try file.forEachString(in: merges) { (rank, bytes) throws(ModelError) in
-            // The first character may be a space itself.
+            // The first character of the left part may itself be a space.
             guard let space = bytes.dropFirst().firstIndex(of: UInt8(ascii: " ")) else {
                 throw .invalid(field: "tokenizer.ggml.merges", reason: "has no space in element \(rank)")
             }
@@ -245,7 +248,7 @@ package final class Vocabulary: Sendable {
                         field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
                 }
             }
-            // A merge whose parts or result are no tokens can never be applied.
+            // A merge whose parts or result are not tokens can never be applied.
             let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in
                 guard let left = find(UnsafeBufferPointer(rebasing: all[..<middle])),
                     let right = find(UnsafeBufferPointer(rebasing: all[middle...])), let whole = find(all)
@@ -258,13 +261,13 @@ package final class Vocabulary: Sendable {
         mergeValues = values
     }
 
-    /// The byte of `<0xAB>`.
+    /// Parses a byte token such as `<0xAB>`.
     private static func byteValue(_ text: UnsafeRawBufferPointer) -> UInt8? {
         guard text.count == 6, text[0] == UInt8(ascii: "<") else { return nil }
         return UInt8(String(decoding: text[3..<5], as: UTF8.self), radix: 16)
     }
 
-    /// Appends text with a space for each U+2581.
+    /// Appends text with each U+2581 replaced by a space.
     private static func appendWithSpaces(_ text: UnsafeRawBufferPointer, to output: inout [UInt8]) {
         var index = 0
         while index < text.count {
@@ -280,12 +283,12 @@ package final class Vocabulary: Sendable {
 
     // MARK: - Look-up
 
-    /// Whether some special token is recognised in any text.
+    /// Whether any special token is recognised in all text.
     var hasOpenSpecials: Bool { openSpecialsByFirstByte.contains { !$0.isEmpty } }
 
     package func kind(of token: TokenID) -> Kind { Kind(rawValue: kinds[Int(token)]) ?? .normal }
 
-    /// The bytes a token stands for; for special tokens the text of their name.
+    /// The bytes that a token represents; for special tokens, the text of their name.
     package func bytes(of token: TokenID) -> ArraySlice<UInt8> {
         arena[Int(offsets[Int(token)])..<Int(offsets[Int(token) + 1])]
     }
@@ -302,7 +305,7 @@ package final class Vocabulary: Sendable {
         return specialsByFirstByte[Int(first)].first { bytes(of: $0).elementsEqual(utf8) }
     }
 
-    /// What two adjacent tokens merge into.
+    /// The merge of two adjacent tokens; nil if there is none.
     func merge(_ left: TokenID, _ right: TokenID) -> Merge? {
         let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
         let mask = UInt64(mergeKeys.count - 1)
@@ -340,7 +343,8 @@ package final class Vocabulary: Sendable {
 
     // MARK: - Hashing
 
-    /// Twice as many slots as items, as a power of two.
+    /// The base-2 logarithm of the number of slots, which is a power of two greater than twice the number of items, at
+    /// least 16.
     private static func tableBits(for count: Int) -> Int { max(4, Int.bitWidth - (count * 2).leadingZeroBitCount) }
 
     static func mix(_ key: UInt64) -> UInt64 {
@@ -366,7 +370,8 @@ package final class Vocabulary: Sendable {
 
     // MARK: - GPT-2's byte alphabet
 
-    /// GPT-2 writes each byte as a printable character: itself where it is one, else the next from U+0100 on.
+    /// GPT-2 represents each byte by a printable character: the same code point if it is printable, else the next
+    /// unused one from U+0100 on.
     private static let byteOfCharacter: [Int16] = {
         var table = [Int16](repeating: -1, count: 0x144)
         var next = 0x100
@@ -378,7 +383,8 @@ package final class Vocabulary: Sendable {
         return table
     }()
 
-    /// Appends the bytes that `text` (UTF-8) spells in the byte alphabet; false, and nothing, if it has other characters.
+    /// Appends the bytes that `text` (UTF-8) represents in the byte alphabet. If it contains other characters, appends
+    /// nothing and returns false.
     private static func appendDecoded(_ text: UnsafeRawBufferPointer, to output: inout [UInt8]) -> Bool {
         let start = output.count
         return byteOfCharacter.withUnsafeBufferPointer { table in

@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// Text as vocabularies of WordPiece see it: words and single signs, each behind a space, in lower case and without accents where
-/// the file asks for it (Devlin et al., arXiv:1810.04805, `BasicTokenizer`).
+/// The text normalization of WordPiece vocabularies: words and single signs, each preceded by a space; in lower case
+/// and without accents if the file requires it (Devlin et al., arXiv:1810.04805, `BasicTokenizer`).
 struct WordPieceText: Sendable {
     let isLowercased: Bool
     let stripsAccents: Bool
@@ -16,7 +16,8 @@ struct WordPieceText: Sendable {
                 append(bytes[start], to: &output, &isInWord)
                 start += 1
             } else {
-                // ASCII characters do not combine with what is before them: what is between them can be decomposed alone.
+                // ASCII characters do not combine with preceding characters, so the text between them can be decomposed
+                // separately.
                 let end = bytes[start...].firstIndex { $0 < 0x80 } ?? bytes.count
                 append(bytes[start..<end], to: &output, &isInWord)
                 start = end
@@ -44,7 +45,7 @@ struct WordPieceText: Sendable {
         var text = String(decoding: bytes, as: UTF8.self)
         if stripsAccents { text = text.decomposedStringWithCanonicalMapping }
         for scalar in text.unicodeScalars {
-            if scalar.isASCII {  // what a letter with an accent becomes
+            if scalar.isASCII {  // the base letter of a decomposed accented letter
                 append(UInt8(scalar.value), to: &output, &isInWord)
                 continue
             }
@@ -53,7 +54,7 @@ struct WordPieceText: Sendable {
                 isInWord = false
                 continue
             }
-            // Control characters, U+FFFD, and what is left of letters with accents.
+            // Skip control characters, U+FFFD, and the accents of decomposed letters.
             if scalar == "\u{FFFD}" || [.control, .format, .privateUse, .surrogate].contains(category)
                 || stripsAccents && category == .nonspacingMark
             {
@@ -75,7 +76,7 @@ struct WordPieceText: Sendable {
         }
     }
 
-    /// Chinese characters stand alone.
+    /// Whether a character is a CJK ideograph; each ideograph is a separate word.
     private static func isIdeograph(_ value: UInt32) -> Bool {
         switch value {
         case 0x4E00...0x9FFF, 0x3400...0x4DBF, 0x20000...0x2A6DF, 0x2A700...0x2B73F, 0x2B740...0x2B81F, 0x2B820...0x2CEAF,
@@ -86,7 +87,8 @@ struct WordPieceText: Sendable {
     }
 }
 
-/// WordPiece: the longest token that a word begins with, again and again; a word that cannot be covered is one unknown token.
+/// WordPiece: repeatedly takes the longest token that is a prefix of the rest of the word; a word that cannot be
+/// covered becomes one unknown token.
 struct WordPieceEncoder {
     /// Appends the tokens of a word, which begins with a space.
     func encode(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {

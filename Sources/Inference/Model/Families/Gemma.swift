@@ -1,5 +1,5 @@
-// Gemma (arXiv:2403.08295, 2408.00118, 2503.19786): scaled embeddings, GELU, norms around each branch from Gemma 2 on. The "+1"
-// of its norms is folded into the file's weights.
+// Gemma (arXiv:2403.08295, 2408.00118, 2503.19786): scaled embeddings, GELU; from Gemma 2 on, norms before and after
+// each branch. The "+1" of its norms is already included in the file's weights.
 
 internal import Foundation
 
@@ -12,18 +12,18 @@ extension ModelFamily {
         return shape
     }
 
-    /// Gemma 2: every other layer sees a window; scores and logits are capped.
+    /// Gemma 2: every other layer has windowed attention; scores and logits are soft-capped.
     static func gemma2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try sandwich(r, period: 2, window: 4096)
         let cap = try r.number("attn_logit_softcapping") ?? 50
         shape.changeAttention { $0.softCap = cap }
         shape.logitSoftCap = try r.number("final_logit_softcapping") ?? 30
-        // The largest model scales by the width of the residual stream.
+        // The largest model scales attention scores by the width of the residual stream.
         if r.layers == 46 { shape.scaleByWidth(r.width) }
         return shape
     }
 
-    /// Gemma 3: five of six layers see a window and have positions of their own base; heads are normalised.
+    /// Gemma 3: five of six layers have windowed attention and a different rotary base; heads are normalised.
     static func gemma3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try sandwich(r, period: 6, window: nil)
         var windowed = shape.rotaries[0]
@@ -51,7 +51,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// Gemma 4: heads of two sizes, layers that share keys and values, vectors for each token and layer, or experts.
+    /// Gemma 4: heads of two sizes, layers that share keys and values, per-layer embeddings, or experts.
     static func gemma4(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         shape.embeddingScale = Double(r.width).squareRoot()
@@ -90,7 +90,7 @@ extension ModelFamily {
                 guard owner >= 0, flags[owner] == flags[layer] else {
                     throw .invalid(
                         field: "\(r.architecture).attention.shared_kv_layers",
-                        reason: "is \(shared), and layer \(layer) finds no layer of its kind to share with")
+                        reason: "is \(shared), but layer \(layer) has no layer of the same kind to share with")
                 }
                 attention.sharedLayer = owner
             }

@@ -1,5 +1,5 @@
-// Llama and its descendants (LLaMA, arXiv:2302.13971; grouped queries, arXiv:2305.13245): pre-norms, SwiGLU, rotary positions of
-// adjacent pairs. Files hold query and key rows permuted for that.
+// Llama and its descendants (LLaMA, arXiv:2302.13971; grouped queries, arXiv:2305.13245): pre-norms, SwiGLU, rotary
+// embedding of adjacent pairs. Files contain query and key rows permuted accordingly.
 
 internal import Foundation
 
@@ -10,7 +10,7 @@ extension ModelFamily {
         let attention = try r.requiredAttention(halves: false)
         shape.rotaries = [try r.rotary(dimensions: attention[0].keyDimension, halves: false)]
         let dense = try r.dense(activation: .silu)
-        // Qwen and others name the width of their experts, llama and Granite do not.
+        // Qwen and other files specify the width of experts, llama and Granite files do not.
         let hasOwnWidth = try r.perLayer("expert_feed_forward_length", in: 0...(1 << 20)) != nil
         let experts = try r.experts(
             activation: .silu,
@@ -28,7 +28,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// Ministral 3 and Mistral Small 3: as llama, with queries whose temperature rises with the position.
+    /// Ministral 3 and Mistral Small 3: as llama, with queries scaled by a factor that increases with the position.
     static func mistral3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         if case .yarn(let factor, let original, _, _) = shape.rotaries[0].scaling {
@@ -44,18 +44,19 @@ extension ModelFamily {
         return shape
     }
 
-    /// SmolLM 3: every fourth layer has no positions (NoPE, arXiv:2305.19466).
+    /// SmolLM 3: every fourth layer has no position embedding (NoPE, arXiv:2305.19466).
     static func smollm3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.changeAttention { attention, layer in if (layer + 1) % 4 == 0 { attention.rotary = nil } }
         return shape
     }
 
-    /// Granite 3 and 4 without recurrent layers: scales everywhere, experts with a shared one in the MoE models.
+    /// Granite 3 and 4 without recurrent layers: scales of embeddings, residuals, attention and logits; the MoE models
+    /// have a shared expert.
     static func granite(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         try graniteScales(&shape, r)
-        // Files that were not fine-tuned with rotary positions have none.
+        // `finetuned` is false in models without rotary position embedding.
         if r.architecture == "granite", try r.bool("rope.scaling.finetuned") == false {
             shape.changeAttention { $0.rotary = nil }
         }
@@ -74,7 +75,7 @@ extension ModelFamily {
         shape.logitScale = 1 / (try r.number("logit_scale").flatMap { $0 == 0 ? nil : $0 } ?? 1)
     }
 
-    /// Granite 4 hybrids: layers of Mamba-2 and of attention, each followed by a feed-forward or experts.
+    /// Granite 4 hybrids: Mamba-2 and attention layers, each followed by a dense feed-forward network or experts.
     static func graniteHybrid(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         let attention = try r.attention(halves: false)
@@ -103,7 +104,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// MiniCPM: Granite's scales, with values of its own where the file has none.
+    /// MiniCPM: the same scales as Granite, with default values if the file has none.
     static func minicpm(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.embeddingScale = try r.number("embedding_scale") ?? 12
@@ -129,7 +130,7 @@ extension ShapeReader {
 }
 
 extension ModelShape {
-    /// Changes the attention of every layer that has one.
+    /// Changes the attention of every attention layer.
     mutating func changeAttention(_ change: (inout Attention) -> Void) { changeAttention { attention, _ in change(&attention) } }
 
     mutating func changeAttention(_ change: (inout Attention, Int) -> Void) {

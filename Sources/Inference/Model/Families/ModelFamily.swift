@@ -1,4 +1,5 @@
-/// The architectures that this engine runs, by the name in `general.architecture`: each turns a file's metadata into a shape.
+/// The supported architectures, by the name in `general.architecture`, each with a function that converts a file's
+/// metadata to a shape.
 enum ModelFamily {
     typealias Reader = @Sendable (ShapeReader) throws(ModelError) -> ModelShape
 

@@ -1,18 +1,20 @@
-// Families with one architecture each.
+// Families with a single architecture.
 
 internal import Foundation
 
 extension ModelFamily {
-    /// Phi-3, 3.5, 4 and 4-mini (arXiv:2404.14219): fused projections, which the loader cuts up; some rotate a part of each head.
+    /// Phi-3, 3.5, 4 and 4-mini (arXiv:2404.14219): fused projections, which the loader splits; some rotate only a part
+    /// of each head.
     static func phi3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.rotaries[0].halves = true
-        // Its window is as long as the original context; conversations here are not longer.
+        // The window is as long as the original context, which conversations do not exceed here.
         shape.changeAttention { $0.window = nil }
         return shape
     }
 
-    /// OLMo 2 and 3 (arXiv:2501.00656): norms after the branches only, and of whole queries and keys.
+    /// OLMo 2 and 3 (arXiv:2501.00656): norms after the branches only; the queries and keys of all heads are normalised
+    /// together.
     static func olmo2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.rotaries[0].halves = true
@@ -35,7 +37,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// gpt-oss (arXiv:2508.10925): sinks, windows on even layers, experts with biases and a limited SwiGLU.
+    /// gpt-oss (arXiv:2508.10925): attention sinks, windows in even layers, experts with biases and a clamped SwiGLU.
     static func gptOSS(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         let attention = try r.requiredAttention(halves: true)
@@ -60,13 +62,13 @@ extension ModelFamily {
         return shape
     }
 
-    /// LFM 2 and 2.5: gated short convolutions between layers of attention.
+    /// LFM 2 and 2.5: gated short convolutions between attention layers.
     static func lfm2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         let attention = try r.attention(halves: true)
         let dimension = attention.compactMap(\.self).first?.keyDimension ?? 0
         shape.rotaries = [try r.rotary(dimensions: dimension, halves: true)]
-        // Older files call the last norm by its usual name.
+        // Older files use the usual name of the output norm.
         shape.outputNorm = r.file.tensors["token_embd_norm.weight"] == nil ? "output_norm.weight" : "token_embd_norm.weight"
         let width = try r.required("shortconv.l_cache", in: 2...16)
         let dense = try r.dense(activation: .silu)
@@ -90,13 +92,14 @@ extension ModelFamily {
         return shape
     }
 
-    /// DeepSeek-V2 and models of its form, such as GLM-4.7-Flash: latent attention, experts with shared ones.
+    /// DeepSeek-V2 and models of the same architecture, such as GLM-4.7-Flash: latent attention, routed and shared
+    /// experts.
     static func deepseek2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         let heads = try r.heads()
         let kvRank = try r.required("attention.kv_lora_rank", in: 1...4096)
         let rotaryDimension = try r.required("rope.dimension_count", in: 2...1024)
-        // Files without absorbed projections name the head sizes as they are.
+        // In files without absorbed projections, the usual keys contain the head sizes.
         let isAbsorbed = try r.integer("attention.key_length_mla") ?? 0 > 0
         let keyLength = try r.required("attention.key_length" + (isAbsorbed ? "_mla" : ""), in: 1...1024)
         let valueLength = try r.required("attention.value_length" + (isAbsorbed ? "_mla" : ""), in: 1...1024)
@@ -108,7 +111,8 @@ extension ModelFamily {
         var rotary = try r.rotary(dimensions: rotaryDimension, halves: false)
         var scale = 1 / Double(keyLength).squareRoot()
         if case .yarn(let factor, _, _, _) = rotary.scaling {
-            // The file keeps a tenth of the multiplier; attention's temperature is on scores, not on positions.
+            // The file contains a tenth of the multiplier. The attention temperature applies to scores, not to rotary
+            // embeddings.
             let attentionFactor = try r.number("rope.scaling.attn_factor") ?? 1
             let written = try r.number("rope.scaling.yarn_log_multiplier")
             if written != nil { rotary.magnitude = attentionFactor }
@@ -120,7 +124,7 @@ extension ModelFamily {
         let leading = try r.integer("leading_dense_block_count", in: 0...1024) ?? 0
         let dense = try r.dense(activation: .silu)
         var experts = try r.experts(activation: .silu, normalizes: false, readsRouting: true)
-        // GLM-4.7-Flash does not say how it routes; its vocabulary tells it.
+        // GLM-4.7-Flash files do not specify the gating function; the model is identified by its vocabulary size.
         if try r.integer("expert_gating_func", in: 0...4) ?? 0 == 0, r.vocabularySize == 154_880 {
             experts?.gating = .sigmoid
         }
@@ -147,7 +151,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// GLM-4 (0414): norms around each branch, a part of each head rotated.
+    /// GLM-4 (0414): norms before and after each branch; only a part of each head is rotated.
     static func glm4(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         for layer in shape.layers.indices {
@@ -157,7 +161,8 @@ extension ModelFamily {
         return shape
     }
 
-    /// EXAONE 4: norms after the branches and of each head; in the large model most layers see a window, and only they rotate.
+    /// EXAONE 4: norms after the branches and of each head; in the large model most layers have windowed attention, and
+    /// only those have rotary embedding.
     static func exaone4(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try olmo2(r)
         let isLarge = r.layers == 64
@@ -170,7 +175,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// Hunyuan: each head is normalised after it is rotated.
+    /// Hunyuan: each head is normalised after rotation.
     static func hunyuan(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.rotaries[0].halves = true
@@ -182,14 +187,16 @@ extension ModelFamily {
         return shape
     }
 
-    /// ERNIE 4.5: llama, with a bias of the attention's output that the reference does not use either.
+    /// ERNIE 4.5: as llama, ignoring the bias of the attention output, which the reference implementation does not use
+    /// either.
     static func ernie45(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.ignoredTensors = ["attn_output.bias"]
         return shape
     }
 
-    /// OLMoE (arXiv:2409.02060): whole queries and keys are normalised, weights of experts are not.
+    /// OLMoE (arXiv:2409.02060): the queries and keys of all heads are normalised together; the routing weights are not
+    /// normalised.
     static func olmoe(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.rotaries[0].halves = true
@@ -198,7 +205,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// Seed-OSS: the norm before the feed-forward has another name.
+    /// Seed-OSS: the norm before the feed-forward network has another name.
     static func seedOSS(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.rotaries[0].halves = true

@@ -1,7 +1,7 @@
-// Qwen 2 and later (arXiv:2407.10671, 2505.09388): rotary pairs are halves of a head.
+// Qwen 2 and later (arXiv:2407.10671, 2505.09388): a rotated pair consists of elements from both halves of a head.
 
 extension ModelFamily {
-    /// Qwen 2 and 2.5: biases on queries, keys and values, which the loader takes where the file has them.
+    /// Qwen 2 and 2.5: biases of queries, keys and values, which are loaded if the file contains them.
     static func qwen2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try llama(r)
         shape.rotaries[0].halves = true
@@ -15,7 +15,7 @@ extension ModelFamily {
         return shape
     }
 
-    /// Qwen 2 with experts: one that every token goes to, behind a gate; weights are not normalised.
+    /// Qwen 2 with experts: a gated shared expert; the routing weights are not normalised.
     static func qwen2moe(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try qwen2(r)
         let shared = try r.required("expert_shared_feed_forward_length", in: 1...(1 << 20))
@@ -29,7 +29,7 @@ extension ModelFamily {
 
     static func qwen3moe(_ r: ShapeReader) throws(ModelError) -> ModelShape { try qwen3(r) }
 
-    /// Qwen3-Next and Qwen 3.5: three layers of a gated delta net, then one of gated attention.
+    /// Qwen3-Next and Qwen 3.5: three gated delta net layers, then one gated attention layer, repeated.
     static func qwen35(_ r: ShapeReader) throws(ModelError) -> ModelShape {
         var shape = try r.base()
         let attention = try r.requiredAttention(halves: true)
