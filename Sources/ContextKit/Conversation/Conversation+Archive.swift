@@ -19,7 +19,8 @@ extension Conversation {
                 isContextUnsaved = false
                 unsavedRecords = []
             } else {
-                // Another program has made its own context: it is taken over, and what was pinned or unpinned here is done to it.
+                // Another program has made its own context: it is taken over, and what was pinned or unpinned here is
+                // done to it.
                 try adoptStored()
             }
         }

@@ -3,7 +3,8 @@ import FoundationModels
 extension Conversation {
     /// Keeps a fact in the context at any time, word for word. It survives every compaction. Tools may call this, too.
     ///
-    /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the window.
+    /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the
+    ///   window.
     public func pin(_ fact: String) async throws {
         try await exclusively {
             func head(_ pinned: [String]) -> [Transcript.Entry] {
@@ -27,8 +28,8 @@ extension Conversation {
                 }
             } while known != context.pinned
             context.pinned.append(fact)
-            // At the beginning it costs nothing to put it into the head at once; later it stands in front of prompts until the
-            // next compaction, so that what is computed already can be used.
+            // At the beginning it costs nothing to put it into the head at once; later it stands in front of prompts
+            // until the next compaction, so that what is computed already can be used.
             if live.isEmpty, !isAnswering {
                 context.pinnedInHead = context.pinned.count
                 changeHead()
@@ -71,10 +72,11 @@ extension Conversation {
         var fits = true
     }
 
-    /// A prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns. Nothing changes.
+    /// A prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns. Nothing
+    /// changes.
     ///
-    /// What an earlier prompt had in front of it stays for one more turn, which may ask on, unless room is needed. When it leaves,
-    /// only what follows it is computed again.
+    /// What an earlier prompt had in front of it stays for one more turn, which may ask on, unless room is needed. When
+    /// it leaves, only what follows it is computed again.
     func plan(for request: Request) async throws -> Plan {
         let (recall, found) = try await search(request.prompt)
         // All turns but the last, then the last one, too.

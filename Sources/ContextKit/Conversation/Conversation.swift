@@ -8,8 +8,9 @@ public import FoundationModels
 /// let answer = try await conversation.respond(to: "What is a monad?")
 /// ```
 ///
-/// Every turn goes to an archive. When the context reaches a share of the window it is made smaller by a ``ContextPolicy``,
-/// after the answer and not before the next question; turns that left it come back when a prompt needs them.
+/// Every turn goes to an archive. When the context reaches a share of the window it is made smaller by a
+/// ``ContextPolicy``, after the answer and not before the next question; turns that left it come back when a prompt
+/// needs them.
 public actor Conversation {
     /// Its name in the archive.
     public nonisolated let id: String
@@ -52,7 +53,8 @@ public actor Conversation {
     var awaited: Set<Int> = []
     /// The pinned facts that the archive had last.
     var storedPins: [String] = []
-    /// Tokens of the last prompts, the greatest of them fading, and of the room for the last response: what the next may need.
+    /// Tokens of the last prompts, the greatest of them fading, and of the room for the last response: what the next
+    /// may need.
     private var expectedPrompt: Int
     private var lastReserve: Int
     /// The compaction that is under way, which the next request waits for.
@@ -137,8 +139,8 @@ public actor Conversation {
 
     /// Answers a prompt.
     ///
-    /// - Throws: ``ConversationError``, or what the session throws; the window running over is not among it unless the response
-    ///   alone is longer than what a compacted context leaves free.
+    /// - Throws: ``ConversationError``, or what the session throws; the window running over is not among it unless the
+    ///   response alone is longer than what a compacted context leaves free.
     @discardableResult
     public func respond(
         to prompt: String, options: GenerationOptions = GenerationOptions()
@@ -275,8 +277,8 @@ public actor Conversation {
         return try await operation(session, plain, 2)
     }
 
-    /// Waits until the session has come to its end, which takes a token after it was cancelled: only then is its transcript what
-    /// it will stay.
+    /// Waits until the session has come to its end, which takes a token after it was cancelled: only then is its
+    /// transcript what it will stay.
     private func settle() async {
         // Not a child of the task, which may be cancelled itself.
         await Task.detached { [session] in
@@ -284,7 +286,8 @@ public actor Conversation {
         }.value
     }
 
-    /// Does something while nothing else changes the conversation. Requests, compactions and pins come one after the other.
+    /// Does something while nothing else changes the conversation. Requests, compactions and pins come one after the
+    /// other.
     func exclusively<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         if isInside { return try await body() }
         if isTaken {
@@ -302,7 +305,8 @@ public actor Conversation {
         return try await Self.$sections.withValue(Self.sections + [mine]) { try await body() }
     }
 
-    /// Whether the task is part of what changes the conversation now. A task that was made there and outlives it is not.
+    /// Whether the task is part of what changes the conversation now. A task that was made there and outlives it is
+    /// not.
     var isInside: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
 
     /// The entries that the session has got since it was made, or since the last turn.
@@ -419,8 +423,8 @@ public actor Conversation {
         return plan.text
     }
 
-    /// For a prompt of nearly the whole window: no turns, and if need be not what is carried either. That comes back with the
-    /// next compaction.
+    /// For a prompt of nearly the whole window: no turns, and if need be not what is carried either. That comes back
+    /// with the next compaction.
     private func makeBare(for prompt: String, _ request: Request) async throws {
         var bare = draft()
         bare.evict { _ in true }
@@ -495,8 +499,8 @@ public actor Conversation {
         }
     }
 
-    /// Never fails: the worst that can happen is a context with nothing but the instructions and pinned facts. Cancelled, it
-    /// changes nothing.
+    /// Never fails: the worst that can happen is a context with nothing but the instructions and pinned facts.
+    /// Cancelled, it changes nothing.
     private func compactNow(_ reason: Compaction.Reason) async {
         let start = ContinuousClock.now
         let before = try? await count(session.transcript)  // for the record only

@@ -8,8 +8,8 @@ public enum ConversationError: LocalizedError {
     /// The archive cannot be read or written.
     case archive(ArchiveFailure)
 
-    /// The prompt was answered, but the answer could not be written to the archive. The conversation has it and writes it with the
-    /// next turn; if the program ends before, it is lost.
+    /// The prompt was answered, but the answer could not be written to the archive. The conversation has it and writes
+    /// it with the next turn; if the program ends before, it is lost.
     case unsaved(UnsavedAnswer)
 
     /// An answer that is in the conversation and not in the archive.
@@ -40,8 +40,8 @@ public enum ConversationError: LocalizedError {
         /// What the database said.
         public var reason: String
 
-        /// Whether the file is damaged, rather than locked or without room. Of a damaged index SQLite also says that its table
-        /// cannot be made (an error without a code of its own), or that a row is there already.
+        /// Whether the file is damaged, rather than locked or without room. Of a damaged index SQLite also says that
+        /// its table cannot be made (an error without a code of its own), or that a row is there already.
         let isDamage: Bool
 
         init(_ error: any Error) {

@@ -47,8 +47,8 @@ public struct Turn: Sendable {
         }
     }
 
-    /// The same, or if it cannot be saved as it is, because there is an infinite temperature in its options or the like, its
-    /// texts.
+    /// The same, or if it cannot be saved as it is, because there is an infinite temperature in its options or the
+    /// like, its texts.
     var encodable: Turn {
         if (try? JSONEncoder().encode(Transcript(entries: entries))) != nil { return self }  // why not does not matter
         var turn = self

@@ -75,7 +75,8 @@ struct DocumentReader: Sendable {
         return index > text.startIndex ? index : text.endIndex
     }
 
-    /// Where a piece is best cut: after the last empty line, else the last line, else the last sentence, else at the end.
+    /// Where a piece is best cut: after the last empty line, else the last line, else the last sentence, else at the
+    /// end.
     private static func boundary(in text: Substring) -> Substring.Index {
         if let end = text.range(of: "\n\n", options: .backwards)?.upperBound { return end }
         if let end = text.lastIndex(of: "\n") { return text.index(after: end) }

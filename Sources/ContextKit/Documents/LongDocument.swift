@@ -38,8 +38,8 @@ public struct LongDocument: Sendable {
 
     // MARK: - Chunks
 
-    /// Gives the document in chunks of at most so many tokens, cut between sentences. The next one is read when the one before
-    /// it has been dealt with.
+    /// Gives the document in chunks of at most so many tokens, cut between sentences. The next one is read when the one
+    /// before it has been dealt with.
     ///
     /// - Parameters:
     ///   - overlap: Tokens that a chunk repeats from the one before it.
@@ -74,7 +74,8 @@ public struct LongDocument: Sendable {
     /// - Parameters:
     ///   - tokens: Tokens that the summary may have.
     ///   - instructions: What the model is told; nil for a text that works with small models.
-    ///   - checkpoint: A file in which unfinished work is kept: the same call goes on from it. Removed when the work is done.
+    ///   - checkpoint: A file in which unfinished work is kept: the same call goes on from it. Removed when the work is
+    ///     done.
     ///   - progress: Told after each chunk.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func summary(

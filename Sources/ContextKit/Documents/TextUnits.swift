@@ -1,5 +1,5 @@
-/// Sentences of a text, in any language: the rules of Unicode's sentence boundaries (UAX #29, SB3 to SB11) without its tables
-/// of letters, since Foundation has no sentences on Linux.
+/// Sentences of a text, in any language: the rules of Unicode's sentence boundaries (UAX #29, SB3 to SB11) without its
+/// tables of letters, since Foundation has no sentences on Linux.
 enum TextUnits {
     /// The sentences, in order. Together they are the text: each ends with the spaces after it.
     static func sentences(of text: some StringProtocol) -> [Substring] {
