@@ -65,8 +65,7 @@ public struct ContextReport: Sendable, Codable {
     ///   - transcript: The conversation so far, with its instructions and tools.
     ///   - prompt: What is about to be asked; nil for the conversation alone.
     ///   - schema: What the response is to be held to.
-    ///   - detailedEntries: Entries of the history that are counted one by one, from the last; those before them are
-    ///     one part.
+    ///   - detailedEntries: Entries of the history that are counted one by one, from the last; those before them are one part.
     public init(
         model: some WindowedLanguageModel, transcript: some Collection<Transcript.Entry>, prompt: String? = nil,
         schema: GenerationSchema? = nil, includeSchemaInPrompt: Bool = true, detailedEntries: Int = 8
