@@ -66,7 +66,7 @@ public final class ConversationArchive: Sendable {
         func open(_ path: String) throws -> DatabaseQueue {
             let database = try DatabaseQueue(path: path, configuration: configuration)
             guard try database.read({ try migrator.hasCompletedMigrations($0) }) else {
-                throw ConversationError.archive(.init("the file is not an archive, or has an older version: open it once for writing."))
+                throw ConversationError.archive(.init("it is not an archive, or it is too old: open it for writing once."))
             }
             return database
         }

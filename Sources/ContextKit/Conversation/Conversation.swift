@@ -217,7 +217,7 @@ public actor Conversation {
                 let taken = nextNumber
                 try refresh()
                 // If no newer turn is found, the file is damaged: the turn with this number cannot be read.
-                guard nextNumber > taken else { throw ConversationError.archive(.init("there is no free number for another turn.")) }
+                guard nextNumber > taken else { throw ConversationError.archive(.init("there is no free turn number.")) }
                 asked = try await prepare(request)
                 try Task.checkCancellation()
             }
