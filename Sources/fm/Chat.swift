@@ -20,7 +20,7 @@ struct Chat: AsyncParsableCommand {
 
     @OptionGroup var flags: GenerationFlags
 
-    @Option(help: ArgumentHelp("Tokens of the context window (default: 4096, or the model's maximum if it is less).", valueName: "tokens"))
+    @Option(help: ArgumentHelp("Size of the context window in tokens (default: 4096 at most).", valueName: "tokens"))
     var context: Int?
 
     @Option(help: ArgumentHelp("Save the conversation under this name.", valueName: "name"))

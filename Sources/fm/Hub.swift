@@ -152,7 +152,7 @@ enum Hub {
         guard let chosen = choose(quantisation, among: names) else {
             let known = names.map { quantisationName($0) ?? $0 }.sorted()
             throw InstallProblem.hub(
-                "\(repository) has no \(quantisation ?? "GGUF file with a known quantisation"). It has: \(known.joined(separator: ", ")).")
+                "\(repository) has no \(quantisation ?? "known GGUF file"). It has: \(known.joined(separator: ", ")).")
         }
         return remote(groups[chosen] ?? [], in: repository, revision: revision)
     }

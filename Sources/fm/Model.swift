@@ -42,7 +42,7 @@ struct Model: AsyncParsableCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the installed models; * marks the one in use.",
-            discussion: "With --all, also the catalogue: the models that can be downloaded by name, and whether they fit this machine.")
+            discussion: "With --all, also the catalogue of models to download, and whether they fit this machine.")
 
         @Flag(name: .shortAndLong, help: "Also show the catalogue.") var all = false
 

@@ -1,5 +1,5 @@
 import ArgumentParser
-@preconcurrency import Dispatch  // its signal sources are thread-safe but not marked so
+@preconcurrency import Dispatch  // its signal sources are thread-safe but not marked as Sendable
 import Foundation
 import FoundationModels
 import Inference
