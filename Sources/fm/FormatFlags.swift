@@ -9,7 +9,7 @@ struct FormatFlags: ParsableArguments {
     var schema: String?
 
     @Option(
-        help: ArgumentHelp("Answer with a text that contains a match of this regular expression; ^, $ anchor it.", valueName: "regex")
+        help: ArgumentHelp("Answer with a text in which this regular expression matches; ^ and $ anchor it.", valueName: "regex")
     )
     var pattern: String?
 
