@@ -74,8 +74,8 @@ public struct ContextDraft: Sendable {
         let whole = (try? await tools.tokenCount(entries)) ?? .max
         guard whole > limit else { return [] }
         let known = Set(evicted.map(\.number))
-        let fixed = (try? await tools.tokenCount(head)) ?? 0  // as above
-        let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // as above
+        let fixed = (try? await tools.tokenCount(head)) ?? 0  // see above
+        let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // see above
         let numbers = Set(turns.dropLast(kept).map(\.number))
         evict { numbers.contains($0.number) }
         var rest = self
