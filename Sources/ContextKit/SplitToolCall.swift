@@ -1,22 +1,23 @@
 public import FoundationModels
 
-/// A tool used over two sessions: one writes the arguments, plain code runs the tool, another one answers.
+/// A tool call split over two sessions: one writes the arguments, plain code runs the tool, the other one answers.
 ///
-/// Neither session sees what the other needs: a tool's definition does not take room from a long output, and the model cannot
-/// call it again and again.
+/// Each session contains only what it needs: the tool's definition does not take space from a long output, and the
+/// model cannot call the tool repeatedly.
 public struct SplitToolCall<T: Tool>: Sendable where T.Output: Sendable {
-    /// What the model wrote for the tool.
+    /// The arguments that the model wrote for the tool.
     public let arguments: GeneratedContent
-    /// What the tool gave.
+    /// The tool's output.
     public let output: T.Output
-    /// The answer.
+    /// The model's answer.
     public let response: LanguageModelSession.Response<String>
 
-    /// Answers a prompt with the help of a tool.
+    /// Answers a prompt with the help of a tool. The arguments are generated greedily.
     ///
     /// - Parameters:
-    ///   - instructions: What the answering session is told.
-    /// - Throws: what the sessions throw, and ``LanguageModelSession/ToolCallError`` for an error of the tool.
+    ///   - instructions: The instructions of the session that answers.
+    ///   - options: The options of the session that answers.
+    /// - Throws: The errors of the sessions, and ``LanguageModelSession/ToolCallError`` for an error of the tool.
     public init(
         _ tool: T, prompt: String, model: some LanguageModel = SystemLanguageModel.default, instructions: String? = nil,
         options: GenerationOptions = GenerationOptions()

@@ -4,21 +4,22 @@ public import FoundationModels
     import FoundationModelsGGUF
 #endif
 
-/// A model whose window has a known size, and that counts tokens as it processes them.
+/// A model whose window has a known size and that counts tokens exactly.
 ///
-/// ``Conversation`` and the rest of this module need no more of a model than this. The system model and models from files
-/// conform; another one conforms if its counts are exact: `tokenCount(for:)` of everything a request shows the model has to be
-/// what the model then reads.
+/// ``Conversation`` and the rest of this module require nothing else of a model. The system model and models from GGUF
+/// files conform to it. Other models may conform if their counts are exact: `tokenCount(for:)` must return the number
+/// of tokens that the model processes for a request with these entries.
 public protocol WindowedLanguageModel: LanguageModel {
-    /// Tokens that instructions, prompts and responses may have together.
+    /// Maximum number of tokens of instructions, prompts and responses together.
     var contextSize: Int { get }
 
-    /// Tokens of a conversation: what a request that ends with it processes, template and tool definitions included.
+    /// The number of tokens that a request which ends with these entries processes, including the template and tool
+    /// definitions.
     nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int
 }
 
 extension WindowedLanguageModel {
-    /// Tokens of a text, as one message.
+    /// The number of tokens of a text as one message.
     func tokenCount(of text: String) async throws -> Int {
         try await tokenCount(for: [.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))])
     }

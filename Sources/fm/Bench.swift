@@ -6,19 +6,19 @@ struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Measure how fast a model runs on this machine.",
         discussion: """
-            Prompt processing and generation in tokens per second, medians of several runs. The tokens are arbitrary: \
-            arithmetic takes the same time for any. Close other programs first.
+            Prompt processing and generation in tokens per second, medians of several runs. The tokens are arbitrary, \
+            because they do not affect the speed. Close other programs first.
             """)
 
     @Option(
         name: [.short, .long],
-        help: ArgumentHelp("An installed model or a GGUF file; without it, the model in use.", valueName: "name"))
+        help: ArgumentHelp("An installed model or a GGUF file (default: the model in use).", valueName: "name"))
     var model: String?
 
-    @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: the physical cores).")
+    @Option(parsing: .upToNextOption, help: "Thread counts to measure (default: number of physical cores).")
     var threads: [Int] = []
 
-    @Option(help: "Runs per figure.")
+    @Option(help: "Number of runs per figure.")
     var `repeat` = 5
 
     @Option(
@@ -26,17 +26,17 @@ struct Bench: AsyncParsableCommand {
             "Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
     var instructionSet: InstructionSet?
 
-    @Flag(help: "Only the tokenizer, for which a file with a vocabulary and no weights will do.")
+    @Flag(help: "Measure only the tokenizer. A file with a vocabulary and no weights is sufficient.")
     var tokenizer = false
 
-    @Flag(help: "One JSON object per thread count.")
+    @Flag(help: "Write one JSON object per thread count.")
     var json = false
 
     func validate() throws {
         if threads.contains(where: { !(1...256).contains($0) }) {
-            throw ValidationError("--threads takes numbers from 1 to 256.")
+            throw ValidationError("--threads must be from 1 to 256.")
         }
-        if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat goes from 1 to 1000.") }
+        if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat must be from 1 to 1000.") }
     }
 
     func run() async throws {
@@ -63,7 +63,7 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
-    /// Words of six letters that are in no dictionary.
+    /// A byte of a text that consists of pseudo-random words of six letters.
     private static func letter(_ index: Int) -> UInt8 {
         var mixed = UInt64(index) &* 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -80,7 +80,7 @@ struct Bench: AsyncParsableCommand {
         try (0..<`repeat`).map { _ in try body() }.sorted()[`repeat` / 2]
     }
 
-    /// Megabytes per second, of words that come again and of words that are all new.
+    /// Megabytes per second, for a text of repeated words and for one without repetitions.
     private func tokenizerRates(_ tokenizer: Tokenizer) -> [String: Double] {
         let text = String(repeating: "The quick brown fox jumps over the lazy dog; 12 cats didn't care. ", count: 4000)
         let varied = String(decoding: (0..<200_000).map(Self.letter), as: UTF8.self)
@@ -124,7 +124,7 @@ struct Bench: AsyncParsableCommand {
                 return 128 / (try seconds { for token in prompt(128) { try model.forward([token], cache: cache) } })
             }
         }
-        // A conversation: each turn brings 40 new tokens and 60 generated ones; only new tokens are computed.
+        // A conversation: each turn adds 40 prompt tokens and 60 generated ones; only new tokens are computed.
         cache.rewind(to: 0)
         for turn in 1...10 where turn * 100 < context {
             let start = try seconds { try model.forward(prompt(40)[...], cache: cache) }

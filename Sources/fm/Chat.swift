@@ -8,46 +8,46 @@ import Synchronization
 
 struct Chat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Hold a conversation that does not end: the model remembers what was said.",
+        abstract: "Hold a conversation of unlimited length.",
         discussion: """
-            When the context window fills, older turns leave it and come back when they are needed; nothing has to be done \
-            about it (/recall shows what came back, and why). With --save a conversation is kept, \
-            word by word, and --resume goes on with it, also after a crash.
+            When the context window is full, older turns are moved to an archive and recalled automatically when a prompt \
+            needs them (/recall shows which ones, and why). With --save a conversation is saved, word for word; \
+            --resume continues it, even after a crash.
 
-            /help lists the commands. Arrow keys edit the line and bring back earlier ones. Ctrl-C stops an answer, Ctrl-D \
-            leaves. From a pipe, each line is a message.
+            /help lists the commands. The arrow keys edit the line and select earlier ones. Ctrl-C stops an answer, Ctrl-D \
+            quits. In piped input each line is a message.
             """)
 
     @OptionGroup var flags: GenerationFlags
 
-    @Option(help: ArgumentHelp("Tokens of the context window (default: 4096, or what the model has).", valueName: "tokens"))
+    @Option(help: ArgumentHelp("Size of the context window in tokens (default: 4096 at most).", valueName: "tokens"))
     var context: Int?
 
-    @Option(help: ArgumentHelp("Keep the conversation under this name.", valueName: "name"))
+    @Option(help: ArgumentHelp("Save the conversation under this name.", valueName: "name"))
     var save: String?
 
-    @Option(help: ArgumentHelp("Go on with a conversation that was saved; “last” is the newest.", valueName: "name"))
+    @Option(help: ArgumentHelp("Continue a saved conversation; “last” is the newest.", valueName: "name"))
     var resume: String?
 
     func validate() throws {
         if let context, !(Self.minimumContext...1_048_576).contains(context) {
-            throw ValidationError("--context goes from \(Self.minimumContext) to 1048576 tokens, and no further than the model.")
+            throw ValidationError("--context must be from \(Self.minimumContext) to 1048576 tokens; the model may allow less.")
         }
-        if save != nil, resume != nil { throw ValidationError("--resume goes on saving: leave --save out.") }
+        if save != nil, resume != nil { throw ValidationError("--resume also saves: do not use --save with it.") }
     }
 
     private static let minimumContext = 256
 
     private static let help = """
-          /help         this list
-          /context      what the context holds and what it costs (also /tokens)
-          /recall       what the last prompt brought back of earlier turns, and why
-          /pin FACT     keep a fact in mind for good
-          /unpin FACT   do not keep it any longer
-          /compact      make room now
-          /saved        the saved conversations
-          /reset        begin a new conversation
-          /quit         leave (or Ctrl-D)
+          /help         show this list
+          /context      show the contents of the context, in tokens (also /tokens)
+          /recall       show the earlier turns recalled for the last prompt, and why
+          /pin FACT     always keep a fact in the context; without FACT: list the facts
+          /unpin FACT   remove a pinned fact
+          /compact      make the context smaller now
+          /saved        list the saved conversations
+          /reset        start a new conversation
+          /quit         quit (or Ctrl-D)
 
         """
 
@@ -72,7 +72,7 @@ struct Chat: AsyncParsableCommand {
         if isTerminal { print("Ask anything. /help lists the commands.") }
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         while let line = isTerminal ? editor.readLine() : Swift.readLine() {
-            // Answers are not buffered: what commands print comes in order, into a pipe, too.
+            // Answers are written unbuffered. Flushing keeps the output of commands in order with them, also in a pipe.
             defer { fflush(nil) }
             let message = line.trimmingCharacters(in: .whitespaces)
             switch message {
@@ -107,13 +107,13 @@ struct Chat: AsyncParsableCommand {
             return resume
         }
         if let save, known.contains(where: { $0.id == save }) {
-            throw ValidationError("There is a conversation “\(save)” already. Go on with it: --resume \(save)")
+            throw ValidationError("A conversation “\(save)” already exists. Continue it with --resume \(save).")
         }
         return save ?? UUID().uuidString
     }
 
     private static func list(_ conversations: [ConversationArchive.Summary]) {
-        if conversations.isEmpty { print("There are none. “fm chat --save NAME” keeps one.") }
+        if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }
         for conversation in conversations {
             let name = conversation.id.padding(toLength: max(16, conversation.id.count), withPad: " ", startingAt: 0)
             print("  \(name) \(conversation.turnCount) turns  \(conversation.title)")
@@ -140,10 +140,10 @@ struct Chat: AsyncParsableCommand {
         }
     }
 
-    /// What a compaction did, in grey.
+    /// Prints what a compaction did, in grey.
     @Sendable private static func tell(_ record: Compaction) {
         let turns = record.evictedTurns.count
-        let text = "made room: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
+        let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
         FileHandle.standardError.write(Data("\u{1B}[90m(\(text))\u{1B}[0m\n".utf8))
     }
 
@@ -157,7 +157,7 @@ struct Chat: AsyncParsableCommand {
             case "/context", "/tokens":
                 print(try await conversation.report().table(isColored: isatty(STDOUT_FILENO) == 1), terminator: "")
             case "/recall":
-                print(await conversation.lastRecall?.report ?? "Nothing was asked yet.")
+                print(await conversation.lastRecall?.report ?? "There was no prompt yet.")
             case "/pin" where argument.isEmpty:
                 let facts = await conversation.pinned
                 print(facts.isEmpty ? "Nothing is pinned." : facts.map { "  \($0)" }.joined(separator: "\n"))
@@ -167,7 +167,7 @@ struct Chat: AsyncParsableCommand {
             case "/unpin":
                 let isKnown = await conversation.pinned.contains(argument)
                 await conversation.unpin(argument)
-                print(isKnown ? "Not pinned any longer." : "That is not pinned; /pin lists what is.")
+                print(isKnown ? "Unpinned." : "This fact is not pinned; /pin lists the pinned facts.")
             case "/compact":
                 await conversation.compact()
                 print("\(try await conversation.tokenCount()) of \(await conversation.contextSize) tokens are used.")
@@ -194,7 +194,7 @@ struct Chat: AsyncParsableCommand {
                 if snapshot.attempt > attempt {
                     attempt = snapshot.attempt
                     written = 0
-                    try output.write("\n(The window was full. Once more, with room:)\n")
+                    try output.write("\n(The context window was full. The answer starts again with a smaller context:)\n")
                 }
                 try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
                 written = snapshot.content.utf8.count
@@ -205,7 +205,7 @@ struct Chat: AsyncParsableCommand {
         defer { interrupt.stop() }
         do {
             try await answer.value
-            // A stream that was stopped just ends.
+            // A cancelled stream ends without an error.
             if interrupt.happened { return print("\n(stopped)") }
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
@@ -213,7 +213,7 @@ struct Chat: AsyncParsableCommand {
             }
             if let problem = await conversation.archiveProblem { print(Self.words(for: problem)) }
         } catch let error as ConversationError {
-            // The answer stands there already, without the end of its line.
+            // The answer has been printed already, without a line end.
             if case .unsaved = error { print() }
             print(Self.words(for: error))
         } catch LanguageModelError.contextSizeExceeded(let context) {

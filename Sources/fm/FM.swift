@@ -10,29 +10,29 @@ struct FM: AsyncParsableCommand {
               fm "Suggest five names for a bakery."
               fm -i "You are a pirate." "Where is the treasure?"
               cat letter.txt | fm "Summarise this in one sentence."
-              fm chat --save holiday               a conversation that does not end, kept for later
-              fm tokens -i "Be brief." "Hello"     what a request costs, before it is sent
-              FM_TRACE=t.jsonl fm "Hello"; fm trace t.jsonl   what requests did: tokens, cache, times
-              fm --greedy --stats "Hello"          the same answer each time, and what it cost
+              fm chat --save holiday               a conversation of unlimited length, saved
+              fm tokens -i "Be brief." "Hello"     count the tokens of a request without sending it
+              FM_TRACE=t.jsonl fm "Hello"; fm trace t.jsonl   show requests: tokens, cache, times
+              fm --greedy --stats "Hello"          a repeatable answer, and statistics
               fm --json "Hello" | jq -r .content   for scripts
-              fm --schema person.json "Invent a person."   an answer that the JSON Schema accepts
-              fm --choice yes --choice no "Is water wet?"   one of these, and nothing else
-              fm schema check person.json          whether a schema can be used, and an example
+              fm --schema person.json "Invent a person."   an answer that conforms to the JSON Schema
+              fm --choice yes --choice no "Is water wet?"   one of these texts
+              fm schema check person.json          check a schema and show an example
               fm --model small "Hello"             another model, by name or file
-              fm model list --all                  models that can be fetched by name
+              fm model list --all                  models that can be downloaded by name
               fm model pull Qwen/Qwen3-0.6B-GGUF   any GGUF model of the Hugging Face hub
-              fm model info                        what the model file holds
+              fm model info                        show the contents of the model file
 
             ENVIRONMENT
               FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
-              FM_MODEL_URL    where to fetch the default model from, if not from its published places
-              FM_TRACE        a file to record every request in; “fm trace” shows it
-              FM_THREADS      how many threads compute (default: the physical cores)
-              FM_LOOPS        1 leaves answers alone that repeat themselves without end
+              FM_MODEL_URL    the address to download the default model from, instead of the published ones
+              FM_TRACE        the file in which every request is recorded; “fm trace” shows it
+              FM_THREADS      number of threads (default: number of physical cores)
+              FM_LOOPS        1 does not stop answers that repeat themselves endlessly
               HF_TOKEN        an access token of the Hugging Face hub, for models that need one
               HF_ENDPOINT     another address of the hub (default: https://huggingface.co)
-              XDG_CACHE_HOME  where packed weights are kept (default: ~/.cache)
-              XDG_DATA_HOME   where models are kept (default: ~/.local/share)
+              XDG_CACHE_HOME  the directory for packed weights (default: ~/.cache)
+              XDG_DATA_HOME   the directory for models (default: ~/.local/share)
 
             EXIT CODES
               0 answered   1 failed   3 no usable model   4 the prompt exceeds the context window

@@ -3,17 +3,17 @@ import Foundation
 import FoundationModels
 import Grammar
 
-/// The flags that say what an answer must be.
+/// The flags that set the format of an answer.
 struct FormatFlags: ParsableArguments {
-    @Option(help: ArgumentHelp("Answer with a JSON document that this JSON Schema accepts.", valueName: "file"))
+    @Option(help: ArgumentHelp("Answer with a JSON document that conforms to this JSON Schema.", valueName: "file"))
     var schema: String?
 
     @Option(
-        help: ArgumentHelp("Answer with a text in which this regular expression is found; ^ and $ anchor it.", valueName: "regex")
+        help: ArgumentHelp("Answer with a text in which this regular expression matches; ^ and $ anchor it.", valueName: "regex")
     )
     var pattern: String?
 
-    @Option(help: ArgumentHelp("Answer with this text, or another one given so.", valueName: "text"))
+    @Option(help: ArgumentHelp("Answer with this text. Can be repeated: the answer is one of the texts.", valueName: "text"))
     var choice: [String] = []
 
     @Flag(help: "Write JSON with line breaks and indentation.")
@@ -22,25 +22,26 @@ struct FormatFlags: ParsableArguments {
     @Flag(help: "Let the model write the members of objects in any order, instead of the order of the schema.")
     var anyOrder = false
 
-    @Flag(inversion: .prefixedNo, help: "Tell the model what is asked for, besides holding it to it.")
+    @Flag(inversion: .prefixedNo, help: "Describe the format in the prompt, in addition to enforcing it.")
     var describe = true
 
     func validate() throws {
         let count = (schema == nil ? 0 : 1) + (pattern == nil ? 0 : 1) + (choice.isEmpty ? 0 : 1)
         if count > 1 { throw ValidationError("Give one of --schema, --pattern and --choice.") }
-        if pretty, schema == nil { throw ValidationError("--pretty goes with --schema.") }
-        if anyOrder, schema == nil { throw ValidationError("--any-order goes with --schema.") }
+        if pretty, schema == nil { throw ValidationError("--pretty requires --schema.") }
+        if anyOrder, schema == nil { throw ValidationError("--any-order requires --schema.") }
     }
 
-    /// - Throws: an exit code after saying why, if there is no such schema.
+    /// - Throws: An exit code if the schema cannot be read; the reason has been printed.
     func responseFormat() throws -> ResponseFormat? {
-        let options = GrammarOptions(isPretty: pretty, allowsZeroFraction: false, membersInAnyOrder: anyOrder)
+        let options = GrammarOptions(
+            isPretty: pretty, allowsZeroFraction: false, membersInAnyOrder: anyOrder)
         if let schema { return ResponseFormat(.schema(try SchemaFile.read(schema)), options: options) }
         if let pattern { return ResponseFormat(.pattern(pattern), options: options) }
         return choice.isEmpty ? nil : ResponseFormat(.texts(choice), options: options)
     }
 
-    /// What to add to a prompt, so that the model knows what it is held to.
+    /// A description of the format to append to a prompt; nil if there is none.
     func request(for format: ResponseFormat?) -> String? {
         guard describe, let format else { return nil }
         return switch format.source {
@@ -52,12 +53,12 @@ struct FormatFlags: ParsableArguments {
 }
 
 enum SchemaFile {
-    /// The JSON in a file, or in standard input if it is called “-”.
+    /// The JSON of a file, or of standard input if the path is “-”.
     static func read(_ path: String) throws -> JSONValue {
         do {
-            // A handle also reads pipes.
+            // A file handle can also read pipes.
             guard let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path) else {
-                throw fail("Cannot read \(path): there is no such file, or it may not be read.")
+                throw fail("Cannot read \(path): the file does not exist or is not readable.")
             }
             return try JSONParser.parse(try file.readToEnd() ?? Data())
         } catch let error as JSONSyntaxError {
@@ -69,7 +70,7 @@ enum SchemaFile {
         }
     }
 
-    /// Says what is wrong with a schema, and gives the exit code for it.
+    /// Prints what is wrong with a schema and returns the exit code for it.
     static func fail(_ message: String) -> ExitCode {
         FileHandle.standardError.write(Data("fm: \(message)\n".utf8))
         return ExitCode(5)

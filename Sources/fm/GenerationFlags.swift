@@ -4,42 +4,42 @@ import FoundationModels
 
 /// The flags of all commands that generate text.
 struct GenerationFlags: ParsableArguments {
-    @Option(name: .shortAndLong, help: "What the model is told before the conversation; outranks prompts.")
+    @Option(name: .shortAndLong, help: "Instructions for the model; they take precedence over prompts.")
     var instructions: String?
 
     @Option(
-        name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
+        name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
     var model: String?
 
-    @Flag(name: .shortAndLong, help: "Always take the most probable token: the same answer each time.")
+    @Flag(name: .shortAndLong, help: "Always select the most probable token: the answer is repeatable.")
     var greedy = false
 
-    @Option(help: "How freely words are chosen, 0 to 2 (default: what suits the model, or 1 with --top-k or --top-p).")
+    @Option(help: "Randomness of sampling, 0 to 2 (default: depends on the model; 1 with --top-k or --top-p).")
     var temperature: Double?
 
-    @Option(help: "Choose among the K most probable tokens.")
+    @Option(help: "Sample from the K most probable tokens.")
     var topK: Int?
 
-    @Option(help: "Choose among the most probable tokens that together reach probability P (default: what suits the model).")
+    @Option(help: "Sample from the most probable tokens that together reach probability P (default: depends on the model).")
     var topP: Double?
 
-    @Option(help: "A number that makes random choices repeatable; goes with --top-k or --top-p.")
+    @Option(help: "A seed that makes sampling repeatable.")
     var seed: UInt64?
 
-    @Option(help: "Cut the answer after this many tokens (default: \(GenerationFlags.defaultMaxTokens)).")
+    @Option(help: "Stop the answer after this many tokens (default: \(GenerationFlags.defaultMaxTokens)).")
     var maxTokens: Int?
 
-    /// Enough for a long letter; a model that does not find an end is stopped.
+    /// Enough for a long letter. It stops a model that does not end its answer.
     static let defaultMaxTokens = 1500
 
     func validate() throws {
         if greedy, temperature != nil || topK != nil || topP != nil || seed != nil {
-            throw ValidationError("--greedy leaves no choice: it does not go with --temperature, --top-k, --top-p or --seed.")
+            throw ValidationError("--greedy cannot be combined with --temperature, --top-k, --top-p or --seed.")
         }
-        if topK != nil, topP != nil { throw ValidationError("Give either --top-k or --top-p, not both.") }
-        if let temperature, !(0...2).contains(temperature) { throw ValidationError("--temperature goes from 0 to 2.") }
+        if topK != nil, topP != nil { throw ValidationError("Use either --top-k or --top-p, not both.") }
+        if let temperature, !(0...2).contains(temperature) { throw ValidationError("--temperature must be from 0 to 2.") }
         if let topK, topK < 1 { throw ValidationError("--top-k must be at least 1.") }
-        if let topP, !(topP > 0 && topP <= 1) { throw ValidationError("--top-p goes from above 0 to 1.") }
+        if let topP, !(topP > 0 && topP <= 1) { throw ValidationError("--top-p must be greater than 0 and at most 1.") }
         if let maxTokens, maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
     }
 
@@ -53,7 +53,7 @@ struct GenerationFlags: ParsableArguments {
             maximumResponseTokens: maxTokens ?? Self.defaultMaxTokens)
     }
 
-    /// Makes `--model` the system model, before it is first used.
+    /// Makes `--model` the system model. Must be called before the system model is first used.
     func selectModel() {
         if let model { setenv("FM_MODEL", model, 1) }
     }

@@ -1,16 +1,16 @@
 import Foundation
 import Inference
 
-/// `curl`, which knows proxies, certificates and ranges; a token goes to it over standard input, so that no one can read it from
-/// the list of processes, and it does not send it on to another host.
+/// Runs `curl`, which supports proxies, certificates and ranges. A token is passed over standard input, so that it is
+/// not visible in the list of processes; curl does not forward it to another host.
 enum Curl {
     struct Result {
-        /// Nil if there is no curl.
+        /// Nil if curl is not installed.
         var status: Int32?
-        /// HTTP status; 0 without an answer.
+        /// HTTP status; 0 without a response.
         var code: Int
         var body = ""
-        /// Where the next page of a list is.
+        /// The address of the next page of a list.
         var next: String?
     }
 
@@ -32,7 +32,7 @@ enum Curl {
             next: lines.last?.firstMatch(of: /<([^>]+)>;\s*rel="next"/).map { String($0.output.1) })
     }
 
-    /// Downloads to a file, going on where an earlier download ended.
+    /// Downloads to a file. Continues an earlier incomplete download.
     static func download(_ url: String, token: String?, to file: URL) -> Result {
         let result = Shell.run(
             [
@@ -43,32 +43,32 @@ enum Curl {
         return Result(status: result.status, code: Int(result.output.suffix(3)) ?? 0)
     }
 
-    /// Whether the connection ended before the file did.
+    /// Whether the connection ended before the file was complete.
     static func isCut(_ result: Result) -> Bool { [18, 56, 92].contains(result.status) }
 
-    /// What went wrong, in plain words.
+    /// Describes the error.
     static func words(_ result: Result) -> String {
         switch (result.code, result.status ?? 0) {
         case (401, _), (403, _):
             Hub.token == nil
-                ? "it is private or asks you to accept its terms: do so on its page, then set HF_TOKEN to an access token"
+                ? "it is private, or you have to accept its terms: do so on its page, then set HF_TOKEN to an access token"
                 : "access was refused: HF_TOKEN is not valid, or its account has not accepted the model's terms"
         case (404, _): "there is no such file or repository"
         case (429, _): "too many requests; wait a few minutes, or set HF_TOKEN"
         case (500..., _): "the server failed (HTTP \(result.code)); try again later"
-        case (400..., _): "the server refused (HTTP \(result.code))"
-        case (_, 6): "its name was not found; is there a network?"
-        case (_, 7): "it could not be reached; is there a network?"
+        case (400..., _): "the server rejected the request (HTTP \(result.code))"
+        case (_, 6): "the host name was not found; is there a network?"
+        case (_, 7): "the server could not be reached; is there a network?"
         case (_, 18), (_, 52), (_, 56), (_, 92): "the connection was cut"
-        case (_, 23): "it could not be written; is the disk full?"
-        case (_, 28): "it took too long"
-        case (_, 35), (_, 60): "its certificate was not accepted"
+        case (_, 23): "the file could not be written; is the disk full?"
+        case (_, 28): "the connection timed out"
+        case (_, 35), (_, 60): "the server's certificate was not accepted"
         case (_, let status): "curl ended with exit code \(status)"
         }
     }
 }
 
-/// The Hugging Face hub, or what speaks its interface at `HF_ENDPOINT`.
+/// The Hugging Face hub, or a server with the same interface at `HF_ENDPOINT`.
 ///
 /// Interface: https://huggingface.co/docs/hub/api
 enum Hub {
@@ -106,7 +106,7 @@ enum Hub {
         while let address = page, entries.count < 100_000 {
             let (part, next): ([Entry], String?) = try read(address, repository)
             entries += part
-            // A page elsewhere would be given the token.
+            // A page on another server is not requested, because the token would be sent to it.
             page = next.flatMap { $0.hasPrefix(endpoint + "/") && !part.isEmpty ? $0 : nil }
         }
         return entries.filter { $0.type == "file" && $0.path.lowercased().hasSuffix(".gguf") }
@@ -121,7 +121,7 @@ enum Hub {
         }
     }
 
-    /// The file of an address on the hub, as a browser shows or downloads it, or all parts of the model it belongs to; nil for
+    /// The file at an address of the hub (`/resolve/` or `/blob/`), with all other parts of the same model; nil for
     /// other addresses.
     static func files(at address: String) throws -> [RemoteFile]? {
         guard address.hasPrefix(endpoint + "/"),
@@ -135,11 +135,11 @@ enum Hub {
         return remote(parts, in: repository, revision: revision)
     }
 
-    /// The files of a model in a repository: one, or all parts of one.
+    /// The files of a model in a repository: one file, or all parts of a split model.
     ///
-    /// - Parameter quantisation: such as `Q4_K_M`; nil for the usual choice.
+    /// - Parameter quantisation: Such as `Q4_K_M`; nil for the first available one of the preferred list.
     static func files(in repository: String, quantisation: String?) throws -> [RemoteFile] {
-        // The revision first: files of a moving branch could change in the middle.
+        // Pins the revision first, because the files of a branch could change during the download.
         let info: Info = try read("\(endpoint)/api/models/\(repository)", repository).value
         let revision = info.sha ?? "main"
         let candidates = try entries(in: repository, revision: revision).filter { entry in
@@ -152,12 +152,12 @@ enum Hub {
         guard let chosen = choose(quantisation, among: names) else {
             let known = names.map { quantisationName($0) ?? $0 }.sorted()
             throw InstallProblem.hub(
-                "\(repository) has no \(quantisation ?? "GGUF file that is known"). It has: \(known.joined(separator: ", ")).")
+                "\(repository) has no \(quantisation ?? "known GGUF file"). It has: \(known.joined(separator: ", ")).")
         }
         return remote(groups[chosen] ?? [], in: repository, revision: revision)
     }
 
-    /// The name of a file without its part of several and its ending.
+    /// The name of a file without its part number and extension.
     private static func stem(_ path: String) -> String {
         path.replacing(/-\d{5}-of-\d{5}\.gguf$/.ignoresCase(), with: "").replacing(/\.gguf$/.ignoresCase(), with: "")
     }
@@ -187,7 +187,7 @@ enum Hub {
             throw InstallProblem.hub("\(repository): \(result.code == 404 ? "there is no such repository" : Curl.words(result)).")
         }
         do { return (try JSONDecoder().decode(Value.self, from: Data(result.body.utf8)), result.next) } catch {
-            throw InstallProblem.hub("\(repository): the answer of \(endpoint) could not be read.")
+            throw InstallProblem.hub("\(repository): the response of \(endpoint) could not be read.")
         }
     }
 }

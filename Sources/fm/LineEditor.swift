@@ -1,8 +1,8 @@
 import Foundation
 
-/// Reads a line from the terminal with the usual keys: arrows, Home and End, Ctrl-A/E/K/U/W/L, history.
+/// Reads a line from the terminal and supports the usual keys: arrows, Home and End, Ctrl-A/E/K/U/W/L, history.
 ///
-/// The terminal is in raw mode only while a line is read, and is restored however reading ends.
+/// The terminal is in raw mode only while a line is read, and is always restored afterwards.
 struct LineEditor {
     let prompt: String
     private var history: [String] = []
@@ -16,7 +16,7 @@ struct LineEditor {
         case endOfInput
     }
 
-    /// The next line, nil at the end of input (Ctrl-D on an empty line).
+    /// The next line; nil at the end of input (Ctrl-D on an empty line).
     mutating func readLine() -> String? {
         var saved = termios()
         guard tcgetattr(STDIN_FILENO, &saved) == 0 else { return Swift.readLine() }
@@ -85,7 +85,7 @@ struct LineEditor {
         }
     }
 
-    /// Draws the line, scrolled sideways so that the cursor is on the screen.
+    /// Draws the line, scrolled horizontally so that the cursor is visible.
     private func draw(_ line: [Character], _ cursor: Int) {
         var size = winsize()
         let columns = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 10 ? Int(size.ws_col) : 80
@@ -102,7 +102,7 @@ struct LineEditor {
         write("\r\u{1B}[K" + prompt + String(line[start..<end]) + (back > 0 ? "\u{1B}[\(back)D" : ""))
     }
 
-    /// Columns a character takes: two for East Asian wide characters and emoji.
+    /// Number of columns of a character: two for East Asian wide characters and emoji.
     private static func width(_ character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }

@@ -5,13 +5,13 @@ import Inference
 struct Model: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "model",
-        abstract: "List, fetch, choose, inspect and remove models.",
+        abstract: "List, download, choose, inspect and remove models.",
         discussion: """
             fm model pull                             the default model (Qwen2.5 Coder 1.5B, 1.1 GB)
-            fm model pull small                       a much smaller one (135 million weights, 98 MB)
-            fm model pull qwen3-4b                    one of the catalogue: fm model list --all
+            fm model pull small                       a much smaller model (135 million weights, 98 MB)
+            fm model pull qwen3-4b                    a model of the catalogue: fm model list --all
             fm model pull Qwen/Qwen3-0.6B-GGUF:Q8_0   any GGUF file of the Hugging Face hub
-            fm model use small                        from now on this one
+            fm model use small                        make it the model in use
             """,
         subcommands: [List.self, Pull.self, Use.self, Path.self, Info.self, Remove.self, Cache.self],
         defaultSubcommand: List.self)
@@ -23,12 +23,12 @@ struct Model: AsyncParsableCommand {
         throw ValidationError("There is no model “\(name)”. “fm model list” shows those that are installed.")
     }
 
-    /// Memory that a model of this size needs to run, with its cache.
+    /// Memory in bytes that a model of this size needs, including its KV cache.
     static func memory(forBytes bytes: Int) -> Int { bytes + bytes / 10 + 300_000_000 }
 
-    /// Memory that programs can still get.
+    /// Available memory in bytes; nil if it is not known.
     static var availableMemory: Int? {
-        // Not Linux: not known.
+        // This file exists only on Linux.
         guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8) else { return nil }
         let line = text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }
         return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
@@ -41,10 +41,10 @@ struct Model: AsyncParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "The installed models; * marks the one in use.",
-            discussion: "With --all, the catalogue too: what can be fetched by name, and what fits this machine.")
+            abstract: "List the installed models; * marks the one in use.",
+            discussion: "With --all, also the catalogue of models to download, and whether they fit this machine.")
 
-        @Flag(name: .shortAndLong, help: "Show the catalogue too.") var all = false
+        @Flag(name: .shortAndLong, help: "Also show the catalogue.") var all = false
 
         func run() throws {
             let current = ModelStore.systemModelPath
@@ -58,11 +58,11 @@ struct Model: AsyncParsableCommand {
                 print("* \(current)" + (isThere ? "" : " (not installed: fm model pull)"))
             }
             guard all else {
-                print("\n“fm model list --all” shows what else can be fetched by name.")
+                print("\n“fm model list --all” shows the other models that can be downloaded by name.")
                 return
             }
             let memory = Model.availableMemory
-            print("\nCan be fetched with fm model pull NAME:")
+            print("\nAvailable with fm model pull NAME:")
             for model in ModelCatalogue.models where !installed.contains(where: { $0.name == model.name }) {
                 let needs = Model.memory(forBytes: model.size)
                 let fits = memory.map { needs < $0 ? "" : "  (too large for this machine)" } ?? ""
@@ -78,17 +78,17 @@ struct Model: AsyncParsableCommand {
 
     struct Pull: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Fetch a model, check it and install it.",
+            abstract: "Download a model, verify it and install it.",
             discussion: """
-                NAME is one of the catalogue, OWNER/REPO or OWNER/REPO:QUANTISATION of the Hugging Face hub, or a web \
-                address of a GGUF file. Without it: the model that FM_MODEL names, else the default model, or the small one \
-                where memory or disk is short. An interrupted download goes on where it ended. Does nothing if the model is \
-                installed and intact.
+                NAME is a model of the catalogue, OWNER/REPO or OWNER/REPO:QUANTISATION of the Hugging Face hub, or the web \
+                address of a GGUF file. Without a name, the model that FM_MODEL names is downloaded, else the default \
+                model, or the small one if memory or disk space is low. An interrupted download is continued. Does nothing \
+                if the model is installed and intact.
                 """)
 
-        @Argument(help: "What to fetch.") var name: String?
+        @Argument(help: "The model to download.") var name: String?
 
-        @Flag(name: .shortAndLong, help: "Say nothing if the model is there already.") var quiet = false
+        @Flag(name: .shortAndLong, help: "Print nothing if the model is already installed.") var quiet = false
 
         func run() async throws {
             do {
@@ -103,7 +103,7 @@ struct Model: AsyncParsableCommand {
                 print("Installed \(title): \(installer.destination(of: first).path)")
                 if name != nil, ModelStore.systemModelPath != installer.destination(of: first).path {
                     let short = ModelStore.installed.first { $0.file == installer.destination(of: first) }?.name ?? first.fileName
-                    print("“fm model use \(short)” makes it the one in use; “fm --model \(short) …” uses it once.")
+                    print("“fm model use \(short)” makes it the model in use; “fm --model \(short) …” uses it once.")
                 }
             } catch {
                 throw Model.fail(error)
@@ -128,25 +128,25 @@ struct Model: AsyncParsableCommand {
             let parts = name.split(separator: ":", maxSplits: 1).map(String.init)
             guard parts[0].wholeMatch(of: /[\w.-]+\/[\w.-]+/) != nil else {
                 throw InstallProblem.hub(
-                    "There is no model “\(name)” in the catalogue. “fm model list --all” shows it; OWNER/REPO fetches from the Hugging Face hub."
+                    "There is no model “\(name)” in the catalogue. “fm model list --all” shows the catalogue; OWNER/REPO downloads from the Hugging Face hub."
                 )
             }
             return (name, try Hub.files(in: parts[0], quantisation: parts.count > 1 ? parts[1] : nil))
         }
 
-        /// The default model, or the small one where memory or disk is short.
+        /// The default model, or the small one if memory or disk space is low.
         private static func standardForThisMachine() -> PublishedModel {
             let standard = ModelCatalogue.standard
             if let memory = Model.availableMemory, memory < 3_000_000_000 {
                 Shell.say(
-                    "Only \(memory / 1_000_000) MB of memory are free: taking the small model. “fm model pull \(standard.name)” fetches the better one."
+                    "Only \(memory / 1_000_000) MB of memory are free: the small model is used. “fm model pull \(standard.name)” downloads the better one."
                 )
                 return ModelCatalogue.small
             }
-            // The packed form that is made at the first use needs as much again.
+            // The packed weights, which are created at the first use, are as large as the model.
             if let free = ModelInstaller.freeSpace(ModelStore.directory), free < standard.size * 2 + 500_000_000 {
                 Shell.say(
-                    "Only \(free / 1_000_000) MB of disk are free: taking the small model. “fm model pull \(standard.name)” fetches the better one."
+                    "Only \(free / 1_000_000) MB of disk space are free: the small model is used. “fm model pull \(standard.name)” downloads the better one."
                 )
                 return ModelCatalogue.small
             }
@@ -155,9 +155,9 @@ struct Model: AsyncParsableCommand {
     }
 
     struct Use: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Choose the model that is used from now on.")
+        static let configuration = CommandConfiguration(abstract: "Choose the model that is used by default.")
 
-        @Argument(help: "The name of an installed model, or “best” for the best one that is installed.")
+        @Argument(help: "The name of an installed model, or “best” for the best installed one.")
         var name: String
 
         func run() throws {
@@ -168,7 +168,7 @@ struct Model: AsyncParsableCommand {
             }
             let path = ModelStore.path(of: name)
             guard FileManager.default.fileExists(atPath: path) else {
-                let hint = ModelCatalogue.entry(named: name).map { "“fm model pull \($0.name)” fetches it." } ?? ""
+                let hint = ModelCatalogue.entry(named: name).map { "“fm model pull \($0.name)” downloads it." } ?? ""
                 throw ValidationError("“\(name)” is not installed. \(hint)")
             }
             try ModelStore.choose(name.contains("/") ? URL(fileURLWithPath: name).path : name)
@@ -177,9 +177,9 @@ struct Model: AsyncParsableCommand {
     }
 
     struct Path: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "The file of a model.")
+        static let configuration = CommandConfiguration(abstract: "Print the path of a model file.")
 
-        @Argument(help: "A model's name; without it, the model in use.")
+        @Argument(help: "A model's name (default: the model in use).")
         var name: String?
 
         func run() throws { print(try Model.file(named: name)) }
@@ -187,10 +187,10 @@ struct Model: AsyncParsableCommand {
 
     struct Info: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "What a model file holds: architecture, size, memory, quantisation, context, tokenizer, template.")
+            abstract: "Show a model's architecture, size, memory, quantisation, context, tokenizer and template.")
 
         @Argument(
-            help: ArgumentHelp("A GGUF file or an installed model's name; without it, the model in use.", valueName: "file"))
+            help: ArgumentHelp("A GGUF file or an installed model's name (default: the model in use).", valueName: "file"))
         var name: String?
 
         func run() throws {
@@ -224,16 +224,16 @@ struct Model: AsyncParsableCommand {
             abstract: "Show or clear the packed weights.",
             discussion: """
                 The first use of a model packs its weights for this engine and keeps them, so that later starts copy nothing. \
-                They are made again when they are missing.
+                They are created again if they are missing.
                 """)
 
-        @Flag(help: "Remove them.") var clear = false
+        @Flag(help: "Remove the packed weights.") var clear = false
 
         func run() {
             let cache = ModelStore.packedCache
             if clear { cache.clear() }
             let files = cache.files
-            print(files.isEmpty ? "No packed weights are kept." : "Packed weights in \(cache.directory.path):")
+            print(files.isEmpty ? "There are no packed weights." : "Packed weights in \(cache.directory.path):")
             for entry in files {
                 print(String(format: "%7d MB  ", entry.bytes / 1_000_000) + entry.file.deletingPathExtension().lastPathComponent)
             }

@@ -1,7 +1,7 @@
 import Foundation
 import Inference
 
-/// A model file in words.
+/// A textual description of a model file.
 struct ModelDescription {
     let text: String
 
@@ -43,23 +43,23 @@ struct ModelDescription {
         if let template = try metadata.string("tokenizer.chat_template") {
             text += template.split(separator: "\n", omittingEmptySubsequences: false).map { "  \($0)\n" }.joined()
         } else {
-            text += "  none: this model cannot hold a conversation here\n"
+            text += "  none: this model cannot be used for conversations\n"
         }
         self.text = text
     }
 
-    /// How fast it should generate here, from how fast memory is read.
+    /// The expected generation speed on this machine, estimated from the memory bandwidth.
     private static func speed(_ file: GGUFFile, _ shape: ModelShape) throws(ModelError) -> String? {
         let pool = try WorkerPool()
         let bytes = min(1_000_000_000, (Model.availableMemory ?? .max) / 4)
         guard bytes > 0, let rate = MemoryRate.measure(bytes: bytes, pool: pool) else { return nil }
         guard let read = try? DecoderModel.bytesPerToken(file: file, shape: shape, pool: pool)
-        else { return nil }  // its tensors do not fit its shape: loading says what is wrong
+        else { return nil }  // the tensors do not match the shape: loading reports the error
         let tokens = rate * MemoryRate.reachedShare / Double(max(1, read))
-        return String(format: "about %.0f tokens/s on %d threads (they read %.1f GB/s)", tokens, pool.threads, rate / 1e9)
+        return String(format: "about %.0f tokens/s on %d threads (memory bandwidth %.1f GB/s)", tokens, pool.threads, rate / 1e9)
     }
 
-    /// What several layers have in common, with their number.
+    /// The distinct texts, each with the number of layers that have it.
     private static func kinds(_ texts: [String]) -> [String] {
         var counts: [(text: String, count: Int)] = []
         for text in texts where !text.isEmpty {

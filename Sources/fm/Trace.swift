@@ -4,19 +4,19 @@ import Foundation
 
 struct Trace: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show what requests did: tokens, cache, times, compactions.",
+        abstract: "Show recorded requests: tokens, cache, times, compactions.",
         discussion: """
-            Requests are recorded while FM_TRACE names a file, by this command and by every other program with the framework.
+            Requests are recorded if FM_TRACE names a file, by this command and by every program that uses the framework.
 
               FM_TRACE=talk.jsonl fm chat
               fm trace talk.jsonl
-              fm trace talk.jsonl --html talk.html   a timeline for the browser
+              fm trace talk.jsonl --html talk.html   an HTML page with a timeline
             """)
 
     @Argument(help: "The file that FM_TRACE named.")
     var file: String
 
-    @Option(help: ArgumentHelp("Write a page with a timeline instead.", valueName: "file"))
+    @Option(help: ArgumentHelp("Write an HTML page with a timeline instead.", valueName: "file"))
     var html: String?
 
     func run() throws {
@@ -24,7 +24,7 @@ struct Trace: ParsableCommand {
         do { report = try TraceReport(contentsOf: URL(filePath: file)) } catch {
             throw ValidationError("“\(file)” cannot be read: \(error.localizedDescription)")
         }
-        guard !report.events.isEmpty else { throw ValidationError("“\(file)” has no requests in it.") }
+        guard !report.events.isEmpty else { throw ValidationError("“\(file)” contains no requests.") }
         guard let html else { return try Output().write(report.table) }
         try Data(report.html.utf8).write(to: URL(filePath: html), options: .atomic)
         FileHandle.standardError.write(Data("Written to \(html).\n".utf8))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ContextKit
 
-/// Conversations that outlive programs, full disks and damaged files.
+/// Tests that conversations survive the end of a program, full disks and damaged files.
 struct ArchiveTests {
     private static func folder() throws -> URL {
         let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
@@ -14,9 +14,9 @@ struct ArchiveTests {
         return url
     }
 
-    @Test("[D4] a conversation that is opened again goes on with nothing lost") func reopened() async throws {
+    @Test("[D4] a conversation that is opened again continues without any loss") func reopened() async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let model = StubModel(contextSize: 300)
         var transcript = Transcript()
@@ -40,14 +40,14 @@ struct ArchiveTests {
         #expect(try again.archive.conversations().first?.turnCount == 52)
     }
 
-    @Test("[D4] a prompt that was never answered is known when the conversation is opened again") func unanswered() async throws {
+    @Test("[D4] an unanswered prompt is reported when the conversation is opened again") func unanswered() async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let model = StubModel(contextSize: 300)
         let conversation = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
         try await conversation.respond(to: "One.")
-        // As a program leaves it that ends while the model answers.
+        // The state that a program leaves if it ends while the model answers.
         #expect(try conversation.archive.ask("Two.", number: 1, date: nil, in: "a"))
         let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
         #expect(await again.unanswered == "Two.")
@@ -56,11 +56,11 @@ struct ArchiveTests {
         #expect(await again.live.map(\.prompt) == ["One.", "Three."])
     }
 
-    @Test("[D4] a full disk: the answer is given, nothing is lost, and it is saved once there is room") func fullDisk()
+    @Test("[D4] on a full disk the answer is returned, and it is saved when space is available again") func fullDisk()
         async throws
     {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let long = (0..<3_000).map { "w\($0)" }.joined(separator: " ")
         let model = StubModel(contextSize: 20_000) { _ in long }
@@ -73,7 +73,7 @@ struct ArchiveTests {
             do {
                 try await conversation.respond(to: "Message \(turn)")
                 answered += 1
-                // What was returned is in the file, as another program finds it.
+                // Another program can read every returned answer from the file.
                 let stored = try ConversationArchive(url: file).turns(of: "a")
                 #expect(stored.filter { !$0.response.isEmpty }.count == answered)
             } catch ConversationError.unsaved {
@@ -86,7 +86,7 @@ struct ArchiveTests {
         #expect(answered > 0 && unsaved == 1 && refused > 0)
         #expect(await conversation.archiveProblem != nil)
         #expect(await conversation.live.count == answered)
-        // Room again.
+        // Space is available again.
         try await archive.database.write { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
         try await conversation.respond(to: "Now there is room.")
         #expect(await conversation.archiveProblem == nil)
@@ -94,16 +94,16 @@ struct ArchiveTests {
         #expect(await again.live.count == answered + 1)
     }
 
-    @Test("files that are no archives are errors") func damaged() async throws {
+    @Test("opening a file that is not an archive throws an error") func damaged() async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "noise.sqlite")
         try Data((0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }).write(to: file)
         #expect(throws: ConversationError.self) { try ConversationArchive(url: file) }
         #expect(throws: ConversationError.self) { try ConversationArchive(url: URL(filePath: "/proc/nowhere/talk.sqlite")) }
     }
 
-    /// A conversation of 40 turns of which few are in the window; turn 3 is about a boat.
+    /// A conversation of 40 turns, most of which have left the window; turn 3 is about a boat.
     private static func talk(in folder: URL) async throws -> URL {
         let file = folder.appending(path: "talk.sqlite")
         let conversation = try await Conversation(
@@ -131,7 +131,7 @@ struct ArchiveTests {
         ])
     func damagedTurn(sql: String) async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
         try Self.change(file, sql)
         let archive = try ConversationArchive(url: file)
@@ -146,12 +146,12 @@ struct ArchiveTests {
         #expect(await again.lastRecall?.brought.contains { $0.turn == 17 } == true)
     }
 
-    @Test("[D4] a damaged context is made anew from the turns; pinned facts and instructions have a second copy")
+    @Test("[D4] a damaged context is rebuilt from the turns and the second copy of pinned facts and instructions")
     func damagedContext()
         async throws
     {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
         try Self.change(file, "UPDATE conversation SET context = CAST(replace(CAST(context AS TEXT), 'Yes', 'Yer') AS BLOB)")
         var again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
@@ -160,7 +160,7 @@ struct ArchiveTests {
         #expect(await again.pinned == ["The code is 4711."])
         try await again.respond(to: "Go on.")
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<41))
-        // Both copies, and a number that makes no sense.
+        // Damages both copies and sets an invalid number.
         try Self.change(file, "UPDATE conversation SET context = X'7B', head = 'x', revision = -1")
         again = try await Conversation(
             model: StubModel(contextSize: 300), instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
@@ -169,11 +169,10 @@ struct ArchiveTests {
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<42))
     }
 
-    @Test("[D4] an archive is opened for reading: nothing of it changes, and asking is an error that says so") func readOnly()
-        async throws
-    {
+    @Test("[D4] an archive opened for reading does not change, and a prompt throws an error that states the reason")
+    func readOnly() async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
         let before = try Data(contentsOf: file)
         let archive = try ConversationArchive(url: file, isReadOnly: true)
@@ -187,11 +186,11 @@ struct ArchiveTests {
         #expect(throws: ConversationError.self) { try ConversationArchive(url: folder.appending(path: "none"), isReadOnly: true) }
     }
 
-    @Test("[D4] two programs go on with one conversation: each sees the other's turns, and none is lost") func twoPrograms()
+    @Test("[D4] two programs continue one conversation: each sees the other's turns, and none is lost") func twoPrograms()
         async throws
     {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let model = StubModel(contextSize: 400)
         let one = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
@@ -205,7 +204,7 @@ struct ArchiveTests {
         try await two.respond(to: "What is the code?")
         #expect(await two.pinned == ["The code is 4711."])
         #expect(await two.transcript.wholeText.contains("4711"))
-        // Both at once, again and again.
+        // Both concurrently, several times.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for conversation in [one, two] {
                 group.addTask { for round in 0..<20 { try await conversation.respond(to: "At once \(round).") } }
@@ -221,9 +220,10 @@ struct ArchiveTests {
         #expect(await two.transcript.wholeText.contains("The end."))
     }
 
-    @Test("[D4] the log of an archive stays small: a disk with little room holds many turns") func smallLog() async throws {
+    @Test("[D4] the write-ahead log of an archive stays small, so that a small disk holds many turns")
+    func smallLog() async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let conversation = try await Conversation(
             model: StubModel(contextSize: 4_000), archive: ConversationArchive(url: file), id: "a")
@@ -235,7 +235,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "[D4] numbers that no program has written end nothing",
+        "[D4] invalid numbers in the file do not end the program",
         arguments: [
             "UPDATE turn SET number = 9223372036854775807 WHERE number = 39",
             "UPDATE turn SET number = -5 WHERE number = 3", "UPDATE turn SET number = 'abc' WHERE number = 3",
@@ -247,7 +247,7 @@ struct ArchiveTests {
         ])
     func hostileNumbers(sql: String) async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
         try Self.change(file, sql)
         let archive = try ConversationArchive(url: file)
@@ -260,16 +260,16 @@ struct ArchiveTests {
     }
 
     @Test(
-        "[D4] a damaged index is made anew: what is said stays, and is found",
+        "[D4] a damaged index is rebuilt: turns are kept and found",
         arguments: [
             "UPDATE turn_text_data SET block = X'FFFFFFFFFFFFFFFF'",
-            // Without the record of the index's structure: turns can be added, and searches fail.
+            // Keeps the record of the index's structure: turns can be added, but searches fail.
             "UPDATE turn_text_data SET block = X'FFFFFFFFFFFFFFFF' WHERE id > 10",
             "DELETE FROM turn_text_config", "DELETE FROM turn_text_data",
         ])
     func damagedIndex(sql: String) async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
         try Self.change(file, sql)
         let again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
@@ -283,9 +283,10 @@ struct ArchiveTests {
         #expect(later.items.map(\.turn).contains(42))
     }
 
-    @Test("[D4] a conversation whose numbers are used up says so instead of asking for ever") func noNumbersLeft() async throws {
+    @Test("[D4] a conversation that has used the maximum turn number throws an error instead of retrying endlessly")
+    func noNumbersLeft() async throws {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
         try Self.change(
             file,
@@ -295,16 +296,16 @@ struct ArchiveTests {
             """)
         let again = try await Conversation(model: StubModel(contextSize: 300), archive: ConversationArchive(url: file), id: "a")
         await #expect(throws: ConversationError.self) { try await again.respond(to: "Go on.") }
-        // The two with other numbers do not match their checksums any more.
+        // The checksums of the two renumbered turns do not match any more.
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<38))
     }
 
-    @Test("[D4] what another program is answering is not lost, whoever makes room meanwhile; pins of both count")
+    @Test("[D4] a turn that another program is answering survives compactions by either program; pins of both are kept")
     func inFlightElsewhere()
         async throws
     {
         let folder = try Self.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let (asked, release) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
         let slow = StubModel(contextSize: 400) { transcript in
@@ -319,7 +320,7 @@ struct ArchiveTests {
         try await one.pin("The code is 4711.")
         let answer = Task { try await one.respond(to: "Slow question about Halcyon.") }
         for await _ in asked.stream { break }
-        // Opened, asked, pinned and compacted while the first one answers.
+        // Opens, prompts, pins and compacts while the first program answers.
         let two = try await Conversation(model: StubModel(contextSize: 400), archive: ConversationArchive(url: file), id: "a")
         #expect(await two.unanswered == "Slow question about Halcyon.")
         try await two.respond(to: "Quick one.")

@@ -6,11 +6,11 @@ import Testing
 
 @testable import ContextKit
 
-/// Conversations over a model that counts words: everything about the window, nothing about language.
+/// Tests conversations with a model that counts words. They test the window, not the text.
 struct ConversationTests {
     private static let told = "You are a companion who answers."
 
-    /// Talks about one thing after another.
+    /// Sends prompts about different subjects.
     private static func talk(_ conversation: Conversation, turns: Range<Int>) async throws {
         for turn in turns {
             try await conversation.respond(to: "Message number \(turn) about subject\(turn) and nothing else.")
@@ -34,13 +34,13 @@ struct ConversationTests {
         #expect(model.requests.count == 400)
         #expect(compactions.withLock { $0.count } > 20)
         #expect(compactions.withLock { $0.allSatisfy { $0.tokensAfter <= 200 && $0.problem == nil } })
-        // Nothing is lost: the archive has every turn, in order.
+        // The archive has every turn, in order.
         let turns = try conversation.archive.turns(of: conversation.id)
         #expect(turns.map(\.number) == Array(0..<400))
         #expect(turns.allSatisfy { !$0.response.isEmpty })
     }
 
-    @Test("[D8] what left the context comes back when it is asked for, and only then")
+    @Test("[D8] evicted turns are recalled when a prompt asks for them, and only then")
     func recall() async throws {
         let model = StubModel(contextSize: 300)
         let conversation = try await Conversation(model: model, instructions: Self.told, policy: .standard)
@@ -53,7 +53,7 @@ struct ConversationTests {
         #expect(asked.lastPrompt.hasSuffix("What is my boat called?"))
         try await conversation.respond(to: "How tall is a giraffe?")
         #expect(model.requests.last?.lastPrompt.contains(RecallBlock.heading) == false)
-        // What is in the archive is what was said, not what recall put in front.
+        // The archive contains the user's prompts, without recalled turns in front of them.
         let turns = try conversation.archive.turns(of: conversation.id)
         #expect(turns.suffix(2).map(\.prompt) == ["What is my boat called?", "How tall is a giraffe?"])
     }
@@ -66,7 +66,7 @@ struct ConversationTests {
         #expect(found.contains { $0.turn == 0 && $0.match != nil })
     }
 
-    @Test("[D3] a prompt that cannot fit is told apart at once, with numbers, and nothing is given up for it")
+    @Test("[D3] a prompt that does not fit is rejected immediately, with token counts, and nothing is evicted for it")
     func tooLarge() async throws {
         let model = StubModel(contextSize: 300)
         let conversation = try await Conversation(model: model, instructions: Self.told)
@@ -74,7 +74,7 @@ struct ConversationTests {
         let before = await conversation.transcript
         do {
             try await conversation.respond(to: String(repeating: "word ", count: 400))
-            Issue.record("it fitted")
+            Issue.record("the prompt was accepted")
         } catch ConversationError.promptTooLarge(let size) {
             #expect(size.contextSize == 300 && size.promptTokens >= 400)
             #expect(size.excess == size.fixedTokens + size.promptTokens + size.responseReserve - 300)
@@ -115,18 +115,18 @@ struct ConversationTests {
                 #expect(response.content.split(separator: " ").count == words)
                 #expect(requests.withLock { $0 } == 1)
             } else {
-                // Once more in the smallest context, and no further: the response alone is too long.
+                // Repeated once in the smallest context: the response alone is too long.
                 await #expect(throws: (any Error).self) { try await conversation.respond(to: "Go") }
                 #expect(requests.withLock { $0 } == 2)
-                // What was generated is kept.
+                // The generated text is kept.
                 #expect(try conversation.archive.turns(of: conversation.id).last?.response.isEmpty == false)
             }
         }
     }
 
-    @Test("[D4] a request that runs over all the same is repeated once, in a smaller context") func overflow() async throws {
+    @Test("[D4] a request that exceeds the window is repeated once, in a smaller context") func overflow() async throws {
         let model = StubModel(contextSize: 300) { transcript in
-            // A long answer, whatever the context leaves.
+            // A long answer, regardless of the free space.
             transcript.lastPrompt.contains("long") ? (0..<120).map { "w\($0)" }.joined(separator: " ") : "Yes."
         }
         var policy = ContextPolicy.standard
@@ -175,7 +175,8 @@ struct ConversationTests {
         }
     }
 
-    @Test("[D4] facts pinned early are there after 100 compactions, and new ones at once") func pinned() async throws {
+    @Test("[D4] facts pinned early are in the context after 100 compactions, and new ones immediately")
+    func pinned() async throws {
         let model = StubModel(contextSize: 300)
         let conversation = try await Conversation(model: model, instructions: Self.told)
         try await conversation.pin("The code is 4711.")
@@ -206,7 +207,7 @@ struct ConversationTests {
         #expect(small.requests.count == 1)
     }
 
-    @Test("[D4] summaries that fail, are empty, take too long or are cancelled: the conversation goes on")
+    @Test("[D4] the conversation continues if a summary fails, is empty, takes too long or is cancelled")
     func faultySummaries() async throws {
         struct Broken: Error {}
         let faults: [@Sendable () async throws -> String] = [
@@ -234,7 +235,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("[D4] a summary carries the one before it, and a session of its own writes it") func summaries() async throws {
+    @Test("[D4] a summary includes the previous one and is written in a separate session") func summaries() async throws {
         let model = StubModel(contextSize: 300) { transcript in
             guard transcript.wholeText.contains("keep notes") else { return "Yes." }
             let found = (0..<60).filter {
@@ -255,7 +256,7 @@ struct ConversationTests {
         func call(arguments: GeneratedContent) async throws -> String { "twice as much" }
     }
 
-    @Test("[D9] a tool over two sessions as one call") func split() async throws {
+    @Test("[D9] a tool call split over two sessions") func split() async throws {
         let model = StubModel(contextSize: 300) { transcript in
             transcript.wholeText.contains("Write the arguments") ? "{\"n\": 4}" : "It is \(transcript.lastPrompt.count)"
         }
@@ -265,7 +266,7 @@ struct ConversationTests {
         #expect(model.requests.last?.lastPrompt.contains("twice as much") == true)
     }
 
-    @Test("requests, pins and compactions come one after the other; a cancelled request leaves the conversation as it was")
+    @Test("requests, pins and compactions are serialized; a cancelled request does not change the conversation")
     func oneAfterTheOther() async throws {
         let model = StubModel(contextSize: 300) { transcript in
             if transcript.lastPrompt.contains("slow") { try await Task.sleep(for: .seconds(60)) }
@@ -291,7 +292,8 @@ struct ConversationTests {
     }
 
     @Test(
-        "[D4] a stream that is broken off: what was said stays with its prompt, and the next turn is whole", arguments: [0, 1, 5])
+        "[D4] after a cancelled stream the partial answer stays with its prompt, and the next turn is complete",
+        arguments: [0, 1, 5])
     func brokenOff(words: Int) async throws {
         let model = StubModel(contextSize: 300) { transcript in
             if !transcript.lastPrompt.contains("long") { return "Yes." }
@@ -316,14 +318,14 @@ struct ConversationTests {
         let quick = try #require(turns.last)
         #expect(quick.prompt == "Quick." && quick.entries.count == 2 && quick.response == "Yes.")
         for turn in turns.dropLast() { #expect(turn.prompt == "A long one." && turn.response.hasPrefix("w0")) }
-        // What the model sees is what the conversation knows of.
+        // The transcript consists of the turns of the conversation.
         let (transcript, live) = (await conversation.transcript, await conversation.live)
         #expect(transcript.suffix(2).map(\.id) == quick.entries.map(\.id))
         let shown = live.flatMap(\.entries).map(\.id)
         #expect(transcript.map(\.id).filter { $0 != "context" } == shown)
     }
 
-    @Test("[D4] limits without sense stop nothing") func senselessLimits() async throws {
+    @Test("[D4] invalid limits do not cause failures") func senselessLimits() async throws {
         for share in [Double.nan, .infinity, -1, 1e300] {
             var policy = ContextPolicy(steps: [.recentTurns(share: share), .notableSentences(share: share)])
             policy.threshold = share
@@ -336,7 +338,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("[D4] after an overflow the turn that was being answered is there when the conversation is opened again")
+    @Test("[D4] a turn that caused an overflow is in the context when the conversation is opened again")
     func reopenedAfterOverflow() async throws {
         let model = StubModel(contextSize: 300) { transcript in
             transcript.lastPrompt.contains("long") ? (0..<120).map { "w\($0)" }.joined(separator: " ") : "Yes."
@@ -350,7 +352,7 @@ struct ConversationTests {
         let again = try await Conversation(model: model, policy: policy, archive: archive, id: "a")
         #expect(await again.live.last?.prompt == "A long one, please.")
         #expect(await again.live.last?.response.hasSuffix("w119") == true)
-        // Two that go on with one conversation: the second gets what the first has added, nothing is overwritten.
+        // Two programs continue one conversation: the second merges what the first has added, and overwrites nothing.
         try await again.respond(to: "From here.")
         try await again.pin("The code is 4711.")
         await conversation.compact()
@@ -361,7 +363,7 @@ struct ConversationTests {
         #expect(try archive.context(of: "a")?.context.pinned == ["The code is 4711."])
     }
 
-    @Test("texts with zero bytes and other odd characters are kept and recalled") func oddTexts() async throws {
+    @Test("texts with zero bytes and other special characters are stored and recalled") func oddTexts() async throws {
         let archive = try ConversationArchive()
         let texts = ["a\0b", "\u{0D4E}\"quoted", "\"; DROP TABLE turn; --", "* OR NEAR(", "\u{200D}\u{301}"]
         let conversation = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
@@ -371,7 +373,7 @@ struct ConversationTests {
         #expect(try archive.turns(of: "a").prefix(texts.count).map(\.prompt) == texts)
     }
 
-    /// Holds the conversation that its tool belongs to.
+    /// Holds the conversation that the tool belongs to.
     final class Holder: Sendable {
         let conversation = Mutex<Conversation?>(nil)
     }
@@ -409,7 +411,7 @@ struct ConversationTests {
         holder.conversation.withLock { $0 = nil }
     }
 
-    @Test("options that cannot be saved do not keep a conversation from being saved") func unsavableOptions() async throws {
+    @Test("a conversation is saved even if its options cannot be encoded") func unsavableOptions() async throws {
         let conversation = try await Conversation(model: StubModel(contextSize: 300))
         try await conversation.respond(to: "One.", options: GenerationOptions(temperature: .infinity))
         #expect(await conversation.archiveProblem == nil)
@@ -417,7 +419,7 @@ struct ConversationTests {
         #expect(try conversation.archive.turns(of: conversation.id).map(\.response) == ["Yes.", "Yes."])
     }
 
-    @Test("a program may ask from what it is told about compactions") func askingAfterCompactions() async throws {
+    @Test("a program may send prompts from tasks created in the compaction callback") func askingAfterCompactions() async throws {
         let holder = Holder()
         let asked = Mutex<[Task<Void, any Error>]>([])
         let conversation = try await Conversation(

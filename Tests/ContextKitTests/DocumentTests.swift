@@ -7,7 +7,7 @@ import Testing
 
 struct DocumentTests {
     @Test(
-        "[D5] sentences, in any language",
+        "[D5] texts in several languages are split into sentences",
         arguments: [
             (
                 "Dr. Smith paid 3.14 dollars. \"Why?\" she asked. It rained… and stopped. End",
@@ -27,7 +27,7 @@ struct DocumentTests {
     private static let book = (0..<400).map { "Chapter \($0) tells of hero\($0) and the year \(1000 + $0). It was long ago." }
         .joined(separator: "\n\n")
 
-    @Test("[D5] chunks have at most the tokens asked for, lose nothing, and overlap as asked") func chunks() async throws {
+    @Test("[D5] chunks respect the token limit, lose no text, and overlap as requested") func chunks() async throws {
         let model = StubModel(contextSize: 1_000)
         for (limit, overlap) in [(50, 0), (50, 12), (13, 4), (5, 0)] {
             var chunks: [String] = []
@@ -66,7 +66,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("[D5] a summary takes in the whole text, by either way", arguments: [LongDocument.Strategy.mapReduce, .refine])
+    @Test("[D5] a summary covers the whole text with either strategy", arguments: [LongDocument.Strategy.mapReduce, .refine])
     func summaries(strategy: LongDocument.Strategy) async throws {
         let progress = Mutex<[Int]>([])
         let summary = try await LongDocument(text: Self.book).summary(
@@ -76,10 +76,10 @@ struct DocumentTests {
         #expect(progress.withLock { $0 == Array(1...$0.count) && $0.count > 10 })
     }
 
-    @Test("[D5] work that was broken off goes on where it stopped; other work does not take it up") func resumed() async throws {
+    @Test("[D5] interrupted work is resumed from its checkpoint, which different work rejects") func resumed() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "book.txt")
         let checkpoint = folder.appending(path: "work.json")
         try Data(Self.book.utf8).write(to: file)
@@ -108,7 +108,7 @@ struct DocumentTests {
 
     @Generable struct Years: Equatable { var years: [Int] }
 
-    @Test("[D5] values of all chunks are put together") func extraction() async throws {
+    @Test("[D5] the values of all chunks are merged") func extraction() async throws {
         let model = StubModel(contextSize: 300) { transcript in
             let found = (1000..<1400).filter { transcript.lastPrompt.contains("\($0)") }
             return "{\"years\": [\(found.map(String.init).joined(separator: ", "))]}"
@@ -123,7 +123,7 @@ struct DocumentTests {
                 == nil)
     }
 
-    @Test("[D5] work that is cancelled ends") func cancelled() async throws {
+    @Test("[D5] cancelled work ends") func cancelled() async throws {
         let model = StubModel(contextSize: 300) { _ in
             try await Task.sleep(for: .milliseconds(20))
             return "Much."

@@ -7,8 +7,8 @@ import Testing
 
 @testable import ContextKit
 
-/// Counts against what an engine processed, and caches against computing everything anew. The model has random weights: its
-/// text is noise, its arithmetic and its window are real.
+/// Compares token counts with the tokens that the engine processed, and cached results with results computed without a
+/// cache. The model has random weights: its text is meaningless, but its arithmetic and its window are real.
 struct ExactnessTests {
     struct Tool1: Tool {
         let name = "weather"
@@ -38,7 +38,7 @@ struct ExactnessTests {
         (0..<Int.random(in: 1...most, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
     }
 
-    @Test("[D2] counted is processed, for 1,500 random conversations with tools, schemas and any characters")
+    @Test("[D2] token counts equal the processed tokens in 1,500 random conversations with tools, schemas and any characters")
     func accounting() async throws {
         let file = try TinyModel().file()
         let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
@@ -76,15 +76,15 @@ struct ExactnessTests {
                     (usage, made) = (response.usage, response.transcriptEntries)
                 }
             } catch LanguageModelError.contextSizeExceeded(let context) {
-                // Calls that noise writes may be as long as the window.
+                // Calls in random text may be as long as the window.
                 if tools.isEmpty { #expect(counted + 2 > 512, "counted \(counted), \(context.debugDescription)") }
                 continue
             } catch is GeneratedContent.ParsingError {
-                continue  // arguments that noise wrote and the tool refuses
+                continue  // random arguments that the tool rejects
             } catch is LanguageModelSession.ToolCallError {
-                continue  // as above
+                continue  // see above
             }
-            // With calls, the request was several requests.
+            // With calls, the request consisted of several rounds.
             if made.contains(where: { if case .toolCalls = $0 { true } else { false } }) { continue }
             #expect(usage.input.totalTokenCount == counted, "\(prompt.debugDescription)")
             compared += 1
@@ -92,7 +92,7 @@ struct ExactnessTests {
         #expect(compared > 1_000)
     }
 
-    @Test("[D4] answers after edits and compactions are those of a fresh session, byte for byte, 200 times and more")
+    @Test("[D4] answers after edits and compactions equal those of a new session, byte for byte, in at least 200 cases")
     func cache() async throws {
         let file = try TinyModel().file()
         let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
@@ -113,7 +113,7 @@ struct ExactnessTests {
             let before = await conversation.transcript
             let response = try await conversation.respond(to: Self.text(&random, most: 12), options: options)
             cached += response.usage.input.cachedTokenCount
-            // The same on a model of its own, which has nothing in its cache.
+            // The same request to another model instance with an empty cache.
             let asked = try #require(response.transcriptEntries.first)
             guard case .prompt(let prompt) = asked else { continue }
             let copy = try TemporaryFile(Array(data), suffix: ".gguf")
@@ -121,7 +121,7 @@ struct ExactnessTests {
                 model: GGUFLanguageModel(url: URL(filePath: copy.path), checksText: false),
                 transcript: before)
             let text = prompt.segments.plainText
-            // A compaction may have come between the look at the transcript and the answer.
+            // A compaction may have happened between reading the transcript and the answer.
             let after = await conversation.transcript
             guard Array(after.dropLast(2)) == Array(before) else { continue }
             let again = try await fresh.respond(to: text, options: options)
@@ -132,7 +132,7 @@ struct ExactnessTests {
         #expect(cached > 5_000 && compared >= 200, "cached \(cached), compared \(compared)")
     }
 
-    @Test("[D3] with a schema, a window one token too small is told at once, with exact numbers; one that just fits is enough")
+    @Test("[D3] with a schema, a window one token too small is rejected immediately with exact counts, an exact fit accepted")
     func schemaBoundary() async throws {
         let file = try TinyModel().file()
         func model(_ size: Int) -> GGUFLanguageModel {
@@ -150,7 +150,7 @@ struct ExactnessTests {
             if excess > 0 {
                 do {
                     try await conversation.respond(to: "Is it so?", generating: Verdict.self, options: options)
-                    Issue.record("it fitted")
+                    Issue.record("the prompt was accepted")
                 } catch ConversationError.promptTooLarge(let size) {
                     #expect(size.excess == 1 && size.promptTokens + size.fixedTokens == counted)
                 }
@@ -177,7 +177,7 @@ struct ExactnessTests {
         let count = Mutex(0)
     }
 
-    @Test("[D3] a tool's output that does not fit is an error with the output kept, and the tool is not run again")
+    @Test("[D3] a tool output that does not fit throws an error; the output is kept, and the tool is not run again")
     func toolOutput() async throws {
         let file = try TinyModel().file()
         let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
@@ -190,21 +190,22 @@ struct ExactnessTests {
         let called = turns.flatMap(\.entries).flatMap { entry -> [Transcript.ToolCall] in
             if case .toolCalls(let calls) = entry { Array(calls) } else { [] }
         }
-        // One round: each call that was made has run once, and what it did is on record.
+        // One round: each call has run once and is recorded.
         #expect(calls > 0 && turns.count == 1 && called.count == calls)
-        // The conversation goes on.
+        // The conversation can be continued.
         let next = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4, toolCallingMode: .disallowed)
         try await conversation.respond(to: "Never mind.", options: next)
         #expect(try await conversation.tokenCount() <= 512)
     }
 
-    @Test("[D3] a tool's output that fills the window to a token, one less and one more") func toolOutputBoundary() async throws {
+    @Test("[D3] a tool output that fills the window exactly, with one token less and one more")
+    func toolOutputBoundary() async throws {
         let file = try TinyModel().file()
         let reader = Reader(words: 40)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 1)
         func ask(_ size: Int) async throws -> LanguageModelSession {
             let model = GGUFLanguageModel(url: URL(filePath: file.path), contextSize: size, checksText: false)
-            // What was read before, so that only the answer is left to the model.
+            // The tool call is in the transcript, so that the model only has to answer.
             let told = Transcript.Instructions(
                 segments: [.text(.init(content: "Read."))], toolDefinitions: [.init(tool: reader)])
             let call = Transcript.ToolCall(id: "1", toolName: "read", arguments: GeneratedContent(properties: ["page": 1]))
@@ -224,7 +225,7 @@ struct ExactnessTests {
         let entries = Array(large.transcript) + [.prompt(.init(segments: [.text(.init(content: "And?"))], options: options))]
         let counted = try await model.tokenCount(for: entries)
         #expect(try await large.respond(to: "And?", options: options).usage.input.totalTokenCount == counted)
-        // One token is left for the response, or two, or none.
+        // One or two tokens are left for the response, or none.
         for room in [1, 2] {
             let response = try await ask(counted + room).respond(to: "And?", options: options)
             #expect(response.usage.input.totalTokenCount == counted && response.usage.output.totalTokenCount <= 1)
@@ -233,11 +234,11 @@ struct ExactnessTests {
             let session = try await ask(counted + room)
             do {
                 try await session.respond(to: "And?", options: options)
-                Issue.record("it fitted into \(counted + room)")
+                Issue.record("the request was accepted with a window of \(counted + room)")
             } catch LanguageModelError.contextSizeExceeded(let context) {
                 #expect(context.contextSize == counted + room && context.tokenCount >= counted)
             }
-            // The transcript is as it was, readable and whole.
+            // The transcript has not changed.
             #expect(session.transcript.count == 5)
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ContextKit
 
-/// What comes back into the context, when, and at what cost.
+/// Tests which turns are recalled, when, and at what cost.
 struct RecallTests {
     private static func filled(_ model: StubModel, turns: Int = 60, search: (any TurnSearch)? = nil) async throws -> Conversation
     {
@@ -25,7 +25,7 @@ struct RecallTests {
     }
 
     @Test(
-        "[D4] a prompt brings back what it needs, whoever asks and however",
+        "[D4] relevant turns are recalled for differently phrased prompts",
         arguments: [
             "When did Nadia start the pottery class?", "Which class was it, the pottery one?", "Tell me about the pottery class.",
             "pottery class Nadia", "What happened on 7 May 2023?", "What was it about the pottery class in May 2023?",
@@ -38,7 +38,7 @@ struct RecallTests {
     }
 
     @Test(
-        "[D4] everyday talk recalls nothing",
+        "[D4] small talk recalls nothing",
         arguments: [
             "Good morning! How are you today?", "Thanks, Nadia!", "That is nice to hear.", "Tell me a joke.", "Yes, please.",
             "What is the capital of Norway?", "I slept badly, and then the neighbours began to drill holes into a wall at seven.",
@@ -50,7 +50,7 @@ struct RecallTests {
         #expect(recall.brought.isEmpty && recall.tokens == 0)
     }
 
-    @Test("[D4] what comes back is marked as said earlier, with its date and who said it") func marked() async throws {
+    @Test("[D4] recalled turns are marked as said earlier, with date and speaker") func marked() async throws {
         let model = StubModel(contextSize: 400)
         let conversation = try await Self.filled(model)
         try await conversation.respond(to: "When did Nadia start the pottery class?")
@@ -60,11 +60,11 @@ struct RecallTests {
         let day = try #require(lines.firstIndex { $0.hasPrefix("[") && $0.contains("May 2023") })
         #expect(lines[day + 1] == "User: Nadia told me that she begins with a pottery class.")
         #expect(asked.hasSuffix("\(RecallBlock.footing)\nWhen did Nadia start the pottery class?"))
-        // The archive has what was said.
+        // The archive contains the original prompt.
         #expect(try conversation.archive.turns(of: conversation.id).last?.prompt == "When did Nadia start the pottery class?")
     }
 
-    @Test("[D4] recall fills what is free and no more, and never causes a compaction", arguments: [200, 300, 700, 2_000])
+    @Test("[D4] recall uses only free tokens and never causes a compaction", arguments: [200, 300, 700, 2_000])
     func budget(window: Int) async throws {
         let model = StubModel(contextSize: window) { _ in "Words of an answer, so that there is something to bring back." }
         let compactions = Mutex<[Compaction]>([])
@@ -83,7 +83,7 @@ struct RecallTests {
             if !recall.brought.isEmpty { brought += 1 }
             let input = StubModel.count(try #require(model.requests.last))
             #expect(input + reserve <= window)
-            // A compaction is due now and then because of what was said, not because of what came back.
+            // Compactions are caused by the turns themselves, not by recalled turns.
             if compactions.withLock({ $0.count }) > before {
                 let record = try #require(compactions.withLock { $0.last })
                 #expect(record.reason == .threshold)
@@ -92,31 +92,29 @@ struct RecallTests {
         #expect(brought >= 30)
         #expect(compactions.withLock { $0.allSatisfy { $0.reason == .threshold } })
         let spoken = compactions.withLock { $0.count }
-        #expect(spoken < 240 / 3, "a compaction every few turns")
+        #expect(spoken < 240 / 3, "too many compactions")
     }
 
-    @Test("[D4] what came back leaves again, and nothing before it is computed again") func prefix() async throws {
+    @Test("[D4] recalled turns are removed again, and the entries before them are not computed again")
+    func prefix() async throws {
         let model = StubModel(contextSize: 800)
         let conversation = try await Self.filled(model, turns: 90)
         for (question, next) in [("When did Nadia start the pottery class?", "I see."), ("What does Tobias repair?", "Good.")] {
             let before = await conversation.transcript.map(\.description)
             try await conversation.respond(to: question)
             let asked = try #require(model.requests.last).map(\.description)
-            // Only the answer before it may have lost what stood in front of its prompt.
+            // Only the previous turn may have lost the recalled turns in front of its prompt.
             let common = zip(before, asked).prefix { $0 == $1 }.count
             #expect(common >= before.count - 4)
             try await conversation.respond(to: next)
             try await conversation.respond(to: "Well.")
             let later = await conversation.transcript.wholeText
-            #expect(!later.contains(RecallBlock.heading), "after one more turn it has left")
+            #expect(!later.contains(RecallBlock.heading), "recalled turns are removed after one more turn")
         }
     }
 
-    @Test("[D4] no window makes the user wait for a compaction", arguments: [256, 512, 1_024, 3_000, 4_096]) func threshold(
-        window: Int
-    )
-        async throws
-    {
+    @Test("[D4] the user never waits for a compaction, in any window", arguments: [256, 512, 1_024, 3_000, 4_096])
+    func threshold(window: Int) async throws {
         let model = StubModel(contextSize: window) { _ in "An answer of some words." }
         let compactions = Mutex<[Compaction]>([])
         let conversation = try await Conversation(
@@ -137,11 +135,11 @@ struct RecallTests {
         }
     }
 
-    @Test("[D4] another search stands in the same place; one that fails is reported, and the prompt is asked") func otherSearch()
+    @Test("[D4] a custom search can be used; if it fails, the error is reported and the prompt is sent") func otherSearch()
         async throws
     {
         let model = StubModel(contextSize: 400)
-        // Numbers that there are not do no harm.
+        // Numbers of turns that do not exist are ignored.
         let search = Scripted(
             turns: [0, 1, 7_000, -3].map { ScoredTurn(number: $0, score: 1, evidence: 0.9, matches: ["meaning"]) })
         let conversation = try await Self.filled(model, search: search)
@@ -155,7 +153,7 @@ struct RecallTests {
         #expect(model.requests.last?.lastPrompt == "(Prompt) Fail.")
     }
 
-    @Test("[D4] a long turn is shortened to the sentences that are asked for") func shortened() async throws {
+    @Test("[D4] a long turn is shortened to the relevant sentences") func shortened() async throws {
         let model = StubModel(contextSize: 400)
         let conversation = try await Conversation(model: model)
         let filler = (0..<12).map { "Sentence \($0) is about nothing at all." }.joined(separator: " ")
@@ -180,7 +178,8 @@ struct RecallTests {
         #expect(DateWords.words(in: "You may march on, 8 of you.") == [])
     }
 
-    @Test("[D4] evidence counts for what is asked, and not for a statement that a turn has word for word") func askedWords() {
+    @Test("[D4] words of questions are evidence, and words of a statement that a turn contains verbatim are not")
+    func askedWords() {
         func evidence(_ prompt: String, _ matched: [String]) -> Double {
             let query = RecallQuery(prompt)
             let terms = query.words.map { word in
@@ -200,7 +199,7 @@ struct RecallTests {
         #expect(evidence("Remember what helps? Talking, feeling, low.", ["helps", "feeling", "low"]) > 0.5)
     }
 
-    @Test("[D4] everyday words that only one turn has together are found by a question of these words") func together()
+    @Test("[D4] a question of frequent words finds the only turn that contains all of them") func together()
         async throws
     {
         let conversation = try await Conversation(model: StubModel(contextSize: 500))
@@ -214,7 +213,7 @@ struct RecallTests {
         #expect(try await !conversation.recall(for: "Is street food good?").isNeeded)
     }
 
-    @Test("[D4] what a search costs does not grow with the conversation") func flat() async throws {
+    @Test("[D4] the cost of a search does not grow with the conversation") func flat() async throws {
         func rows(_ turns: Int) async throws -> Int {
             let archive = try ConversationArchive()
             try archive.begin("a", .init())
@@ -232,7 +231,7 @@ struct RecallTests {
         #expect(try await rows(4_000) <= 100)
     }
 
-    @Test("[D4] what came back stays for one more turn, also after turns that brought something back") func oneMoreTurn()
+    @Test("[D4] recalled turns stay for one more turn, also after turns with recalled turns of their own") func oneMoreTurn()
         async throws
     {
         let model = StubModel(contextSize: 1_000)
@@ -244,12 +243,12 @@ struct RecallTests {
         #expect(prompts.count == 2 && prompts.last?.contains("repairs clocks") == true)
         try await conversation.respond(to: "Good.")
         #expect(model.requests.last?.wholeText.contains(RecallBlock.heading) == false)
-        // The archive has what was said, not what stood in front of it.
+        // The archive contains the prompts without recalled turns.
         let stored = try conversation.archive.turns(of: conversation.id)
         #expect(stored.allSatisfy { !$0.hasRecalled })
     }
 
-    @Test("[D4] a long turn that was found by its date alone comes back, if there is room") func longTurnByDate() async throws {
+    @Test("[D4] a long turn that was found only by its date is recalled if it fits") func longTurnByDate() async throws {
         let conversation = try await Conversation(model: StubModel(contextSize: 1_000))
         let long = (0..<30).map { "Line \($0) of the plan is this." }.joined(separator: " ")
         try await Conversation.$today.withValue(Date(timeIntervalSince1970: 1_683_500_000)) {

@@ -5,7 +5,7 @@ import Testing
 @testable import ContextKit
 
 struct ReportTests {
-    @Test("[D7] the parts of a report are what the request costs, to the token") func sums() async throws {
+    @Test("[D7] the parts of a report add up exactly to the tokens of the request") func sums() async throws {
         let model = StubModel(contextSize: 300)
         let conversation = try await Conversation(model: model, instructions: "Be brief.")
         try await conversation.pin("The code is 4711.")
@@ -22,7 +22,8 @@ struct ReportTests {
         #expect(table.split(separator: "\n").first?.filter { $0 != "·" }.isEmpty == false)
     }
 
-    @Test("[D7] the default model: counted is processed, with tools, schemas and any text") func exact() async throws {
+    @Test("[D7] with the default model, counts equal the processed tokens, with tools, schemas and any text")
+    func exact() async throws {
         struct Weather: Tool {
             let name = "weather"
             let description = "The weather of a city."
@@ -34,7 +35,7 @@ struct ReportTests {
         for prompt in ["Hello!", "  leading space", "日本語 🦊 mixed", "line\nbreaks\n\n"] {
             let report = try await ContextReport(model: model, transcript: session.transcript, prompt: prompt)
             let response = try await session.respond(to: prompt, options: options)
-            // Disallowed tools are not shown.
+            // The definitions of disallowed tools are not in the prompt.
             #expect(response.usage.input.totalTokenCount == report.usedTokens - report.tokens(of: .tool), "\(prompt)")
         }
         let bare = LanguageModelSession()

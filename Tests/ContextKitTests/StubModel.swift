@@ -4,7 +4,7 @@ import FoundationModels
 import FoundationModelsTesting
 import Synchronization
 
-/// A model that counts words and says what a closure says, with a hard window like a real one's.
+/// A model that counts words as tokens, returns the text of a closure and enforces its window like a real model.
 struct StubModel: WindowedLanguageModel {
     final class Brain: Sendable, Hashable {
         let answer: @Sendable (Transcript) async throws -> String
@@ -35,7 +35,7 @@ struct StubModel: WindowedLanguageModel {
         Self.count(transcriptEntries)
     }
 
-    /// Words, and four for each entry.
+    /// The number of words, plus four for each entry.
     static func count(_ entries: some Collection<Transcript.Entry>) -> Int {
         entries.reduce(0) { $0 + 4 + $1.description.split(whereSeparator: \.isWhitespace).count }
     }
@@ -71,7 +71,7 @@ struct StubModel: WindowedLanguageModel {
 }
 
 extension Transcript {
-    /// Everything in it as one text.
+    /// All entries as one text.
     var wholeText: String { map(\.description).joined(separator: "\n") }
 
     var lastPrompt: String {

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The built `fm` command, run as a process: output, errors and exit codes as a script sees them.
+/// Runs the built `fm` command as a process and checks its output, errors and exit codes.
 struct CommandTests {
     struct Run { var output: String, error: String, status: Int32 }
 
@@ -141,7 +141,7 @@ struct CommandTests {
         #expect(try fm(["model", "rm", "tiny"], environment: environment).status == 64)
     }
 
-    /// A download that is not the published file is not installed, and says so; an interrupted one is continued.
+    /// A download that differs from the published file is rejected with an error; an interrupted one is continued.
     @Test func installingChecksTheContent() throws {
         let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: home) }
@@ -173,9 +173,9 @@ struct CommandTests {
         for word in ["EXAMPLES", "EXIT CODES", "FM_MODEL", "chat", "model"] { #expect(help.output.contains(word)) }
     }
 
-    @Test("[D4] killed at any moment, a conversation loses at most the answer in flight") func killed() throws {
+    @Test("[D4] a conversation that is killed at any moment loses at most the answer in progress") func killed() throws {
         let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        defer { try? FileManager.default.removeItem(at: home) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: home) }  // the system removes a leftover
         let models = home.appendingPathComponent("foundation-models/models")
         try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
         var tiny = TinyModel()
@@ -194,7 +194,7 @@ struct CommandTests {
             process.standardOutput = output
             process.standardError = FileHandle.nullDevice
             try process.run()
-            // Many messages; the process is killed at some moment while it answers them.
+            // Sends many messages and kills the process at a random moment while it answers them.
             let messages = (0..<200).map { "Message \($0) of round \(round)." }.joined(separator: "\n") + "\n"
             try input.fileHandleForWriting.write(contentsOf: Data(messages.utf8))
             Thread.sleep(forTimeInterval: Double.random(in: 0.3...0.9, using: &random))
@@ -206,7 +206,7 @@ struct CommandTests {
                 url: home.appendingPathComponent("foundation-models/conversations.sqlite"))
             let turns = try archive.turns(of: "talk")
             let whole = turns.filter { !$0.entries.isEmpty }
-            // Nothing that was answered before is gone, numbers have no gaps, at most one prompt waits.
+            // No answered turn is lost, the numbers have no gaps, and at most one prompt of each round is unanswered.
             #expect(whole.count >= answered)
             #expect(turns.map(\.number) == Array(0..<turns.count))
             #expect(turns.count - whole.count <= 12)
@@ -218,9 +218,8 @@ struct CommandTests {
         #expect(run.status == 0 && run.output.contains("used"), "\(run.error)")
     }
 
-    @Test("[D4] chat in a smaller window shows what the last prompt brought back, in order, from a pipe") func chatRecalls()
-        throws
-    {
+    @Test("[D4] chat in a smaller window shows the turns recalled for the last prompt, in order, with piped input")
+    func chatRecalls() throws {
         let talk = (0..<30).map { "Message \($0) is about subject\($0).\n" }.joined()
         let run = try fm(
             ["chat", "-g", "--max-tokens", "6", "--context", "512"],
@@ -228,7 +227,7 @@ struct CommandTests {
         #expect(run.status == 0, "\(run.error)")
         let recalled = try #require(run.output.range(of: "turn 0, "))
         #expect(run.output[recalled.upperBound...].contains("My boat Halcyon lies in Montevideo."))
-        #expect(run.output[recalled.upperBound...].contains("512"), "the window is the one that was asked for")
+        #expect(run.output[recalled.upperBound...].contains("512"), "the window has the requested size")
         #expect(run.output[..<recalled.lowerBound].contains("No earlier turn"))
         #expect(try fm(["chat", "--context", "10"], input: "").status == 64)
     }
@@ -246,10 +245,11 @@ struct CommandTests {
         #expect(try fm(["tokens", "--transcript", "/nowhere.json"]).status == 64)
     }
 
-    @Test("[D10] requests are recorded where FM_TRACE says, and shown as a table and as a page") func trace() throws {
+    @Test("[D10] requests are recorded in the file named by FM_TRACE, and shown as a table and as an HTML page")
+    func trace() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let (file, page) = (folder.appendingPathComponent("t.jsonl").path, folder.appendingPathComponent("t.html").path)
         let run = try fm(
             ["chat", "-g", "--max-tokens", "4"], input: "Hello\nAgain\n/compact\n", environment: ["FM_TRACE": file])

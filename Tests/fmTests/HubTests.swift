@@ -3,17 +3,17 @@ import Inference
 import TestSupport
 import Testing
 
-/// `fm model pull` against a server on this machine that speaks the hub's interface (Tests/Tools/hub_server.py).
+/// Tests `fm model pull` with a local server that implements the hub's interface (Tests/Tools/hub_server.py).
 final class HubTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("hub-\(UUID().uuidString)")
     private let home = FileManager.default.temporaryDirectory.appendingPathComponent("home-\(UUID().uuidString)")
     private let server = Process()
     private let lifeline = Pipe()
     private let endpoint: String
-    /// The host that the hub redirects to.
+    /// The address of the server that the hub redirects to.
     private let files: String
     private let fm = CommandTests()
-    /// A model of some 400 KB, larger than what the server sends before it cuts a connection.
+    /// A model of about 400 KB, which is more than the server sends before it interrupts a connection.
     private let model = TinyModel().builder()
 
     init() throws {
@@ -24,7 +24,7 @@ final class HubTests {
         server.standardInput = lifeline
         server.standardOutput = output
         try server.run()
-        // It prints its ports once it listens.
+        // The server prints its ports when it is ready.
         var text = ""
         while !text.hasSuffix("\n"), case let data = output.fileHandleForReading.availableData, !data.isEmpty {
             text += String(decoding: data, as: UTF8.self)
@@ -35,12 +35,12 @@ final class HubTests {
     }
 
     deinit {
-        try? lifeline.fileHandleForWriting.close()  // the server ends with its input
+        try? lifeline.fileHandleForWriting.close()  // the server ends when its input is closed
         server.waitUntilExit()
         for directory in [folder, home] { try? FileManager.default.removeItem(at: directory) }  // not made by every test
     }
 
-    // MARK: - Help
+    // MARK: - Helpers
 
     private func publish(_ path: String, _ bytes: [UInt8]? = nil) throws {
         let file = folder.appendingPathComponent(path)
@@ -56,7 +56,7 @@ final class HubTests {
         try fm.fm(["model", "pull", name], environment: environment(extra))
     }
 
-    /// The files that are in the place of models.
+    /// The names of the files in the directory of models.
     private var installed: [String] {
         get throws {
             let directory = home.appendingPathComponent("foundation-models/models")
@@ -72,10 +72,10 @@ final class HubTests {
         }
     }
 
-    /// Nothing that could be taken for a model is there.
+    /// Whether no file could be mistaken for a model.
     private func nothingIsInstalled() throws -> Bool { try installed.allSatisfy { $0.hasSuffix(".part") } }
 
-    // MARK: - What works
+    // MARK: - Successful downloads
 
     @Test func theQuantisationIsChosen() throws {
         for name in ["tiny-Q8_0.gguf", "tiny-q4_k_m.gguf", "tiny-UD-Q2_K.gguf", "mmproj-F16.gguf", "README.md"] {
@@ -91,7 +91,7 @@ final class HubTests {
         #expect(unknown.status == 3)
         #expect(unknown.error.contains("It has: Q4_K_M, Q8_0, UD-Q2_K."), "\(unknown.error)")
         #expect(try pull("good/model").output.contains("intact"))
-        // Files of a moving branch are fetched by the revision that was listed.
+        // Files are downloaded at the listed revision, because a branch may change.
         #expect(try requests.contains { $0.contains("/resolve/0123456789abcdef0123456789abcdef01234567/tiny-q4_k_m.gguf") })
         let answer = try fm.fm(["--model", "tiny-q4_k_m", "-g", "--max-tokens", "4", "Hello"], environment: environment())
         #expect(answer.status == 0, "\(answer.error)")
@@ -123,7 +123,7 @@ final class HubTests {
         #expect(shown.status == 0, "\(shown.error)")
         #expect(try installed == ["tiny-Q8_0.gguf"])
         #expect(try pull("\(endpoint)/good/model/resolve/main/none.gguf").error.contains("no file none.gguf"))
-        // An address elsewhere: nobody says what the file must be, but it must be a model.
+        // The size and checksum at another address are unknown, but the file must be a model.
         #expect(try pull("\(files)/good/model/page.gguf").error.contains("not a GGUF file"))
         #expect(try pull("\(files)/good/model/tiny-Q8_0.txt").status == 3)
         #expect(try installed == ["tiny-Q8_0.gguf"])
@@ -142,7 +142,7 @@ final class HubTests {
         #expect(try requests.filter { $0.hasPrefix("cdn") }.allSatisfy { $0.hasSuffix("authorization=None") })
     }
 
-    // MARK: - What goes wrong
+    // MARK: - Errors
 
     @Test func aConnectionThatIsCutIsMadeAgain() throws {
         try publish("cut/model/tiny-Q8_0.gguf")
@@ -184,7 +184,7 @@ final class HubTests {
         let known = try pull("huge/model")
         #expect(known.status == 3 && known.error.contains("MB are free"), "\(known.error)")
         #expect(try installed.isEmpty)
-        // One that fills up in the middle: no file may have more than 100 KB.
+        // The disk is full during the download: the size of a file is limited to 100 KB.
         try publish("good/model/tiny-Q8_0.gguf")
         let limited = try fm.run(
             "/bin/sh", ["-c", "trap '' XFSZ; ulimit -f 200; exec \"$0\" model pull good/model", CommandTests.binary.path],

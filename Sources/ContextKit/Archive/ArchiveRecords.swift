@@ -3,24 +3,26 @@ import FoundationModels
 import GRDB
 
 extension ConversationArchive {
-    /// Something in an archive that cannot be read. Everything else stays usable.
+    /// A part of an archive that cannot be read. Everything else stays usable.
     public struct Damage: Sendable, Codable, Equatable {
-        /// The turn that cannot be read; nil for what a conversation's context was made of.
+        /// The number of the turn that cannot be read; nil for the conversation's context, and for a turn whose number
+        /// is invalid.
         public var turn: Int?
         /// What is wrong with it.
         public var reason: String
     }
 
-    /// What a conversation's context is made of, besides the turns since.
+    /// The contents of a conversation's context, except the turns that followed.
     struct Context: Codable {
         var instructions = ""
         var pinned: [String] = []
-        /// The pinned facts that the instructions have; later ones stand at the end until the next compaction.
+        /// Number of pinned facts that are part of the instructions. Later ones are put in front of each prompt until
+        /// the next compaction.
         var pinnedInHead = 0
         var carried = ""
-        /// The turns that were kept by the last compaction, as it left them.
+        /// The turns kept by the last compaction, in the form in which it left them.
         var kept: [KeptTurn] = []
-        /// All turns from this one on are in the context.
+        /// All turns with this number or a higher one are in the context.
         var next = 0
     }
 
@@ -31,29 +33,29 @@ extension ConversationArchive {
         var entries: Transcript
     }
 
-    /// A second copy of what no turn has: a damaged context is made anew from it and the turns.
+    /// A second copy of the data that no turn contains. A damaged context is rebuilt from it and the turns.
     private struct Head: Codable {
         var instructions: String
         var pinned: [String]
     }
 
-    /// The greatest number of a turn: the index has 32 bits for it.
+    /// The maximum number of a turn: the index has 32 bits for it.
     static let maximumNumber = Int(UInt32.max) - 1
 
-    /// Turns that are read again when the context is damaged.
+    /// Number of newest turns that form the new context when the stored one is damaged.
     private static let turnsAfterDamage = 20
 
-    /// What the archive has of a conversation's context.
+    /// A conversation's context as stored in the archive.
     struct StoredContext {
         var context: Context
         var revision: Int
         var damage: Damage?
     }
 
-    /// What tells whether somebody else went on with a conversation.
+    /// Compared to detect whether another program has continued the conversation.
     struct State: Equatable {
         var revision: Int
-        /// The greatest number of a turn; -1 before the first.
+        /// The highest number of a turn; -1 before the first turn.
         var lastTurn: Int
     }
 
@@ -66,7 +68,7 @@ extension ConversationArchive {
                 sql: "SELECT context, context_checksum, head, head_checksum, revision FROM conversation WHERE id = ?",
                 arguments: [conversation])
             guard let row else { return nil }
-            // Any other value is damaged; ``repairRevision(of:)`` has made it 0.
+            // nil means that the value is damaged; ``repairRevision(of:)`` has set it to 0.
             let revision = Self.revision(row) ?? 0
             if let context = Self.decoded(Context.self, row, "context"), context.isSensible {
                 return StoredContext(context: context, revision: revision)
@@ -82,8 +84,8 @@ extension ConversationArchive {
                 damage: Damage(
                     turn: nil,
                     reason: head == nil
-                        ? "the context and its pinned facts cannot be read; it begins with the newest turns"
-                        : "the context cannot be read; it begins with the pinned facts and the newest turns"))
+                        ? "the context and its pinned facts cannot be read; the new one contains the newest turns"
+                        : "the context cannot be read; the new one contains the pinned facts and the newest turns"))
         }
     }
 
@@ -91,7 +93,7 @@ extension ConversationArchive {
         row.value("revision", as: Int64.self).flatMap { (0..<1 << 40).contains($0) ? Int($0) : nil }
     }
 
-    /// Makes a number that is damaged one that can be compared and counted up.
+    /// Replaces a damaged revision by 0, so that it can be compared and incremented.
     func repairRevision(of conversation: String) throws {
         if isReadOnly { return }
         try write { database in
@@ -103,11 +105,11 @@ extension ConversationArchive {
         }
     }
 
-    /// A JSON column whose checksum is right; those of older archives have none.
+    /// Decodes a JSON column; nil if its checksum is wrong or it is damaged. Rows of older archives have no checksum.
     private static func decoded<Value: Decodable>(_ type: Value.Type, _ row: Row, _ column: String) -> Value? {
         guard let data = row.value(column, as: Data.self) else { return nil }
         if let checksum = row.value("\(column)_checksum", as: Int64.self), checksum != Checksum.of(data) { return nil }
-        return try? JSONDecoder().decode(type, from: data)  // damaged: the caller says so
+        return try? JSONDecoder().decode(type, from: data)  // damaged: the caller reports it
     }
 
     func state(of conversation: String) throws -> State? { try read { try Self.state($0, conversation) } }
@@ -140,10 +142,10 @@ extension ConversationArchive {
         return [data, Checksum.of(data), head, Checksum.of(head)]
     }
 
-    /// Writes a context unless somebody else has written one since.
+    /// Writes a context unless another program has written one in the meantime.
     ///
-    /// - Parameter revision: The one that the context was read with, or the last that was returned.
-    /// - Returns: The new revision; nil if the archive has another one.
+    /// - Parameter revision: The revision that was read with the context, or that the last call returned.
+    /// - Returns: The new revision; nil if the archive has a different revision than expected.
     func save(
         _ context: Context, _ compactions: [Compaction], revision: Int, in conversation: String
     ) throws -> Int? {
@@ -167,9 +169,9 @@ extension ConversationArchive {
 
     // MARK: - Turns
 
-    /// Records what is about to be asked.
+    /// Records a prompt that is about to be sent to the model.
     ///
-    /// - Returns: Whether it was: a program that goes on with the same conversation may have used the number.
+    /// - Returns: Whether it was recorded; false if another program has used the number for the same conversation.
     func ask(_ prompt: String, number: Int, date: Date?, in conversation: String) throws -> Bool {
         let text = Data(prompt.utf8)
         return try write { database in
@@ -189,14 +191,14 @@ extension ConversationArchive {
         }
     }
 
-    /// Records what came of a prompt.
+    /// Records the answer to a prompt.
     func answer(_ turn: Turn, in conversation: String) throws {
         do { try answer(turn, in: conversation, isIndexed: true) } catch ConversationError.archive(let failure)
             where failure.isDamage
         {
-            // The turn is what counts: a damaged index must not keep it from being written.
+            // The turn matters more than the index: a damaged index must not prevent it from being written.
             try answer(turn, in: conversation, isIndexed: false)
-            try? rebuildIndex()  // the next search tries it again, and says if it cannot be done
+            try? rebuildIndex()  // the next search tries again and reports the error
         }
     }
 
@@ -224,8 +226,8 @@ extension ConversationArchive {
         }
     }
 
-    /// Adds a turn to the index, which knows it by its conversation's number and its own: words are looked up within one
-    /// conversation.
+    /// Adds a turn to the index. Its row number combines the numbers of the conversation and the turn, so that a search
+    /// can be limited to one conversation.
     private static func index(_ turn: Turn, behind first: Int64, _ database: Database) throws {
         let dates = turn.date.map { DateWords.words(of: $0) } ?? []
         try database.execute(
@@ -233,7 +235,7 @@ extension ConversationArchive {
             arguments: [first + Int64(turn.number), ([SearchText.text(of: turn)] + dates).joined(separator: " ")])
     }
 
-    /// Looks something up in the index; one that is damaged is made anew first.
+    /// Searches the index. A damaged index is rebuilt, and the search is repeated.
     func search<Value>(_ body: (Database) throws -> Value) throws -> Value {
         do { return try read(body) } catch ConversationError.archive(let failure) where failure.isDamage && !isReadOnly {
             try rebuildIndex()
@@ -241,7 +243,7 @@ extension ConversationArchive {
         }
     }
 
-    /// Makes the index anew from all turns that can be read.
+    /// Rebuilds the index from all turns that can be read.
     private func rebuildIndex() throws {
         try write { database in
             try Self.emptyIndex(database)
@@ -261,7 +263,7 @@ extension ConversationArchive {
                 return .commit
             }
         } catch is DatabaseError {
-            // An index whose structure cannot be read takes no commands: its tables get the rows of a new one.
+            // An index whose structure cannot be read accepts no commands: its tables get the rows of a new, empty one.
             try database.execute(sql: "CREATE VIRTUAL TABLE temp.new_text USING fts5(\(indexDefinition))")
             for table in ["data", "idx", "docsize", "config"] {
                 try database.execute(
@@ -271,7 +273,7 @@ extension ConversationArchive {
         }
     }
 
-    /// Row of a conversation's turn 0 in the index.
+    /// The row of a conversation's turn 0 in the index.
     static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
         try Int64.fetchOne(
             database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
@@ -285,7 +287,7 @@ extension ConversationArchive {
         }
     }
 
-    /// Turns that can be read, by a condition on their numbers, and those that cannot.
+    /// The turns that match an SQL condition on their numbers, if they can be read, and the damage to the others.
     private static func turns(
         _ database: Database, _ conversation: String, _ condition: String
     ) throws -> (turns: [Turn], damage: [Damage]) {
@@ -297,7 +299,8 @@ extension ConversationArchive {
                 database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: arguments)
             return Self.turns(rows)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-            // Page by page: the numbers are in an index of their own, and each turn is read alone.
+            // The numbers come from a separate index. Each turn is read alone, so that a damaged page affects only its
+            // turns.
             let numbers = try Row.fetchAll(
                 database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments
             ).compactMap { $0.value("number", as: Int.self) }
@@ -317,17 +320,17 @@ extension ConversationArchive {
         }
     }
 
-    /// What the archive has of the turns of a conversation.
+    /// The turns of a conversation as stored in the archive.
     struct StoredTurns {
-        /// Those that can be read, answered or not.
+        /// The turns that can be read, answered or not.
         var turns: [Turn]
-        /// Those that cannot.
+        /// The turns that cannot be read.
         var damage: [Damage]
-        /// The greatest number of all; -1 if there are none.
+        /// The highest number of any turn; -1 if there are none.
         var last: Int
     }
 
-    /// Turns from a number on.
+    /// The turns with this number or a higher one.
     func turns(of conversation: String, from number: Int = 0) throws -> StoredTurns {
         try read { database in
             let (turns, damage) = try Self.turns(database, conversation, "number >= \(number)")
@@ -336,7 +339,7 @@ extension ConversationArchive {
         }
     }
 
-    /// Turns by their numbers, as far as they were answered and can be read.
+    /// The turns with these numbers that were answered and can be read.
     func turns(of conversation: String, numbers: Set<Int>) throws -> (turns: [Int: Turn], damage: [Damage]) {
         guard !numbers.isEmpty else { return ([:], []) }
         let list = numbers.sorted().map(String.init).joined(separator: ",")
@@ -349,7 +352,7 @@ extension ConversationArchive {
         var (turns, damage): ([Turn], [Damage]) = ([], [])
         for row in rows {
             guard let number = row.value("number", as: Int.self), (0...maximumNumber).contains(number) else {
-                damage.append(Damage(turn: nil, reason: "a turn has a number that no turn can have"))
+                damage.append(Damage(turn: nil, reason: "a turn has an invalid number"))
                 continue
             }
             guard let prompt = row.value("prompt", as: Data.self) else {
@@ -378,7 +381,7 @@ extension ConversationArchive {
 }
 
 extension ConversationArchive.Context {
-    /// Whether its numbers make sense; a file may have any.
+    /// Whether the numbers are within their ranges; a damaged file may contain any.
     fileprivate var isSensible: Bool {
         (0...ConversationArchive.maximumNumber).contains(next) && (0...pinned.count).contains(pinnedInHead)
             && kept.allSatisfy { (0..<max(1, next)).contains($0.number) }
@@ -386,7 +389,7 @@ extension ConversationArchive.Context {
 }
 
 extension Row {
-    /// A column's value; nil for NULL and for another type, which a damaged file may have.
+    /// A column's value; nil for NULL and for a value of another type, which a damaged file may contain.
     func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
         Value.fromDatabaseValue(self[column])
     }

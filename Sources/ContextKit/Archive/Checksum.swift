@@ -1,6 +1,6 @@
 import Foundation
 
-/// FNV-1a with 64 bits, which finds flipped bits; not a protection against intent.
+/// FNV-1a with 64 bits. It detects corrupted data, not deliberate changes.
 enum Checksum {
     static func of(_ data: Data) -> Int64 { of([data]) }
 

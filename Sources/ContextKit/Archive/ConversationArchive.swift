@@ -1,17 +1,17 @@
 public import Foundation
 import GRDB
 
-/// Conversations in an SQLite database: every turn, word for word, whether or not it is still in a context.
+/// Stores conversations in an SQLite database: every turn, verbatim, whether or not it is still in a context.
 ///
-/// What was written stays when the process is killed. A turn is written before it is asked and again when it is answered, so
-/// that at most an answer in flight is lost. Each turn has a checksum: one that is damaged is reported and left out, and all
-/// others stay usable. Several processes may use one archive, and go on with one conversation by turns.
+/// Written data survives when the process is killed. A turn is written before it is sent to the model and again when it
+/// is answered, so that at most the answer in progress is lost. Each turn has a checksum: a damaged turn is reported
+/// and left out, and all others stay usable. Several processes may use one archive and take turns in one conversation.
 public final class ConversationArchive: Sendable {
     let database: DatabaseQueue
-    /// Whether the archive can only be read.
+    /// Whether the archive was opened for reading only.
     public let isReadOnly: Bool
 
-    /// An archive that lasts as long as the program.
+    /// Creates an archive in memory.
     public init() throws {
         do {
             (database, isReadOnly) = (try DatabaseQueue(), false)
@@ -21,16 +21,16 @@ public final class ConversationArchive: Sendable {
         }
     }
 
-    /// The archive in a file, which is made if it is missing.
+    /// Opens the archive in a file. The file is created if it does not exist.
     ///
-    /// - Parameter isReadOnly: Opens a file that must not or cannot be changed, such as one on a read-only disk. Conversations
-    ///   of it can be read, not gone on with.
-    /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be used, or is no archive.
+    /// - Parameter isReadOnly: Opens a file that must not or cannot be changed, such as one on a read-only disk. Its
+    ///   conversations can be read but not continued.
+    /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be used or is not an archive.
     public convenience init(url: URL, isReadOnly: Bool = false) throws {
         try self.init(url: url, isReadOnly: isReadOnly, maximumPageCount: nil)
     }
 
-    /// - Parameter maximumPageCount: How large the file may get, in pages; tests fill a disk by it.
+    /// - Parameter maximumPageCount: The maximum size of the file in pages; tests use it to simulate a full disk.
     init(url: URL, isReadOnly: Bool = false, maximumPageCount: Int?) throws {
         do {
             database = isReadOnly ? try Self.openForReading(url) : try Self.open(url, maximumPageCount)
@@ -46,10 +46,10 @@ public final class ConversationArchive: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA journal_mode = WAL")
-            // Not even a power cut takes what was said.
+            // Committed data survives a power failure.
             try database.execute(sql: "PRAGMA synchronous = FULL")
-            // A turn takes some nine pages of the log. It is emptied every few turns and cut back: a small disk has room for the
-            // archive, not for a log of 4 MB.
+            // A turn takes about nine pages of the write-ahead log. The log is checkpointed every few turns and
+            // truncated to 128 KB, because a small disk may not have space for a log of 4 MB.
             try database.execute(sql: "PRAGMA wal_autocheckpoint = 24")
             try database.execute(sql: "PRAGMA journal_size_limit = 131072")
             if let maximumPageCount { try database.execute(sql: "PRAGMA max_page_count = \(maximumPageCount)") }
@@ -66,7 +66,7 @@ public final class ConversationArchive: Sendable {
         func open(_ path: String) throws -> DatabaseQueue {
             let database = try DatabaseQueue(path: path, configuration: configuration)
             guard try database.read({ try migrator.hasCompletedMigrations($0) }) else {
-                throw ConversationError.archive(.init("it is no archive, or one of an older version: open it for writing once."))
+                throw ConversationError.archive(.init("it is not an archive, or it is too old: open it for writing once."))
             }
             return database
         }
@@ -75,11 +75,12 @@ public final class ConversationArchive: Sendable {
         } catch let error as DatabaseError
             where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode.primaryResultCode)
         {
-            // The index of the log cannot be made on a read-only disk: a copy is read, which has no name once it is open.
+            // SQLite cannot create the index of the write-ahead log on a read-only disk. A copy is opened instead,
+            // which is deleted once it is open.
             guard FileManager.default.isReadableFile(atPath: url.path) else { throw error }
             let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            defer { try? FileManager.default.removeItem(at: folder) }  // leftovers are the system's
+            defer { try? FileManager.default.removeItem(at: folder) }  // the system deletes what is left over
             let copy = folder.appending(path: "archive")
             try FileManager.default.copyItem(at: url, to: copy)
             if FileManager.default.fileExists(atPath: url.path + "-wal") {
@@ -110,7 +111,8 @@ public final class ConversationArchive: Sendable {
                     CREATE VIRTUAL TABLE turn_text USING fts5(\(indexDefinition));
                     """)
         }
-        // Dates, checksums, lengths, and a second copy of what only the context has. Older rows have none of them.
+        // Dates, checksums, lengths, and a second copy of the data that only the context has. Older rows have none of
+        // these.
         migrator.registerMigration("2") { database in
             try database.execute(
                 sql: """
@@ -128,15 +130,15 @@ public final class ConversationArchive: Sendable {
     /// A conversation in the archive.
     public struct Summary: Sendable, Codable, Identifiable {
         public var id: String
-        /// When it began.
+        /// When the conversation began.
         public var created: Date
-        /// Its first prompt.
+        /// The first 80 characters of its first prompt.
         public var title: String
-        /// Turns that were answered.
+        /// Number of answered turns.
         public var turnCount: Int
     }
 
-    /// All conversations, the newest first.
+    /// All conversations, newest first.
     public func conversations() throws -> [Summary] {
         try read { database in
             let rows = try Row.fetchAll(
@@ -154,17 +156,18 @@ public final class ConversationArchive: Sendable {
         }
     }
 
-    /// All turns of a conversation that can be read, oldest first, answered or not. What cannot be read is left out; see
-    /// ``damage(in:)``.
+    /// All turns of a conversation that can be read, oldest first, answered or not. Turns that cannot be read are left
+    /// out; see ``damage(in:)``.
     public func turns(of conversation: String) throws -> [Turn] { try turns(of: conversation, from: .min).turns }
 
-    /// What of a conversation cannot be read: all its turns are read for it.
+    /// The parts of a conversation that cannot be read. This reads all of its turns.
     public func damage(in conversation: String) throws -> [Damage] {
         let context = try context(of: conversation)?.damage.map { [$0] } ?? []
         return context + (try turns(of: conversation, from: .min).damage)
     }
 
-    /// What compactions of a conversation did, oldest first. Records that cannot be read are left out: they are for people only.
+    /// The compactions of a conversation, oldest first. Records that cannot be read are left out: they are for
+    /// information only.
     public func compactions(of conversation: String) throws -> [Compaction] {
         try read { database in
             try Row.fetchAll(
@@ -182,7 +185,7 @@ public final class ConversationArchive: Sendable {
     }
 
     func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        if isReadOnly { throw ConversationError.archive(.init("it was opened for reading only.")) }
+        if isReadOnly { throw ConversationError.archive(.init("the archive was opened for reading only.")) }
         do { return try database.write(body) } catch let error as ConversationError { throw error } catch {
             throw ConversationError.archive(.init(error))
         }

@@ -1,17 +1,18 @@
 import Foundation
 
-/// Dates as words of the index: a turn has those of its day, and a prompt that names a day, a month or a year those it names.
+/// Dates as terms of the index. A turn has the terms of its day; a prompt has the terms of the days, months and years
+/// that it mentions.
 ///
-/// They are words that no text has, so that “8” or “may” by themselves find no dates.
+/// The terms do not occur in normal text, so that “8” or “may” alone do not match dates.
 enum DateWords {
-    /// The words of a day.
+    /// The index terms of a day.
     static func words(of date: Date) -> [String] {
         let day = calendar.dateComponents([.year, .month, .day], from: date)
         guard let year = day.year, let month = day.month, let number = day.day else { return [] }
         return ["zzy\(year)", "zzm\(month)", "zzd\(month)x\(number)"]
     }
 
-    /// The words of the dates that a text names: “8 May 2023”, “May 8th”, “in May”, “2023-05-08”, “8.5.2023”.
+    /// The index terms of the dates in a text: “8 May 2023”, “May 8th”, “in May”, “2023-05-08”, “8.5.2023”.
     static func words(in text: String) -> [String] {
         let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }.map(String.init)
         var found: [String] = []
@@ -33,7 +34,7 @@ enum DateWords {
             let neighbours = [index > 0 ? words[index - 1] : "", index + 1 < words.count ? words[index + 1] : ""]
             let day = neighbours.compactMap { Int($0.prefix { $0.isNumber }) }.first { (1...31).contains($0) }
             let hasYear = neighbours.contains { $0.count == 4 && Int($0) != nil }
-            // “may” and “march” are verbs, too.
+            // “may” and “march” are also verbs.
             guard day != nil || hasYear || isNamed || !["may", "march"].contains(word) else { continue }
             found.append("zzm\(month)")
             if let day { found.append("zzd\(month)x\(day)") }
@@ -41,7 +42,8 @@ enum DateWords {
         return found
     }
 
-    /// Whether it is a day of the week or a month, in lower case: those have capital letters and are no names.
+    /// Whether a lowercase word is a day of the week or a month. These are capitalized in English but are not names of
+    /// people or things.
     static func isOfCalendar(_ word: some StringProtocol) -> Bool { days.contains(String(word)) || months.contains(String(word)) }
 
     private static let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]

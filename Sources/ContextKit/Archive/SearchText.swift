@@ -1,9 +1,10 @@
-/// Words as the index knows them.
+/// Converts texts to the words of the full-text index.
 enum SearchText {
-    /// What the index has of a turn.
+    /// The text of a turn that is indexed.
     static func text(of turn: Turn) -> String { indexed("\(turn.prompt)\n\(turn.response)") }
 
-    /// Puts spaces around characters of scripts that have none between words, so that each is found by itself.
+    /// Puts spaces around the characters of scripts that do not separate words by spaces, so that each character is a
+    /// word of the index.
     static func indexed(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -18,17 +19,17 @@ enum SearchText {
         return result
     }
 
-    /// The words of a question, each once, without those that only make it one.
+    /// The distinct words of a text, without common words.
     static func words(of text: String, limit: Int = 40) -> [String] {
         var seen: Set<String> = []
-        // By scalars: a quotation mark may be part of a character that begins with a letter.
+        // Splits by Unicode scalars: a character that begins with a letter may contain a quotation mark.
         let words = indexed(text.lowercased()).unicodeScalars.split {
             !$0.properties.isAlphabetic && $0.properties.numericType == nil && !$0.properties.isDiacritic
         }
         return words.map { String($0) }.filter { !common.contains($0) && seen.insert($0).inserted }.prefix(limit).map { $0 }
     }
 
-    /// How many words a text has: what the length of a turn is measured by.
+    /// Number of words in a text, which is the length of a turn in the ranking.
     static func wordCount(of text: String) -> Int {
         var (count, isInWord) = (0, false)
         for scalar in text.unicodeScalars {
@@ -48,7 +49,7 @@ enum SearchText {
         }
     }
 
-    /// Words that say nothing about what a text is about.
+    /// Common words, which carry no information about the topic of a text.
     private static let common: Set<String> = Set(
         """
         a about actually again ago all also always am an and another any anyone anything are aren as ask asked at away back bad be \

@@ -1,37 +1,37 @@
 public import Foundation
 
-/// What making a context smaller did.
+/// A record of one compaction: what made a context smaller, and by how much.
 public struct Compaction: Sendable, Codable {
-    /// Why it was done.
+    /// The reason for a compaction.
     public enum Reason: String, Sendable, Codable {
         /// An answer reached the threshold.
         case threshold
-        /// The next prompt would not have fitted.
+        /// The next prompt would not fit.
         case beforeRequest
-        /// A request ran over the window all the same.
+        /// A request exceeded the window although its prompt had been counted.
         case overflow
-        /// The conversation goes on with a model of another window.
+        /// The conversation continues with a model that has a different window.
         case modelChange
-        /// The program asked for it.
+        /// The program requested it.
         case requested
     }
 
-    /// When it was done.
+    /// When the compaction was done.
     public var date: Date
-    /// Why it was done.
+    /// Why the compaction was done.
     public var reason: Reason
-    /// Tokens of the context before.
+    /// Tokens of the context before the compaction.
     public var tokensBefore: Int
-    /// Tokens of the context after.
+    /// Tokens of the context after the compaction.
     public var tokensAfter: Int
     /// The numbers of the turns that left the context. They are in the archive.
     public var evictedTurns: [Int]
-    /// Tool exchanges that were taken out of turns that stay.
+    /// Number of turns that stay in the context but lost their tool exchanges.
     public var droppedToolExchanges: Int
-    /// What is carried over from turns that are not in the context.
+    /// The text carried over from turns that are no longer in the context.
     public var carried: String
-    /// Seconds that it took.
+    /// Duration in seconds.
     public var seconds: Double
-    /// What went wrong on the way, and what was done instead; nil if nothing did.
+    /// The errors of the steps, and what was done instead; nil if there were none.
     public var problem: String?
 }

@@ -1,35 +1,36 @@
 public import FoundationModels
 
-/// One way to make a context smaller. Steps are applied in order, each to what the one before it left.
+/// One way to make a context smaller. Steps are applied in order, each to the result of the previous one.
 ///
 /// ```swift
 /// var policy = ContextPolicy.standard
 /// policy.steps = [.dropToolExchanges(), .recentTurns(share: 0.25), .summary()]
 /// ```
 public struct CompactionStep: Sendable {
-    /// What it is called where compactions are shown.
+    /// The name of the step in messages about errors.
     public let name: String
     let apply: @Sendable (inout ContextDraft, Tools) async throws -> Void
 
-    /// What steps work with.
+    /// What a step may use.
     public struct Tools: Sendable {
         /// The model of the conversation.
         public let model: any WindowedLanguageModel
-        /// Tokens that the whole context may have.
+        /// Maximum number of tokens of the whole context.
         public let contextSize: Int
-        /// Whether the context has to get as small as it can: it ran over.
+        /// Whether the context has exceeded the window and must become as small as possible.
         public let isEmergency: Bool
 
-        /// Exact tokens of entries.
+        /// The exact number of tokens of the entries.
         public func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
             entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
         }
 
-        /// How many of the newest turns have at most so many tokens together.
+        /// The number of newest turns that together have at most this many tokens.
         func newestTurns(of draft: ContextDraft, within tokens: Int) async throws -> Int {
             let all = draft.head + draft.turns.flatMap(\.entries)
             let whole = try await tokenCount(all)
-            // The fewest old turns without which the rest has few enough tokens. Counts grow with entries: halving finds it.
+            // Finds the smallest number of oldest turns without which the rest is small enough. Token counts increase
+            // with the number of entries, so a binary search finds it.
             var (fewest, most) = (0, draft.turns.count)
             while fewest < most {
                 let middle = (fewest + most) / 2
@@ -40,20 +41,20 @@ public struct CompactionStep: Sendable {
         }
     }
 
-    /// A step of one's own.
+    /// Creates a custom step.
     ///
-    /// - Parameter apply: Changes the draft. An error leaves the draft as it was before the step.
+    /// - Parameter apply: Changes the draft. If it throws, the draft stays as it was before the step.
     public init(name: String, apply: @escaping @Sendable (inout ContextDraft, Tools) async throws -> Void) {
         self.name = name
         self.apply = apply
     }
 
-    /// Forgets all turns: the next request begins with the instructions, pinned facts and what is carried.
+    /// Evicts all turns: the next request begins with the instructions, pinned facts and carried text.
     public static var reset: CompactionStep {
         CompactionStep(name: "reset") { draft, _ in draft.evict { _ in true } }
     }
 
-    /// Keeps the newest turns that have at most this share of the window together.
+    /// Keeps the newest turns that together have at most this share of the window; half of it after an overflow.
     public static func recentTurns(share: Double) -> CompactionStep {
         CompactionStep(name: "recent turns") { draft, tools in
             let share = tools.isEmergency ? share / 2 : share
@@ -72,7 +73,7 @@ public struct CompactionStep: Sendable {
         }
     }
 
-    /// Keeps the turns that a function chooses, such as the first and the last.
+    /// Keeps the turns that a function selects, such as the first and the last.
     public static func condensed(_ isKept: @escaping @Sendable ([Turn]) -> [Turn]) -> CompactionStep {
         CompactionStep(name: "condensed") { draft, _ in
             let numbers = Set(isKept(draft.turns).map(\.number))
@@ -80,7 +81,8 @@ public struct CompactionStep: Sendable {
         }
     }
 
-    /// Takes finished tool calls and their outputs out of all turns but the last ones: what came of them is in the responses.
+    /// Removes finished tool calls and their outputs from all turns but the last ones. The responses contain the
+    /// conclusions.
     public static func dropToolExchanges(keepingLast count: Int = 1) -> CompactionStep {
         CompactionStep(name: "tool exchanges") { draft, _ in
             for index in draft.turns.indices.dropLast(max(0, count)) where draft.turns[index].usesTools {
@@ -90,12 +92,14 @@ public struct CompactionStep: Sendable {
         }
     }
 
-    /// Has the model write a summary of what is evicted, with the summary before it, in a session of its own.
+    /// Carries over a summary that the model writes in a separate session, from the evicted turns and the previous
+    /// summary.
     ///
     /// - Parameters:
-    ///   - share: The share of the window that the summary may have.
-    ///   - instructions: What the summarising session is told; nil for a text that works with small models.
-    ///   - timeLimit: How long it may take. After that, or if the model fails or says nothing, notable sentences are carried.
+    ///   - share: The share of the window that the summary may take.
+    ///   - instructions: The instructions of the summarizing session; nil for a text that works with small models.
+    ///   - timeLimit: The maximum duration. After that, or if the model fails or returns nothing, notable sentences are
+    ///     carried over instead.
     public static func summary(
         share: Double = 0.08, instructions: String? = nil, timeLimit: Duration = .seconds(120)
     ) -> CompactionStep {
@@ -112,7 +116,7 @@ public struct CompactionStep: Sendable {
         }
     }
 
-    /// Carries the sentences of what is evicted that have names, numbers or decisions: no model is asked.
+    /// Carries over the sentences of the evicted turns that have names, numbers or decisions. Uses no model.
     public static func notableSentences(share: Double = 0.08) -> CompactionStep {
         CompactionStep(name: "notable sentences") { draft, tools in
             let limit = max(24, tools.contextSize.share(share))
@@ -121,7 +125,7 @@ public struct CompactionStep: Sendable {
     }
 }
 
-/// Something that went wrong in a step that has found another way. The draft is kept.
+/// An error in a step that has used a fallback. The changed draft is kept.
 struct CompactionProblem: Error {
     let reason: String
 }

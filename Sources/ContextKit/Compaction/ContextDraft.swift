@@ -1,20 +1,20 @@
 import FoundationModels
 
-/// What a session is to see: compaction steps change it until it fits.
+/// The contents of a context while compaction steps change it.
 public struct ContextDraft: Sendable {
-    /// What the model is told before the conversation.
+    /// The instructions of the conversation.
     public let instructions: String
     /// Definitions of the tools.
     let tools: [Transcript.ToolDefinition]
-    /// Facts that are always there, word for word.
+    /// Facts that are always in the context, verbatim.
     public let pinned: [String]
-    /// What is carried over from turns that are not in the context any more.
+    /// The text carried over from turns that are no longer in the context.
     public var carried: String
     /// The turns that the model sees, oldest first.
     public var turns: [Turn]
-    /// Turns that steps have taken out, oldest first.
+    /// Turns that steps have evicted, oldest first.
     public internal(set) var evicted: [Turn] = []
-    /// Tool exchanges that steps have taken out of turns that stay.
+    /// Number of turns that stay in the context but lost their tool exchanges.
     public internal(set) var droppedToolExchanges = 0
 
     init(
@@ -30,7 +30,7 @@ public struct ContextDraft: Sendable {
     static let pinnedHeading = "Always remember:\n"
     static let carriedHeading = "Earlier in this conversation:\n"
 
-    /// Instructions, pinned facts and what is carried, as the first entry.
+    /// Instructions, pinned facts and carried text, as the first entry.
     var head: [Transcript.Entry] {
         var parts: [String] = instructions.isEmpty ? [] : [instructions]
         if !pinned.isEmpty { parts.append(Self.pinnedHeading + pinned.map { "- \($0)" }.joined(separator: "\n")) }
@@ -40,16 +40,16 @@ public struct ContextDraft: Sendable {
         return [.instructions(.init(id: "context", segments: segments, toolDefinitions: tools))]
     }
 
-    /// All of it, as a session takes it.
+    /// All entries of the context, for the transcript of a session.
     var entries: [Transcript.Entry] { head + turns.flatMap(\.entries) }
 
-    /// Takes turns out of the context. They stay in the archive, where recall finds them.
+    /// Removes turns from the context. They stay in the archive, where recall finds them.
     public mutating func evict(where isEvicted: (Turn) -> Bool) {
         evicted = (evicted + turns.filter(isEvicted)).sorted { $0.number < $1.number }
         turns.removeAll(where: isEvicted)
     }
 
-    /// Applies steps; what went wrong in them is returned, and leaves the draft as it was before the step.
+    /// Applies steps and returns the descriptions of their errors. A step that fails leaves the draft unchanged.
     mutating func apply(_ steps: [CompactionStep], _ tools: CompactionStep.Tools) async -> [String] {
         var problems: [String] = []
         for step in steps {
@@ -67,15 +67,15 @@ public struct ContextDraft: Sendable {
         return problems
     }
 
-    /// Keeps only so many of the newest turns that the whole has no more tokens than the limit; sentences of the others are
-    /// carried.
+    /// Keeps as many of the newest turns as fit into a limit for the whole context. Notable sentences of the others are
+    /// carried over.
     mutating func cut(to limit: Int, _ tools: CompactionStep.Tools) async -> [String] {
-        // What cannot be counted is not kept.
+        // A context whose tokens cannot be counted is treated as too large.
         let whole = (try? await tools.tokenCount(entries)) ?? .max
         guard whole > limit else { return [] }
         let known = Set(evicted.map(\.number))
-        let fixed = (try? await tools.tokenCount(head)) ?? 0  // as above
-        let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // as above
+        let fixed = (try? await tools.tokenCount(head)) ?? 0  // see above
+        let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // see above
         let numbers = Set(turns.dropLast(kept).map(\.number))
         evict { numbers.contains($0.number) }
         var rest = self

@@ -1,10 +1,10 @@
 import Foundation
 import FoundationModels
 
-/// Chooses the sentences worth carrying over: those with names, numbers and decisions, what the user says before what the
-/// model says, new before old.
+/// Selects the sentences to carry over: those with names, numbers and decisions. Sentences of the user are preferred to
+/// those of the model, and new ones to old ones.
 struct NotableSentences {
-    /// Tokens that they may have together.
+    /// Maximum number of tokens of all selected sentences.
     let limit: Int
     let tools: CompactionStep.Tools
 
@@ -29,7 +29,7 @@ struct NotableSentences {
             guard score > 0, !text.isEmpty, known.insert(text.lowercased()).inserted else { return }
             sentences.append(Sentence(text: text, place: sentences.count, score: score * weight))
         }
-        // What was carried before has proved itself, but fades.
+        // Sentences carried before have a minimum score, but a lower weight than new ones, so that they decay.
         for line in carried.split(separator: "\n") {
             for sentence in TextUnits.sentences(of: line.hasPrefix("- ") ? line.dropFirst(2) : line) {
                 add(sentence, weight: 0.8, least: 0.2)
@@ -39,7 +39,7 @@ struct NotableSentences {
             for sentence in TextUnits.sentences(of: turn.prompt) where !sentence.contains("?") { add(sentence, weight: 1) }
             for sentence in TextUnits.sentences(of: turn.response) { add(sentence, weight: 0.4) }
         }
-        // Ever fewer of the best, until they fit.
+        // Binary search for the number of best sentences that fit.
         let best = sentences.sorted { $0.score == $1.score ? $0.place > $1.place : $0.score > $1.score }
         var fitting = 0
         var tooMany = best.count + 1
@@ -58,10 +58,10 @@ struct NotableSentences {
         sentences.sorted { $0.place < $1.place }.map { "- \($0.text)" }.joined(separator: "\n")
     }
 
-    /// How much a sentence seems to say; 0 for what is not worth a line.
+    /// An estimate of how informative a sentence is; 0 if it should not be carried over.
     private static func score(_ sentence: String) -> Double {
         let words = sentence.split { !$0.isLetter && !$0.isNumber && $0 != "'" && $0 != "’" && $0 != "-" }
-        // Scripts without spaces: length says as little as case.
+        // In scripts without spaces neither the number of words nor capital letters mean anything.
         guard words.count > 2 || sentence.unicodeScalars.contains(where: { $0.value > 0x2E80 }) else { return 0 }
         var score = 0.0
         for (index, word) in words.enumerated() {

@@ -1,10 +1,10 @@
 import Foundation
 import FoundationModels
 
-/// Summarises turns in sessions of their own, which are thrown away.
+/// Summarizes turns in temporary sessions.
 struct Summarizer {
     let tools: CompactionStep.Tools
-    /// Tokens that the summary may have.
+    /// Maximum number of tokens of the summary.
     let limit: Int
     let instructions: String?
     let timeLimit: Duration
@@ -29,7 +29,8 @@ struct Summarizer {
         }
     }
 
-    /// Turns may be more than the window takes at once: then each summary carries the one before it.
+    /// Writes the summary in several requests if the turns do not fit into the window together. Each request includes
+    /// the previous summary.
     private func refine(_ turns: [Turn], _ previous: String) async throws -> String {
         var summary = previous
         var rest = turns[...]
@@ -65,7 +66,7 @@ struct Summarizer {
 
     private func write(_ said: String, after previous: String) async throws -> String {
         var said = said
-        // A single turn larger than the window: its beginning has to do. It stays whole in the archive.
+        // A single turn that is larger than the window is cut at its end. The archive keeps all of it.
         while try await !fits(prompt(said, previous)), said.count > 100 { said = String(said.prefix(said.count * 3 / 4)) }
         let session = LanguageModelSession(model: tools.model, instructions: instructions ?? Self.standardInstructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)

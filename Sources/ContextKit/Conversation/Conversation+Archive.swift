@@ -1,14 +1,14 @@
 import FoundationModels
 
-/// What goes to the archive, and what comes from it when another program goes on with the same conversation.
+/// Writing to the archive, and merging changes of other programs that continue the same conversation.
 extension Conversation {
-    /// Contexts of other programs that are taken over in a row before it is given up.
+    /// Maximum number of times that a context changed by another program is merged before saving fails.
     private static let maximumRounds = 100
 
-    /// Writes what could not be written before.
+    /// Writes all turns and contexts that have not been written yet.
     func saveUnsaved() throws {
         while let turn = unsaved.first {
-            // What recall put in front of the prompt was said before.
+            // Recalled turns in front of the prompt are already in the archive.
             try archive.answer(turn.withoutRecalled, in: id)
             unsaved.removeFirst()
         }
@@ -19,27 +19,28 @@ extension Conversation {
                 isContextUnsaved = false
                 unsavedRecords = []
             } else {
-                // Another program has made its own context: it is taken over, and what was pinned or unpinned here is done to it.
+                // Another program has written a context. It is adopted, and the facts pinned or unpinned here are
+                // merged into it.
                 try adoptStored()
             }
         }
-        if isContextUnsaved { throw ConversationError.archive(.init("other programs change the conversation all the time.")) }
+        if isContextUnsaved { throw ConversationError.archive(.init("other programs keep changing the conversation.")) }
         archiveProblem = nil
     }
 
     func saveContext() {
-        // A turn that is being answered, here or elsewhere, is not in the context yet.
+        // A turn that is being answered, here or by another program, is not in the context yet.
         context.next = min(inFlight ?? nextNumber, awaited.min() ?? nextNumber)
         context.kept = live.filter { $0.number < context.next }.map {
             .init(
                 number: $0.number, prompt: $0.prompt, date: $0.date, entries: Transcript(entries: $0.withoutBlock.entries))
         }
         isContextUnsaved = true
-        // The archive has the turns and an older context: what cannot be written now is written with the next turn.
+        // The archive still has the turns and an older context. If writing fails, it is repeated with the next turn.
         do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
     }
 
-    /// Takes over what another program has added to the conversation.
+    /// Merges the changes of other programs.
     func refresh() throws {
         guard let state = try archive.state(of: id) else {
             throw ConversationError.archive(.init("the conversation is no longer in the archive."))
@@ -49,7 +50,7 @@ extension Conversation {
         try adoptTurns(from: nextNumber)
     }
 
-    /// The context as the archive has it, with the turns since.
+    /// Adopts the context from the archive, with the turns that followed.
     private func adoptStored() throws {
         guard let stored = try archive.context(of: id) else {
             throw ConversationError.archive(.init("the conversation is no longer in the archive."))
@@ -69,7 +70,7 @@ extension Conversation {
         context.pinned += added.filter { !context.pinned.contains($0) }
         isContextUnsaved = context.pinned != storedPins
         unsavedRecords = []
-        // Turns as this program has seen them, which its cache knows, rather than as they are stored.
+        // Prefers the turns as this program has them, whose keys and values are cached, to the stored ones.
         let seen = Dictionary(live.map { ($0.number, $0) }) { first, _ in first }
         var turns = context.kept.map { kept in
             let turn = Turn(number: kept.number, prompt: kept.prompt, date: kept.date, entries: Array(kept.entries))
@@ -84,7 +85,7 @@ extension Conversation {
         changeHead()
     }
 
-    /// Turns of other programs: those from a number on, and those that were not answered before.
+    /// Adds turns of other programs: those with this number or a higher one, and those that had no answer before.
     private func adoptTurns(from number: Int) throws {
         let found = try archive.turns(of: id, from: min(number, awaited.min() ?? number))
         note(found.damage)
@@ -94,14 +95,14 @@ extension Conversation {
         nextNumber = max(nextNumber, found.last + 1)
         let answered = Set(found.turns.filter { !$0.entries.isEmpty }.map(\.number))
         awaited = awaited.subtracting(answered).union(wanted.filter(\.entries.isEmpty).map(\.number))
-        // One that is not answered for some turns was asked by a program that has ended.
+        // The program that was answering an older turn has probably ended.
         awaited = awaited.filter { $0 >= nextNumber - 8 }
         if added.isEmpty { return }
         live = (live + added).sorted { $0.number < $1.number }
         changeHead()
     }
 
-    /// Remembers what cannot be read, once.
+    /// Adds damage to the list, without duplicates.
     func note(_ found: [ConversationArchive.Damage]) {
         damage += found.filter { !damage.contains($0) }
     }

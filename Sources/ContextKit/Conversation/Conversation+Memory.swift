@@ -1,9 +1,10 @@
 import FoundationModels
 
 extension Conversation {
-    /// Keeps a fact in the context at any time, word for word. It survives every compaction. Tools may call this, too.
+    /// Keeps a fact in the context permanently and verbatim; compaction does not remove it. Tools may call this.
     ///
-    /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would fill more than half of the window.
+    /// - Throws: ``ConversationError/promptTooLarge(_:)`` if instructions and facts would take more than half of the
+    ///   window.
     public func pin(_ fact: String) async throws {
         try await exclusively {
             func head(_ pinned: [String]) -> [Transcript.Entry] {
@@ -12,7 +13,7 @@ extension Conversation {
                     instructions: now.instructions, tools: now.tools, pinned: pinned, carried: "", turns: []
                 ).entries
             }
-            // Tools of one round run side by side: another one may pin something while this one counts.
+            // Tools of one round run concurrently: another one may pin a fact while this one counts.
             var known: [String]
             repeat {
                 known = context.pinned
@@ -27,8 +28,8 @@ extension Conversation {
                 }
             } while known != context.pinned
             context.pinned.append(fact)
-            // At the beginning it costs nothing to put it into the head at once; later it stands in front of prompts until the
-            // next compaction, so that what is computed already can be used.
+            // At the beginning of a conversation the fact is put into the head immediately. Later it is put in front of
+            // prompts until the next compaction, so that the keys and values of the context remain valid.
             if live.isEmpty, !isAnswering {
                 context.pinnedInHead = context.pinned.count
                 changeHead()
@@ -37,7 +38,7 @@ extension Conversation {
         }
     }
 
-    /// Does not keep a fact any longer.
+    /// Removes a pinned fact. Does nothing if the fact is not pinned.
     public func unpin(_ fact: String) async {
         await exclusively {
             guard let place = context.pinned.firstIndex(of: fact) else { return }
@@ -50,34 +51,36 @@ extension Conversation {
         }
     }
 
-    /// What a prompt would bring back if it were asked now, and why. Turns that are in the context are not among it.
+    /// Returns the turns that would be recalled for a prompt, and why. Turns in the context are not considered.
     public func recall(for prompt: String) async throws -> Recall {
         try await plan(for: Request(prompt: prompt, schema: nil, options: GenerationOptions())).recall
     }
 
-    /// How a prompt is going to be asked.
+    /// How a request will be sent.
     struct Plan {
         var recall: Recall
-        /// The prompt with what stands in front of it.
+        /// The prompt, including the text in front of it.
         var text: String
-        /// What stands before it.
+        /// The entries before the prompt.
         var entries: [Transcript.Entry]
-        /// The turns of the context, if what other prompts had in front of them leaves; nil if all stays as it is.
+        /// The turns of the context after removing recalled turns from earlier prompts; nil if the context does not
+        /// change.
         var turns: [Turn]?
-        /// Tokens of the request, and what it would have without earlier turns in front of the prompt.
+        /// Tokens of the request, and tokens that it would have without recalled turns in front of the prompt.
         var tokens: Int
         var plainTokens: Int
-        /// Whether the response has its room.
+        /// Whether the reserved tokens for the response are available.
         var fits = true
     }
 
-    /// A prompt with what it needs in front of it: facts that are not in the head yet, and earlier turns. Nothing changes.
+    /// Plans a request: puts facts that are not in the head yet, and earlier turns, in front of the prompt. Does not
+    /// change the conversation.
     ///
-    /// What an earlier prompt had in front of it stays for one more turn, which may ask on, unless room is needed. When it leaves,
-    /// only what follows it is computed again.
+    /// Turns recalled for a prompt stay for one more turn, because the user may ask a follow-up question, unless the
+    /// space is needed. When they are removed, only the entries after them are computed again.
     func plan(for request: Request) async throws -> Plan {
         let (recall, found) = try await search(request.prompt)
-        // All turns but the last, then the last one, too.
+        // First without the recalled turns of all prompts but the last. If that is not enough, without any.
         var older: [Turn]?
         if live.dropLast().contains(where: \.hasRecalled) { older = live.dropLast().map(\.withoutBlock) + live.suffix(1) }
         let first = try await plan(for: request, recall, found, with: older)
@@ -87,7 +90,7 @@ extension Conversation {
         return try await plan(for: request, recall, found, with: live.map(\.withoutBlock))
     }
 
-    /// Looks for the turns that a prompt has to do with.
+    /// Searches the archive for turns that are relevant for a prompt.
     private func search(_ prompt: String) async throws -> (recall: Recall, found: [ScoredTurn]) {
         var recall = Recall(prompt: prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
         guard let policy = policy.recall, live.count < nextNumber else { return (recall, []) }
@@ -99,7 +102,7 @@ extension Conversation {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The prompt can do without.
+            // The request continues without recall.
             recall.problem = "\(error)"
         }
         recall.evidence = found.map(\.evidence).max() ?? 0
@@ -110,7 +113,7 @@ extension Conversation {
         return (recall, found)
     }
 
-    /// - Parameter turns: The turns of the context; nil for those that the session has.
+    /// - Parameter turns: The turns of the context; nil for those of the current session.
     private func plan(
         for request: Request, _ recall: Recall, _ found: [ScoredTurn], with turns: [Turn]?
     ) async throws -> Plan {
@@ -128,7 +131,7 @@ extension Conversation {
         return plan
     }
 
-    /// Puts earlier turns in front of the prompt, as far as there is room.
+    /// Puts earlier turns in front of the prompt, as far as they fit.
     private func fill(_ plan: inout Plan, _ request: Request, _ found: [ScoredTurn], _ policy: RecallPolicy) async throws {
         let free = model.contextSize - reserve(request) - plan.plainTokens
         let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
@@ -148,7 +151,8 @@ extension Conversation {
             words: Set(RecallQuery(request.prompt).words.filter { !$0.isDate }.map(\.text)),
             count: { [model] in try await model.tokenCount(of: $0) })
         plan.recall.items = try await block.items(within: plan.recall.budget)
-        // Counts of parts are not exactly that of the whole: what is too much leaves, the least important first.
+        // The counts of the parts differ slightly from the count of the whole. If the whole is too large, the least
+        // important turns are removed.
         while let last = plan.recall.items.lastIndex(where: { !$0.text.isEmpty }) {
             let text = RecallBlock.text(plan.recall.items) + plan.text
             let tokens = try await count(plan.entries + [request.entry(text)])
@@ -161,10 +165,10 @@ extension Conversation {
         }
     }
 
-    /// Matches that are looked at for one prompt.
+    /// Maximum number of matches considered for one prompt.
     private static let maximumMatches = 40
 
-    /// Facts that were pinned since the last compaction stand in front of each prompt until the next one.
+    /// Puts the facts that were pinned since the last compaction in front of the prompt.
     func withNewFacts(_ prompt: String) -> String {
         let facts = context.pinned.dropFirst(context.pinnedInHead)
         return facts.isEmpty ? prompt : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n\n" + prompt

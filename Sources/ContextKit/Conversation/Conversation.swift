@@ -1,19 +1,20 @@
 public import Foundation
 public import FoundationModels
 
-/// A chat that does not end: the window is kept free, nothing that was said is lost.
+/// A conversation of unlimited length. Its context is kept within the model's window, and all of its turns are kept in
+/// an archive.
 ///
 /// ```swift
 /// let conversation = try await Conversation(instructions: "You are a patient teacher.")
 /// let answer = try await conversation.respond(to: "What is a monad?")
 /// ```
 ///
-/// Every turn goes to an archive. When the context reaches a share of the window it is made smaller by a ``ContextPolicy``,
-/// after the answer and not before the next question; turns that left it come back when a prompt needs them.
+/// When the context reaches a share of the window, a ``ContextPolicy`` makes it smaller. This is done after an answer
+/// rather than before the next prompt. Evicted turns are recalled when a prompt needs them.
 public actor Conversation {
-    /// Its name in the archive.
+    /// The conversation's identifier in the archive.
     public nonisolated let id: String
-    /// What is told the model before everything else.
+    /// The instructions of the model.
     public nonisolated let instructions: String
     nonisolated let archive: ConversationArchive
     nonisolated let tools: [any Tool]
@@ -22,64 +23,67 @@ public actor Conversation {
     public internal(set) var model: any WindowedLanguageModel
     /// How the context is kept within the window.
     public nonisolated let policy: ContextPolicy
-    /// Facts that are in the context at any time, word for word.
+    /// Facts that are always in the context, verbatim.
     public var pinned: [String] { context.pinned }
-    /// The prompt that was being answered when the program ended; nil if there is none.
+    /// The last prompt in the archive if it has no answer, because the program ended while it was being answered; nil
+    /// otherwise.
     public internal(set) var unanswered: String?
-    /// The last failure to write to the archive. What was not written is written with the next turn.
+    /// The last failure to write to the archive; nil after a successful write. Unwritten data is written with the next
+    /// turn.
     public internal(set) var archiveProblem: ConversationError?
-    /// What was found in the archive that cannot be read. The conversation goes on without it.
+    /// The parts of the archive that could not be read. The conversation continues without them.
     public internal(set) var damage: [ConversationArchive.Damage] = []
-    /// What was done to bring back what the last prompt needed; nil before the first.
+    /// The result of recall for the last prompt; nil before the first prompt.
     public internal(set) var lastRecall: Recall?
 
     var context: ConversationArchive.Context
-    /// Tells whether another program has changed the context in the archive.
+    /// The revision of the context in the archive. It shows whether another program has changed the context.
     var revision = 0
     /// The turns in the context, oldest first.
     var live: [Turn]
     var unsaved: [Turn] = []
     var nextNumber: Int
     private(set) var session: LanguageModelSession
-    /// Entries of the session's transcript that belong to the head or to turns.
+    /// Number of entries of the session's transcript that belong to the head or to recorded turns.
     private var recordedCount: Int
     /// The number of the turn that is being answered.
     private(set) var inFlight: Int?
-    /// Compactions that could not be written yet, and whether the context could not.
+    /// Compactions that have not been written yet, and whether the context has not been written.
     var unsavedRecords: [Compaction] = []
     var isContextUnsaved = false
-    /// Numbers of turns that are not in the context and that another program may answer yet.
+    /// Numbers of turns that are not in the context and that another program may still answer.
     var awaited: Set<Int> = []
-    /// The pinned facts that the archive had last.
+    /// The pinned facts that were last read from or written to the archive.
     var storedPins: [String] = []
-    /// Tokens of the last prompts, the greatest of them fading, and of the room for the last response: what the next may need.
+    /// The expected number of tokens of the next prompt (a decaying maximum of the previous ones), and the number
+    /// reserved for the last response. They determine the threshold for compaction.
     private var expectedPrompt: Int
     private var lastReserve: Int
-    /// The compaction that is under way, which the next request waits for.
+    /// The compaction that is running. The next request waits for it.
     private(set) var pendingCompaction: Task<Void, Never>?
-    /// Whoever changes the conversation does so alone; others wait here.
+    /// Whether a task has exclusive access to the conversation. Other tasks wait in ``waiting``.
     private var isTaken = false
-    /// A stretch of time in which one task changes a conversation.
+    /// Identifies a period of exclusive access.
     private final class Section: Sendable {}
-    /// The present one.
+    /// The current period of exclusive access.
     private var section: Section?
-    /// Those that the task is in: tools may pin facts in the conversation that waits for them.
+    /// The periods that the current task is part of: a tool may pin facts in the conversation that waits for the tool.
     @TaskLocal private static var sections: [Section] = []
     /// Whether the head has changed during a request.
     private(set) var isHeadOutdated = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private let onCompaction: @Sendable (Compaction) -> Void
-    /// The present day, for tests and benchmarks that replay what was said on other days.
+    /// Overrides the current date, for tests and benchmarks that replay earlier conversations.
     @TaskLocal package static var today: Date?
 
-    /// Begins a conversation, or goes on with one of the archive.
+    /// Starts a new conversation, or continues one of the archive.
     ///
     /// - Parameters:
-    ///   - instructions: What is told the model before everything else; nil for what the archive has, if anything.
-    ///   - id: The name of a conversation; if the archive has it, it goes on where it stopped.
-    ///   - archive: Where turns are kept; nil for an archive in memory.
-    ///   - onCompaction: Told about each compaction.
-    /// - Throws: ``ConversationError/archive(_:)``.
+    ///   - instructions: The instructions of the model; nil for those in the archive, if any.
+    ///   - id: The identifier of the conversation. If the archive contains it, it is continued.
+    ///   - archive: Where turns are stored; nil for an archive in memory.
+    ///   - onCompaction: Called after each compaction.
+    /// - Throws: ``ConversationError/archive(_:)``, or the errors of counting tokens.
     public init(
         model: some WindowedLanguageModel = SystemLanguageModel.default, tools: [any Tool] = [], instructions: String? = nil,
         policy: ContextPolicy = .standard, archive: ConversationArchive? = nil, id: String = UUID().uuidString,
@@ -97,7 +101,7 @@ public actor Conversation {
             damage += since.damage
             live += since.turns.filter { !$0.entries.isEmpty }
             nextNumber = max(since.last + 1, context.next)
-            // It may be that another program is answering them.
+            // Another program may be answering these turns.
             awaited = Set(since.turns.filter(\.entries.isEmpty).map(\.number))
             if let newest = since.turns.last, newest.number == since.last, newest.entries.isEmpty { unanswered = newest.prompt }
             context.instructions = instructions ?? context.instructions
@@ -127,18 +131,19 @@ public actor Conversation {
         if try await count(session.transcript) > threshold { await compactNow(.modelChange) }
     }
 
-    // MARK: - Asking
+    // MARK: - Requests
 
-    /// What the model sees: everything that is in the context.
+    /// The current context: all entries that the model sees.
     public var transcript: Transcript { session.transcript }
 
-    /// Loads the model and computes what the next request begins with.
+    /// Loads the model and processes the part of the next request that is already known.
     public func prewarm() { session.prewarm() }
 
     /// Answers a prompt.
     ///
-    /// - Throws: ``ConversationError``, or what the session throws; the window running over is not among it unless the response
-    ///   alone is longer than what a compacted context leaves free.
+    /// - Throws: ``ConversationError``, or the errors of the session. It throws
+    ///   `LanguageModelError.contextSizeExceeded` only if the response is longer than the space that a compacted
+    ///   context leaves, or if tools have already run.
     @discardableResult
     public func respond(
         to prompt: String, options: GenerationOptions = GenerationOptions()
@@ -148,9 +153,9 @@ public actor Conversation {
         }
     }
 
-    /// Answers a prompt with a value.
+    /// Answers a prompt with a structured value.
     ///
-    /// - Throws: as ``respond(to:options:)``.
+    /// - Throws: The same errors as ``respond(to:options:)``.
     @discardableResult
     public func respond<Content: Generable & Sendable>(
         to prompt: String, generating type: Content.Type, options: GenerationOptions = GenerationOptions()
@@ -160,17 +165,17 @@ public actor Conversation {
         }
     }
 
-    /// An answer up to some point.
+    /// A partial answer.
     public struct Snapshot: Sendable {
-        /// What there is of the text.
+        /// The text generated so far.
         public var content: String
-        /// What the request has cost; complete in the last snapshot.
+        /// The tokens used by the request; complete in the last snapshot.
         public var usage: LanguageModelSession.Usage
-        /// 1, or 2 once the window has run over and the answer has begun anew.
+        /// 1, or 2 after the window was exceeded and the answer was started again.
         public var attempt: Int
     }
 
-    /// Answers a prompt piece by piece. Should the window run over during the answer, it begins anew, once.
+    /// Streams the answer to a prompt. If the window is exceeded during the answer, the answer is started again, once.
     public nonisolated func streamResponse(
         to prompt: String, options: GenerationOptions = GenerationOptions()
     ) -> AsyncThrowingStream<Snapshot, any Error> {
@@ -196,7 +201,7 @@ public actor Conversation {
         _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions,
         _ operation: @Sendable (_ session: LanguageModelSession, _ prompt: String, _ attempt: Int) async throws -> sending Result
     ) async throws -> Result {
-        // A tool that asks the conversation which waits for it would wait for ever.
+        // A tool that sends a request to the conversation which waits for the tool would cause a deadlock.
         if isInside { throw LanguageModelSession.Error.concurrentRequests }
         await pendingCompaction?.value
         let result = try await exclusively {
@@ -207,12 +212,12 @@ public actor Conversation {
             let date = Self.today ?? Date()
             var asked = try await prepare(request)
             try Task.checkCancellation()
-            // A program that goes on with the same conversation may have used the number meanwhile.
+            // Another program that continues the same conversation may have used the number in the meantime.
             while try !archive.ask(prompt, number: nextNumber, date: date, in: id) {
                 let taken = nextNumber
                 try refresh()
-                // Only a damaged file has a turn that cannot be read at a number that is not used.
-                guard nextNumber > taken else { throw ConversationError.archive(.init("it has no number for another turn.")) }
+                // If no newer turn is found, the file is damaged: the turn with this number cannot be read.
+                guard nextNumber > taken else { throw ConversationError.archive(.init("there is no free turn number.")) }
                 asked = try await prepare(request)
                 try Task.checkCancellation()
             }
@@ -239,7 +244,7 @@ public actor Conversation {
         return result
     }
 
-    /// A prompt and how it is to be answered.
+    /// A prompt and the form of its response.
     struct Request {
         let prompt: String
         let schema: GenerationSchema?
@@ -253,7 +258,7 @@ public actor Conversation {
         }
     }
 
-    /// Asks, and once more if the window runs over. A second time it is the response that is too long.
+    /// Sends a request, and repeats it once if the window is exceeded. The second time the response itself is too long.
     private func attempt<Result>(
         _ request: Request, _ asked: String,
         _ operation: @Sendable (LanguageModelSession, String, Int) async throws -> sending Result
@@ -262,9 +267,9 @@ public actor Conversation {
             return try await operation(session, asked, 1)
         } catch let error where error.isOverflow {
             await settle()
-            // Tools that have run are not run again: what they did may be more than a text.
+            // Tools that have run are not run again, because they may have side effects.
             if newEntries.contains(where: { if case .toolOutput = $0 { true } else { false } }) { throw error }
-            // What was generated is no answer.
+            // The partial response is discarded.
             rebuild()
             await compactNow(.overflow)
             try Task.checkCancellation()
@@ -275,16 +280,17 @@ public actor Conversation {
         return try await operation(session, plain, 2)
     }
 
-    /// Waits until the session has come to its end, which takes a token after it was cancelled: only then is its transcript what
-    /// it will stay.
+    /// Waits until the session has ended. After a cancellation it still generates one token, and only then is its
+    /// transcript final.
     private func settle() async {
-        // Not a child of the task, which may be cancelled itself.
+        // A detached task, because the current task may be cancelled.
         await Task.detached { [session] in
-            while session.isResponding { try? await Task.sleep(for: .milliseconds(2)) }  // a cut sleep only asks sooner
+            while session.isResponding { try? await Task.sleep(for: .milliseconds(2)) }  // it only polls earlier
         }.value
     }
 
-    /// Does something while nothing else changes the conversation. Requests, compactions and pins come one after the other.
+    /// Runs a closure with exclusive access to the conversation. Requests, compactions and changes of pinned facts are
+    /// serialized.
     func exclusively<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         if isInside { return try await body() }
         if isTaken {
@@ -292,7 +298,7 @@ public actor Conversation {
         } else {
             isTaken = true
         }
-        // Whoever waits next takes over without a moment in which nobody has it.
+        // Access is handed to the next waiting task directly, so that no other task can take it in between.
         defer {
             section = nil
             if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
@@ -302,10 +308,11 @@ public actor Conversation {
         return try await Self.$sections.withValue(Self.sections + [mine]) { try await body() }
     }
 
-    /// Whether the task is part of what changes the conversation now. A task that was made there and outlives it is not.
+    /// Whether the current task is part of the operation that has exclusive access. A task that was created there and
+    /// outlives the operation is not.
     var isInside: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
 
-    /// The entries that the session has got since it was made, or since the last turn.
+    /// The entries that were added to the session since it was created or since the last turn was recorded.
     private var newEntries: [Transcript.Entry] { Array(session.transcript.dropFirst(recordedCount)) }
 
     private func record(_ prompt: String, _ number: Int, _ date: Date) throws {
@@ -314,10 +321,10 @@ public actor Conversation {
         unsaved.append(turn)
         recordedCount = session.transcript.count
         do { try saveUnsaved() } catch {
-            // The answer is there; it is written before the next prompt.
+            // The answer is available; it is written before the next prompt.
             let problem = ConversationError(archive: error)
             archiveProblem = problem
-            // The turn is written before the context.
+            // The turn is written before the context: it may be saved even if there was an error.
             guard unsaved.contains(where: { $0.number == number }) else { return }
             var reason = problem.localizedDescription
             if case .archive(let failure) = problem { reason = failure.reason }
@@ -325,10 +332,11 @@ public actor Conversation {
         }
     }
 
-    /// After an error: what was said so far stays, and so does what tools did; else the prompt is as if never asked.
+    /// After an error, keeps the text generated so far and the results of tools. If there are none, or after a
+    /// guardrail violation, the prompt is removed from the archive.
     private func keepPartial(_ prompt: String, _ number: Int, _ date: Date, _ error: any Error) {
         var partial = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
-        // A call without its output says nothing.
+        // Calls without outputs are removed.
         while case .toolCalls? = partial.entries.last { partial.entries.removeLast() }
         var isUnsafe = false
         if let error = error as? LanguageModelError, case .guardrailViolation = error { isUnsafe = true }
@@ -337,7 +345,7 @@ public actor Conversation {
             unsaved.append(partial)
             do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
         } else {
-            // Should this fail, the prompt stays marked as unanswered.
+            // If this fails, the prompt remains marked as unanswered.
             do {
                 try archive.forget(turn: number, in: id)
                 // Another program may use the number.
@@ -347,16 +355,16 @@ public actor Conversation {
         rebuild()
     }
 
-    // MARK: - The window
+    // MARK: - Context
 
-    /// Tokens of the window.
+    /// Size of the window in tokens.
     public var contextSize: Int { model.contextSize }
 
-    /// Tokens of the context now.
+    /// Number of tokens of the current context.
     public func tokenCount() async throws -> Int { try await count(session.transcript) }
 
     func count(_ entries: some Collection<Transcript.Entry>) async throws -> Int {
-        // Templates may want at least one message.
+        // Some templates require at least one message.
         entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
     }
 
@@ -364,7 +372,7 @@ public actor Conversation {
         policy.threshold(contextSize: model.contextSize, reserve: lastReserve, promptTokens: expectedPrompt)
     }
 
-    /// Tokens of the context without what recall has put in front of prompts, which leaves by itself.
+    /// Tokens of the context without recalled turns and new facts in front of prompts, which are removed anyway.
     private func lastingTokens() async throws -> Int {
         var lasting = draft()
         lasting.turns = lasting.turns.map(\.withoutRecalled)
@@ -379,14 +387,14 @@ public actor Conversation {
         try await count(Array(session.transcript) + [request.entry(prompt)]) + reserve(request) <= model.contextSize
     }
 
-    /// Makes room for a prompt, and puts in front of it what it needs from earlier turns.
+    /// Makes space for a prompt and returns it with the earlier turns that it needs.
     private func prepare(_ request: Request) async throws -> String {
         let plan = try await plan(for: request)
         let tokens = try await plan.plainTokens - count(plan.entries)
         expectedPrompt = max(tokens, min(expectedPrompt, model.contextSize / 4) * 3 / 4)
         lastReserve = reserve(request)
         if plan.fits { return follow(plan) }
-        // What cannot fit at all is said before anything is given up for it.
+        // A prompt that does not fit at all is rejected before anything is evicted for it.
         let plain = withNewFacts(request.prompt)
         var clean = draft()
         clean.turns = []
@@ -408,7 +416,7 @@ public actor Conversation {
         return plain
     }
 
-    /// What a plan asks, with the context as it wants it.
+    /// Applies a plan to the context and returns the text of its prompt.
     private func follow(_ plan: Plan) -> String {
         if let turns = plan.turns {
             live = turns
@@ -419,8 +427,8 @@ public actor Conversation {
         return plan.text
     }
 
-    /// For a prompt of nearly the whole window: no turns, and if need be not what is carried either. That comes back with the
-    /// next compaction.
+    /// For a prompt that takes nearly the whole window: evicts all turns and, if necessary, leaves out the carried text
+    /// until the next compaction.
     private func makeBare(for prompt: String, _ request: Request) async throws {
         var bare = draft()
         bare.evict { _ in true }
@@ -430,21 +438,22 @@ public actor Conversation {
         context.carried = carried
     }
 
-    /// The turns, and everything before them, as a session takes them.
+    /// The current context as a draft.
     func draft(pinnedInHead: Int? = nil) -> ContextDraft {
         ContextDraft(
             instructions: instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
             pinned: Array(context.pinned.prefix(pinnedInHead ?? context.pinnedInHead)), carried: context.carried, turns: live)
     }
 
-    /// Takes a draft over as the context.
+    /// Makes a draft the current context.
     private func adopt(_ draft: ContextDraft) {
         live = draft.turns
         context.carried = draft.carried
         rebuild()
     }
 
-    /// A session anew over what is in the context; the keys and values of what both begin with are used again.
+    /// Creates a new session with the current context. The keys and values of the prefix that it has in common with the
+    /// previous session are reused.
     func rebuild() {
         let entries = draft().entries
         session = Self.session(model, tools, entries)
@@ -456,18 +465,18 @@ public actor Conversation {
         _ model: some WindowedLanguageModel, _ tools: [any Tool], _ entries: [Transcript.Entry]
     ) -> LanguageModelSession {
         let session = LanguageModelSession(model: model, tools: tools, transcript: Transcript(entries: entries))
-        // What is kept after an error is decided here: a prompt whose tools have run is not as if never asked.
+        // The conversation decides what to keep after an error: the results of tools that have run must not be removed.
         session.transcriptErrorHandlingPolicy = .preserveTranscript
         return session
     }
 
-    /// After pinned facts have changed: a request that is running keeps the session that it has.
+    /// Updates the session after a change of pinned facts. A running request keeps its session.
     func changeHead() { if inFlight == nil { rebuild() } else { isHeadOutdated = true } }
 
     /// Whether a request is being answered.
     var isAnswering: Bool { inFlight != nil }
 
-    /// Makes the context smaller now; not from a tool of the request that is being answered.
+    /// Makes the context smaller now. Does nothing if it is called by a tool of the current request.
     public func compact() async {
         if isInside { return }
         await exclusively { await compactNow(.requested) }
@@ -475,16 +484,16 @@ public actor Conversation {
 
     private func compactIfNeeded(_ reason: Compaction.Reason) async {
         await exclusively {
-            guard let tokens = try? await lastingTokens(),  // should counting fail, the next request finds out
+            guard let tokens = try? await lastingTokens(),  // if counting fails, the next request reports it
                 tokens > threshold
             else { return }
             await compactNow(reason)
         }
     }
 
-    /// Goes on with another model. If its window is smaller, the context is made smaller first.
+    /// Continues with another model. If the context is too large for its window, it is made smaller.
     ///
-    /// - Throws: what counting with the new model throws; the conversation then stays with the old one.
+    /// - Throws: The errors of counting with the new model. The conversation then keeps the old model.
     public func use(_ model: some WindowedLanguageModel) async throws {
         if isInside { throw LanguageModelSession.Error.concurrentRequests }
         try await exclusively {
@@ -495,23 +504,24 @@ public actor Conversation {
         }
     }
 
-    /// Never fails: the worst that can happen is a context with nothing but the instructions and pinned facts. Cancelled, it
-    /// changes nothing.
+    /// Never throws. In the worst case the context has only the instructions and pinned facts. If the task is
+    /// cancelled, nothing changes.
     private func compactNow(_ reason: Compaction.Reason) async {
         let start = ContinuousClock.now
-        let before = try? await count(session.transcript)  // for the record only
+        let before = try? await count(session.transcript)  // only for the record
         let isEmergency = reason == .overflow
         let tools = CompactionStep.Tools(model: model, contextSize: model.contextSize, isEmergency: isEmergency)
-        // New facts move to the head: everything after them is computed again anyway.
+        // New facts move to the head, since everything after the head is computed again anyway.
         var draft = self.draft(pinnedInHead: context.pinned.count)
         draft.turns = draft.turns.map(\.withoutRecalled)
         var problems = await draft.apply(policy.steps, tools)
-        // Whatever the steps left: a compacted context has to leave half of the window, or an emergency is not over.
+        // Independently of the steps, a compacted context must leave half of the window free, and two thirds after an
+        // overflow.
         problems += await draft.cut(to: model.contextSize / (isEmergency ? 3 : 2), tools)
         if Task.isCancelled { return }
         context.pinnedInHead = context.pinned.count
         adopt(draft)
-        let after = try? await count(session.transcript)  // for the record only
+        let after = try? await count(session.transcript)  // only for the record
         let record = Compaction(
             date: Date(), reason: reason, tokensBefore: before ?? 0, tokensAfter: after ?? 0,
             evictedTurns: draft.evicted.map(\.number), droppedToolExchanges: draft.droppedToolExchanges,
@@ -520,14 +530,14 @@ public actor Conversation {
         unsavedRecords.append(record)
         saveContext()
         ConversationTrace.record(record)
-        // A task that is made there is not part of this: it may wait for its turn.
+        // Tasks created by the callback are not part of this operation: they must wait for exclusive access.
         Self.$sections.withValue([]) { onCompaction(record) }
         session.prewarm()
     }
 }
 
 extension Int {
-    /// A share of a number of tokens, between none and all of them.
+    /// A share of a number of tokens, limited to the range from 0 to this number.
     func share(_ share: Double) -> Int {
         let part = Double(self) * share
         return part.isNaN || part <= 0 ? 0 : part >= Double(self) ? self : Int(part)
@@ -541,7 +551,7 @@ extension Duration {
 }
 
 extension Error {
-    /// Whether a request ran over the window.
+    /// Whether the error reports that a request exceeded the window.
     var isOverflow: Bool {
         if let error = self as? LanguageModelError, case .contextSizeExceeded = error { true } else { false }
     }

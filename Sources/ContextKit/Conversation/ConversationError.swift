@@ -1,15 +1,15 @@
 public import Foundation
 import GRDB
 
-/// Why a conversation cannot go on as asked. The conversation itself is as it was.
+/// An error of a conversation. Unless stated otherwise, the conversation has not changed.
 public enum ConversationError: LocalizedError {
-    /// The prompt does not fit, even in a context with nothing but the instructions and pinned facts.
+    /// The prompt does not fit, even into a context with only the instructions and pinned facts.
     case promptTooLarge(PromptTooLarge)
     /// The archive cannot be read or written.
     case archive(ArchiveFailure)
 
-    /// The prompt was answered, but the answer could not be written to the archive. The conversation has it and writes it with the
-    /// next turn; if the program ends before, it is lost.
+    /// The prompt was answered, but the answer could not be written to the archive. The conversation keeps it in memory
+    /// and writes it with the next turn. It is lost if the program ends before that.
     case unsaved(UnsavedAnswer)
 
     /// An answer that is in the conversation and not in the archive.
@@ -20,28 +20,29 @@ public enum ConversationError: LocalizedError {
         public var reason: String
     }
 
-    /// How much too large a prompt is.
+    /// The token counts of a prompt that is too large.
     public struct PromptTooLarge: Sendable {
-        /// Tokens that the window has.
+        /// Size of the window in tokens.
         public var contextSize: Int
         /// Tokens of instructions, tools and pinned facts.
         public var fixedTokens: Int
-        /// Tokens of the prompt, with its schema.
+        /// Tokens of the prompt, including its schema.
         public var promptTokens: Int
-        /// Tokens kept free for the response.
+        /// Tokens reserved for the response.
         public var responseReserve: Int
 
-        /// Tokens that are too many.
+        /// Number of tokens above the limit.
         public var excess: Int { fixedTokens + promptTokens + responseReserve - contextSize }
     }
 
     /// What is wrong with the archive.
     public struct ArchiveFailure: Sendable {
-        /// What the database said.
+        /// The error message of the database.
         public var reason: String
 
-        /// Whether the file is damaged, rather than locked or without room. Of a damaged index SQLite also says that its table
-        /// cannot be made (an error without a code of its own), or that a row is there already.
+        /// Whether the file is damaged, as opposed to locked or on a full disk. For a damaged index, SQLite also
+        /// reports that the table cannot be constructed (`SQLITE_ERROR`, which is not specific) or that a row already
+        /// exists (`SQLITE_CONSTRAINT`).
         let isDamage: Bool
 
         init(_ error: any Error) {

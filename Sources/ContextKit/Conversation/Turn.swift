@@ -1,15 +1,15 @@
 public import Foundation
 public import FoundationModels
 
-/// A prompt and everything that came of it: tool calls with their outputs, thoughts, the response.
+/// A prompt and everything that was generated for it: tool calls with their outputs, reasoning, the response.
 ///
-/// Turns are what a context is cut by: a prompt never loses its response, a call never its output.
+/// Compaction removes whole turns, so that a prompt is never separated from its response, nor a call from its output.
 public struct Turn: Sendable {
-    /// Its place in the conversation, from 0; never used again.
+    /// The turn's number in the conversation, from 0. Numbers are not reused.
     public let number: Int
-    /// What was asked, without what recall put in front of it.
+    /// The user's prompt, without the text that recall put in front of it.
     public let prompt: String
-    /// When it was asked; nil for turns of older archives.
+    /// When the prompt was sent; nil for turns of older archives.
     public let date: Date?
     /// The entries as the model sees them.
     public internal(set) var entries: [Transcript.Entry]
@@ -21,14 +21,14 @@ public struct Turn: Sendable {
         self.entries = entries
     }
 
-    /// The model's text.
+    /// The text of the model's response.
     public var response: String {
         entries.map { entry in
             if case .response(let response) = entry { response.segments.plainText } else { "" }
         }.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
-    /// The turn as a text, for people, for summaries and for the archive's index.
+    /// The turn as text: for display, for summaries and for recall.
     public var text: String {
         let outputs = entries.compactMap { entry in
             if case .toolOutput(let output) = entry { "\(output.toolName): \(output.segments.plainText)" } else { nil }
@@ -36,7 +36,7 @@ public struct Turn: Sendable {
         return (["User: \(prompt)"] + outputs + ["Assistant: \(response)"]).joined(separator: "\n")
     }
 
-    /// Whether there is anything of an answer: text, or the output of a tool.
+    /// Whether the turn contains a part of an answer: text, or the output of a tool.
     var saysSomething: Bool {
         entries.contains { entry in
             switch entry {
@@ -47,10 +47,10 @@ public struct Turn: Sendable {
         }
     }
 
-    /// The same, or if it cannot be saved as it is, because there is an infinite temperature in its options or the like, its
-    /// texts.
+    /// The turn itself if it can be encoded as JSON. Otherwise, for example if its options contain an infinite
+    /// temperature, a turn with only the texts of the prompt and the response.
     var encodable: Turn {
-        if (try? JSONEncoder().encode(Transcript(entries: entries))) != nil { return self }  // why not does not matter
+        if (try? JSONEncoder().encode(Transcript(entries: entries))) != nil { return self }  // the reason does not matter
         var turn = self
         turn.entries = entries.compactMap { entry in
             switch entry {
@@ -71,10 +71,11 @@ public struct Turn: Sendable {
         return false
     }
 
-    /// The turn, without earlier turns in front of its prompt.
+    /// The turn without recalled turns in front of its prompt.
     var withoutBlock: Turn { hasRecalled ? withoutRecalled : self }
 
-    /// Without what stands in front of the prompt: earlier turns, and facts that were pinned since the last compaction.
+    /// The turn with only the user's prompt: without recalled turns, and without facts that were pinned since the last
+    /// compaction.
     var withoutRecalled: Turn {
         var turn = self
         for (index, entry) in entries.enumerated() {
@@ -86,7 +87,7 @@ public struct Turn: Sendable {
         return turn
     }
 
-    /// Without tool calls and their outputs, where a response followed them.
+    /// The turn without tool calls, their outputs and reasoning, if it contains a response.
     var withoutTools: Turn {
         guard entries.contains(where: { if case .response = $0 { true } else { false } }) else { return self }
         var turn = self

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What has been done of a long document, in a file.
+/// The intermediate results for a long document, stored in a file.
 struct Checkpoint: Codable {
-    /// What the work is: another document's or another question's results are of no use.
+    /// Identifies the work. Results for a different document, model or question cannot be used.
     struct Work: Codable, Equatable {
         var document: String
         var model: String
@@ -14,22 +14,22 @@ struct Checkpoint: Codable {
     }
 
     struct Part: Codable {
-        /// How often it was put together from others.
+        /// How many times it was merged: 0 for the result of a chunk.
         var level: Int
         var text: String
     }
 
     var work: Work
-    /// Chunks that are done.
+    /// Number of processed chunks.
     var chunks = 0
-    /// Tokens of them.
+    /// Number of tokens of the processed chunks.
     var tokens = 0
     var parts: [Part] = []
 
     init(work: Work) { self.work = work }
 
     /// - Returns: Nil if there is no file yet.
-    /// - Throws: ``LongDocumentError/checkpoint(reason:)`` if the file is of other work.
+    /// - Throws: ``LongDocumentError/checkpoint(reason:)`` if the file is damaged or belongs to different work.
     static func read(_ url: URL?, _ work: Work) throws -> Checkpoint? {
         guard let url, FileManager.default.fileExists(atPath: url.path) else { return nil }
         let found: Checkpoint
@@ -38,7 +38,7 @@ struct Checkpoint: Codable {
         } catch {
             throw LongDocumentError.checkpoint(reason: "\(url.path) is damaged.")
         }
-        guard found.work == work else { throw LongDocumentError.checkpoint(reason: "\(url.path) belongs to other work.") }
+        guard found.work == work else { throw LongDocumentError.checkpoint(reason: "\(url.path) belongs to different work.") }
         return found
     }
 
@@ -49,6 +49,6 @@ struct Checkpoint: Codable {
 
     static func remove(_ url: URL?) {
         guard let url else { return }
-        try? FileManager.default.removeItem(at: url)  // a leftover is refused or overwritten by the next run
+        try? FileManager.default.removeItem(at: url)  // the next run rejects or overwrites a remaining file
     }
 }

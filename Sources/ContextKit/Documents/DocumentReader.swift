@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Reads a text piece by piece, so that no more than a piece of it is in memory.
+/// Reads a text in pieces, so that only one piece is in memory.
 struct DocumentReader: Sendable {
     enum Source: Sendable {
         case text(String)
@@ -12,22 +12,23 @@ struct DocumentReader: Sendable {
 
     init(_ source: Source) { self.source = source }
 
-    /// Tells one document from another: a file by its path, size and date, a text by its bytes.
+    /// Identifies the document: a file by its path, size and date, a text by its length and hash.
     var identity: String {
         switch source {
         case .text(let text):
-            // FNV-1a, which is the same in every process.
+            // FNV-1a, whose result is the same in every process.
             let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
             return "\(text.utf8.count) bytes, \(hash)"
         case .file(let url):
-            // A file that is not there is found out when it is read.
+            // A missing file is reported when it is read.
             let values = try? FileManager.default.attributesOfItem(atPath: url.path)
             let date = (values?[.modificationDate] as? Date)?.timeIntervalSince1970 ?? 0
             return "\(url.path), \(values?[.size] ?? 0) bytes, \(date)"
         }
     }
 
-    /// Gives the text in pieces that end between paragraphs or at least between sentences where that is possible.
+    /// Calls the closure with pieces of the text that end between paragraphs, or at least between sentences, if
+    /// possible.
     func forEachPiece(_ body: (String) async throws -> Void) async throws {
         switch source {
         case .text(let text):
@@ -43,11 +44,11 @@ struct DocumentReader: Sendable {
             do { file = try FileHandle(forReadingFrom: url) } catch {
                 throw LongDocumentError.unreadable(reason: "\(url.path): \(error.localizedDescription)")
             }
-            defer { try? file.close() }  // it was only read
+            defer { try? file.close() }  // the file was only read
             var pending = Data()
             while let data = try file.read(upToCount: Self.pieceSize), !data.isEmpty {
                 pending.append(data)
-                // A character may be cut at the end: at most its last three bytes are missing.
+                // The last character may be incomplete: up to three of its bytes may be missing.
                 var text: String?
                 var used = pending.count
                 while text == nil, used > 0, used > pending.count - 4 {
@@ -66,7 +67,7 @@ struct DocumentReader: Sendable {
         }
     }
 
-    /// The character boundary at or before a position.
+    /// The character boundary at or before a position; the end of the text if there is none after its start.
     private static func whole(_ index: Substring.Index, _ text: Substring) -> Substring.Index {
         var index = index
         while index > text.startIndex, String.Index(index, within: text) == nil {
@@ -75,7 +76,8 @@ struct DocumentReader: Sendable {
         return index > text.startIndex ? index : text.endIndex
     }
 
-    /// Where a piece is best cut: after the last empty line, else the last line, else the last sentence, else at the end.
+    /// The best position for a cut: after the last empty line, else after the last line, else before the last sentence,
+    /// else at the end.
     private static func boundary(in text: Substring) -> Substring.Index {
         if let end = text.range(of: "\n\n", options: .backwards)?.upperBound { return end }
         if let end = text.lastIndex(of: "\n") { return text.index(after: end) }
@@ -85,13 +87,13 @@ struct DocumentReader: Sendable {
     }
 }
 
-/// Why a long document cannot be worked on.
+/// An error in processing a long document.
 public enum LongDocumentError: LocalizedError {
-    /// The file is missing, or no text.
+    /// The file is missing or is not UTF-8 text.
     case unreadable(reason: String)
-    /// The window has no room for a chunk besides instructions, what is carried along and the response.
+    /// The window is too small for a chunk in addition to instructions, carried text and the response.
     case windowTooSmall(contextSize: Int, needed: Int)
-    /// The file of an unfinished run belongs to other work, or is damaged.
+    /// The checkpoint file belongs to different work, or is damaged.
     case checkpoint(reason: String)
 
     public var errorDescription: String? {
@@ -99,7 +101,7 @@ public enum LongDocumentError: LocalizedError {
         case .unreadable(let reason): "The document cannot be read. \(reason)"
         case .windowTooSmall(let size, let needed):
             "The window of \(size) tokens is too small: instructions, notes, a piece of the text and the response need \(needed)."
-        case .checkpoint(let reason): "The unfinished work cannot be taken up again: \(reason)"
+        case .checkpoint(let reason): "The unfinished work cannot be resumed: \(reason)"
         }
     }
 
@@ -107,7 +109,7 @@ public enum LongDocumentError: LocalizedError {
         switch self {
         case .unreadable: "Give a file with UTF-8 text."
         case .windowTooSmall: "Ask for a shorter result, shorten the instructions, or use a model with a larger window."
-        case .checkpoint: "Remove the file to begin anew."
+        case .checkpoint: "Remove the file to start again."
         }
     }
 }

@@ -1,55 +1,55 @@
 public import Foundation
 public import FoundationModels
 
-/// A text larger than any window: summarised, or searched for values, chunk by chunk.
+/// A text larger than any window, which is summarized or searched for values in chunks.
 ///
 /// ```swift
 /// let book = LongDocument(contentsOf: url)
 /// let summary = try await book.summary(in: 300) { print($0) }
 /// ```
 ///
-/// The text is read piece by piece: a book of a thousand pages needs no more memory than a letter.
+/// The text is read in pieces: a book of a thousand pages needs no more memory than a letter.
 public struct LongDocument: Sendable {
     private let reader: DocumentReader
 
-    /// How chunks become one result.
+    /// How the results of the chunks are combined.
     public enum Strategy: String, Sendable, Codable {
-        /// Each chunk is worked on alone; the results are put together in groups until one is left.
+        /// Each chunk is processed alone; the results are merged in groups until one is left.
         case mapReduce
-        /// Each chunk is worked on with the summary of all before it.
+        /// Each chunk is processed together with the summary of all previous chunks.
         case refine
     }
 
-    /// How far the work is.
+    /// The progress of the work.
     public struct Progress: Sendable {
-        /// Chunks that are done.
+        /// Number of processed chunks.
         public var chunks: Int
-        /// Tokens of the chunks that are done, with what they repeat.
+        /// Tokens of the processed chunks, including overlaps.
         public var tokens: Int
-        /// The result so far.
+        /// The newest summary. With ``Strategy/refine`` it covers all chunks so far.
         public var summary: String
     }
 
-    /// A document in a file of UTF-8 text. It is read when it is worked on.
+    /// Creates a document from a file of UTF-8 text. The file is read when the document is processed.
     public init(contentsOf url: URL) { reader = DocumentReader(.file(url)) }
 
-    /// A document in memory.
+    /// Creates a document from a text in memory.
     public init(text: String) { reader = DocumentReader(.text(text)) }
 
     // MARK: - Chunks
 
-    /// Gives the document in chunks of at most so many tokens, cut between sentences. The next one is read when the one before
-    /// it has been dealt with.
+    /// Calls the closure with chunks of at most this many tokens, cut between sentences. A chunk is read after the
+    /// closure has processed the previous one.
     ///
     /// - Parameters:
-    ///   - overlap: Tokens that a chunk repeats from the one before it.
-    ///   - body: Takes a chunk and its tokens.
+    ///   - overlap: Number of tokens at the end of a chunk that the next chunk repeats.
+    ///   - body: Receives a chunk and its number of tokens.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what `body` throws.
     public func forEachChunk(
         of tokens: Int, overlap: Int = 0, model: some WindowedLanguageModel = SystemLanguageModel.default,
         _ body: (_ chunk: String, _ tokens: Int) async throws -> Void
     ) async throws {
-        // Beside a text, so that what the template adds around a message does not count.
+        // Counts the text next to another text, so that the tokens of the template around a message are not included.
         func entries(_ text: String) -> [Transcript.Entry] {
             [.instructions(.init(segments: [.text(.init(content: "x\n" + text))], toolDefinitions: []))]
         }
@@ -69,13 +69,14 @@ public struct LongDocument: Sendable {
 
     // MARK: - Summaries
 
-    /// A summary of the whole document.
+    /// Summarizes the whole document.
     ///
     /// - Parameters:
-    ///   - tokens: Tokens that the summary may have.
-    ///   - instructions: What the model is told; nil for a text that works with small models.
-    ///   - checkpoint: A file in which unfinished work is kept: the same call goes on from it. Removed when the work is done.
-    ///   - progress: Told after each chunk.
+    ///   - tokens: Maximum number of tokens of the summary.
+    ///   - instructions: The instructions of the model; nil for a text that works with small models.
+    ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
+    ///     done.
+    ///   - progress: Called after each chunk.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func summary(
         in tokens: Int = 300, strategy: Strategy = .mapReduce,
@@ -98,7 +99,7 @@ public struct LongDocument: Sendable {
             guard index > state.chunks else { return }
             let carried = strategy == .refine ? state.parts.last?.text ?? "" : ""
             let summary = try await writer.summary(of: chunk, after: carried)
-            // A chunk about which the model says nothing adds nothing: it does not take away what was there.
+            // An empty summary of a chunk is ignored, so that it does not replace the previous summary.
             if !summary.isEmpty {
                 if strategy == .refine { state.parts = [] }
                 state.parts.append(.init(level: 0, text: summary))
@@ -117,14 +118,17 @@ public struct LongDocument: Sendable {
 
     // MARK: - Values
 
-    /// Values found in the chunks, put together.
+    /// Extracts values from the chunks and merges them.
     ///
     /// - Parameters:
-    ///   - instructions: What to look for.
-    ///   - responseTokens: Tokens that the value of one chunk may have.
-    ///   - checkpoint: As for summaries.
-    ///   - merge: Puts the value of a chunk to that of all before it.
+    ///   - instructions: States what to extract.
+    ///   - responseTokens: Maximum number of tokens of the value of one chunk.
+    ///   - checkpoint: A file for intermediate results, as for
+    ///     ``summary(in:strategy:model:instructions:checkpoint:progress:)``.
+    ///   - progress: Called after each chunk with the number of processed chunks.
+    ///   - merge: Merges the value of all previous chunks with the value of a chunk.
     /// - Returns: Nil for an empty document.
+    /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions or `merge` throw.
     public func extract<Value: Generable & Sendable>(
         _ type: Value.Type, instructions: String, model: some WindowedLanguageModel = SystemLanguageModel.default,
         responseTokens: Int = 400, checkpoint: URL? = nil, progress: @Sendable (Int) -> Void = { _ in },
@@ -136,7 +140,7 @@ public struct LongDocument: Sendable {
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: "x"))], responseFormat: .init(schema: schema))),
         ])
-        // Joins of texts may cost a few tokens more than the texts do.
+        // Joined texts may have a few more tokens than the sum of the parts.
         let room = model.contextSize - fixed - responseTokens - 8
         guard room >= 32 else {
             throw LongDocumentError.windowTooSmall(contextSize: model.contextSize, needed: fixed + responseTokens)
@@ -164,7 +168,8 @@ public struct LongDocument: Sendable {
         return value
     }
 
-    /// Another model may cut a text in other places: what it is called, and what it makes of a text of many kinds.
+    /// Identifies a model by its type, its window and the tokens of a sample text: another model may cut the document
+    /// into different chunks.
     private static func identity(of model: some WindowedLanguageModel) async throws -> String {
         let sample = "The 3 quick brown foxes — über den Zaun, 狐は跳ぶ, лисица, 🦊 {\"a\": 1.5e3}"
         let tokens = try await model.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: sample))]))])
@@ -178,14 +183,14 @@ public struct LongDocument: Sendable {
     }
 }
 
-/// Finds values in chunks, each in a session of its own.
+/// Extracts values from chunks, each in a separate session.
 private struct ValueFinder<Value: Generable & Sendable> {
     let model: any WindowedLanguageModel
     let instructions: String
-    /// Tokens that a value may have.
+    /// Maximum number of tokens of a value.
     let limit: Int
 
-    /// Usually one; where a value does not fit into its tokens, those of the halves of the text.
+    /// Usually one value. If the value does not fit into its token limit, one for each half of the text.
     func values(in text: String) async throws -> [Value] {
         let session = LanguageModelSession(model: model, instructions: instructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)

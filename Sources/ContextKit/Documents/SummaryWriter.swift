@@ -1,11 +1,11 @@
 import Foundation
 import FoundationModels
 
-/// Writes the summaries of a long document, each in a session of its own.
+/// Writes the summaries of a long document, each in a separate session.
 struct SummaryWriter {
     let model: any WindowedLanguageModel
     let instructions: String
-    /// Tokens that a summary may have.
+    /// Maximum number of tokens of a summary.
     let limit: Int
 
     private static func prompt(_ text: String, after summary: String) -> String {
@@ -14,7 +14,7 @@ struct SummaryWriter {
             : "The text so far:\n\(summary)\n\nIt goes on:\n\n\(text)\n\nSummarise all of it."
     }
 
-    /// Tokens of text that fit into a request.
+    /// The number of tokens of text that fit into a request.
     ///
     /// - Throws: ``LongDocumentError/windowTooSmall(contextSize:needed:)``.
     func room(carrying carried: Int, atLeast least: Int) async throws -> Int {
@@ -22,7 +22,7 @@ struct SummaryWriter {
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: Self.prompt("x", after: "x")))])),
         ])
-        // Joins of texts may cost a few tokens more than the texts do.
+        // Joined texts may have a few more tokens than the sum of the parts.
         let needed = fixed + limit + carried + 8
         guard model.contextSize - needed >= max(32, least) else {
             throw LongDocumentError.windowTooSmall(contextSize: model.contextSize, needed: needed + max(32, least))
@@ -37,16 +37,16 @@ struct SummaryWriter {
         return response.content.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Puts neighbouring summaries together, so that few are kept however long the document is.
+    /// Merges neighbouring summaries, so that their number stays small however long the document is.
     ///
-    /// - Parameter isLast: Whether one is to be left.
+    /// - Parameter isLast: Whether to merge until one is left.
     func reduce(_ parts: inout [Checkpoint.Part], room: Int, isLast: Bool) async throws {
         let group = max(2, room / (max(1, limit) + 4))
         while parts.count > 1 {
             let level = parts.last?.level ?? 0
             var first = parts.lastIndex { $0.level > level }.map { $0 + 1 } ?? 0
             if isLast {
-                // From the end: the newest summaries have the lowest levels.
+                // Merges from the end: the newest summaries have the lowest levels.
                 first = max(0, parts.count - group)
             } else if parts.count - first < group {
                 return
@@ -55,7 +55,7 @@ struct SummaryWriter {
             let text = parts[first...].map(\.text).joined(separator: "\n\n")
             let highest = parts[first...].map(\.level).max() ?? level
             var merged = try await summary(of: text, after: "")
-            // A model that has nothing to say does not take away what there is.
+            // If the model returns nothing, the longest of the summaries is kept.
             if merged.isEmpty { merged = parts[first...].map(\.text).max { $0.count < $1.count } ?? "" }
             parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: merged)])
         }

@@ -1,17 +1,17 @@
 import FoundationModels
 
-/// Cuts a text into chunks of at most so many tokens, between sentences, each beginning with the end of the one before.
+/// Cuts a text between sentences into chunks with a maximum number of tokens. Chunks may overlap.
 struct TextChunker {
-    /// Exact tokens of a text where it is used.
+    /// Returns the exact number of tokens of a text within a message.
     let count: (String) async throws -> Int
     let limit: Int
-    /// Tokens of the end of a chunk that the next one begins with.
+    /// Number of tokens at the end of a chunk that the next chunk repeats.
     let overlap: Int
 
     private struct Sentence {
         var text: String
         var tokens: Int
-        /// Whether it stood in the chunk before as well.
+        /// Whether it is repeated from the previous chunk.
         var isRepeated = false
     }
 
@@ -23,13 +23,13 @@ struct TextChunker {
         self.overlap = max(0, min(overlap, limit / 2))
     }
 
-    /// Takes more of the text and gives the chunks that are full.
+    /// Appends text and returns the chunks that are complete.
     mutating func append(_ text: String) async throws -> [(text: String, tokens: Int)] {
         var chunks: [(text: String, tokens: Int)] = []
         for sentence in TextUnits.sentences(of: text) {
             for part in try await parts(of: String(sentence)) {
                 while total + part.tokens > limit, sentences.contains(where: { !$0.isRepeated }) { try await flush(&chunks) }
-                // The end of the last chunk gives way if the sentence needs the room.
+                // Sentences repeated from the previous chunk are dropped if the new sentence needs their space.
                 while total + part.tokens > limit, sentences.first?.isRepeated == true { sentences.removeFirst() }
                 sentences.append(part)
             }
@@ -37,7 +37,7 @@ struct TextChunker {
         return chunks
     }
 
-    /// The last chunk.
+    /// Returns the remaining chunks.
     mutating func finish() async throws -> [(text: String, tokens: Int)] {
         var chunks: [(text: String, tokens: Int)] = []
         while sentences.contains(where: { !$0.isRepeated }) { try await flush(&chunks) }
@@ -46,16 +46,16 @@ struct TextChunker {
 
     private var total: Int { sentences.reduce(0) { $0 + $1.tokens } }
 
-    /// Makes a chunk of the sentences; those that turn out to be too many stay for the next one.
+    /// Makes a chunk of the sentences. Sentences that do not fit stay for the next chunk.
     private mutating func flush(_ chunks: inout [(text: String, tokens: Int)]) async throws {
         var length = sentences.count
         var exact = try await count(joined(length))
-        // Tokens are not quite additive: the sum is a good guess, the count of the whole is the truth.
+        // Token counts are not exactly additive: the sum is an estimate, the count of the joined text is exact.
         while length > 1, exact > limit {
             length -= 1
             exact = try await count(joined(length))
         }
-        // Where only repeated sentences would be left, they give way to the new ones.
+        // A chunk of repeated sentences only would contain nothing new: one of them is dropped instead.
         guard sentences[..<length].contains(where: { !$0.isRepeated }) else {
             sentences.removeFirst()
             return
@@ -73,7 +73,7 @@ struct TextChunker {
 
     private func joined(_ length: Int) -> String { sentences[..<length].map(\.text).joined() }
 
-    /// A sentence with its tokens; one that is longer than a chunk in parts, cut between words if it has any.
+    /// A sentence with its number of tokens. A sentence longer than a chunk is split, between words if possible.
     private func parts(of text: String) async throws -> [Sentence] {
         let tokens = try await count(text)
         if tokens <= limit || text.count < 2 { return [Sentence(text: text, tokens: tokens)] }

@@ -1,7 +1,7 @@
-/// Sentences of a text, in any language: the rules of Unicode's sentence boundaries (UAX #29, SB3 to SB11) without its tables
-/// of letters, since Foundation has no sentences on Linux.
+/// Splits a text in any language into sentences by the rules of Unicode's sentence boundaries (UAX #29, SB3 to SB11),
+/// but without its tables of letters, because Foundation does not split sentences on Linux.
 enum TextUnits {
-    /// The sentences, in order. Together they are the text: each ends with the spaces after it.
+    /// The sentences in order. Joined they are the whole text: each includes the spaces that follow it.
     static func sentences(of text: some StringProtocol) -> [Substring] {
         let text = Substring(text)
         var sentences: [Substring] = []
@@ -27,18 +27,18 @@ enum TextUnits {
                 index = next
                 continue
             }
-            // Further terminators and closing marks belong to the sentence, and so do the spaces behind it.
+            // Further terminators, closing marks and the spaces that follow belong to the sentence.
             var after = next
             while after < text.endIndex, isTerminator(text[after]) || isClosing(text[after]) { after = text.index(after: after) }
             let hasSpace = after < text.endIndex && text[after].isWhitespace
             while after < text.endIndex, text[after].isWhitespace, !text[after].isNewline { after = text.index(after: after) }
             index = after
             if character == "." || character == "…" {
-                // 3.14, e.g. this, J. Smith, and www.example.com are not ends.
+                // The dots in “3.14”, “e.g. this”, “J. Smith” and “www.example.com” do not end a sentence.
                 guard after == text.endIndex || hasSpace, !isInitial(before: text[start..<next]) else { continue }
                 if after < text.endIndex, text[after].isLowercase || text[after] == "," { continue }
             }
-            if after < text.endIndex, text[after].isNewline { continue }  // which ends it itself
+            if after < text.endIndex, text[after].isNewline { continue }  // the newline ends the sentence
             end(at: after)
         }
         if start < text.endIndex { end(at: text.endIndex) }

@@ -2,20 +2,20 @@ import Foundation
 import FoundationModels
 import GRDB
 
-/// Ranks turns by the words that they share with a prompt (BM25: Robertson and Zaragoza, doi:10.1561/1500000019), names, numbers and
-/// dates included.
+/// Ranks turns by the words, names, numbers and dates that they share with a prompt (BM25: Robertson and Zaragoza,
+/// doi:10.1561/1500000019).
 ///
-/// What a search costs has a limit that does not grow with the conversation: of each word, the newest turns that have it are looked
-/// at.
+/// The cost of a search has an upper bound that does not depend on the length of the conversation: for each word, only
+/// the newest turns that contain it are considered.
 public struct LexicalSearch: TurnSearch {
-    /// A search with the usual constants.
+    /// Creates a search with the usual constants.
     public init() {}
 
-    /// Turns with all words of a question, so many that it is not about one of them.
+    /// If more turns than this contain all words of a prompt, the prompt is not about one of them.
     private static let fewTurns = 2
-    /// Turns that have one word, at the most.
+    /// Maximum number of turns considered for one word.
     private static let maximumRows = 2_000
-    /// Turns whose lengths are looked up.
+    /// Maximum number of turns whose lengths are read.
     private static let maximumCandidates = 100
     private static let k1 = 1.2
     private static let b = 0.75
@@ -27,7 +27,7 @@ public struct LexicalSearch: TurnSearch {
         guard !query.words.isEmpty, count > known.count else { return [] }
         return try archive.search { database in
             guard let first = try ConversationArchive.firstRow(database, conversation) else { return [] }
-            var turns: [Int: [Int]] = [:]  // the places in `terms` of the words that a turn has
+            var turns: [Int: [Int]] = [:]  // for each turn, the indices of its words in `terms`
             var terms: [RecallGate.Term] = []
             let recent = count - RecallGate.recentTurns(of: count)
             for word in query.words {
@@ -37,7 +37,7 @@ public struct LexicalSearch: TurnSearch {
                         SELECT rowid FROM turn_text WHERE turn_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?
                         """,
                     arguments: ["\"\(word.text)\"", first, first + Int64(count), Self.maximumRows])
-                // Where there are more, as many of all turns as of those that were looked at.
+                // If there are more rows than the limit, the frequency is extrapolated from those that were read.
                 var frequency = rows.count
                 if rows.count == Self.maximumRows, let newest = rows.first, let oldest = rows.last {
                     frequency = min(count, rows.count * count / max(1, Int(newest - oldest) + 1))
@@ -53,13 +53,13 @@ public struct LexicalSearch: TurnSearch {
             }
             let all = turns.filter { $0.value.count == terms.count }.keys
             let isTogether = all.count > Self.fewTurns || all.contains { known.contains($0) || $0 >= recent }
-            // Only the best by the sum of their words' weights: the length changes little.
+            // Only the best by the sum of the words' weights. The length of a turn changes its rank little.
             let candidates = turns.compactMap { (number, matched) -> Candidate? in
                 if known.contains(number) { return nil }
                 return Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
             }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
             let numbers = candidates.map(\.number)
-            let lengths = (try? Self.lengths(database, conversation, numbers)) ?? [:]  // a damaged page: it goes without them
+            let lengths = (try? Self.lengths(database, conversation, numbers)) ?? [:]  // a damaged page: ranks without lengths
             let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
             let gate = RecallGate(terms: terms, turnCount: count, query: query, areTermsTogether: isTogether)
             return candidates.map { candidate in
@@ -74,7 +74,7 @@ public struct LexicalSearch: TurnSearch {
 
     private struct Candidate {
         let number: Int
-        /// The places of its words in the list of terms.
+        /// Indices of the turn's words in the list of terms.
         let terms: [Int]
         let sum: Double
     }
@@ -96,7 +96,7 @@ public struct LexicalSearch: TurnSearch {
 }
 
 extension [String] {
-    /// Each once, in order.
+    /// The elements without duplicates, in order of first occurrence.
     fileprivate var withoutRepetitions: [String] {
         var seen: Set<String> = []
         return filter { seen.insert($0).inserted }

@@ -1,51 +1,52 @@
 public import Foundation
 
-/// What a conversation did to bring back what a prompt needs: what was looked for, found, brought, and left out.
+/// The result of recall for one prompt: the earlier turns that were found, put in front of the prompt, and left out.
 public struct Recall: Sendable, Codable {
-    /// An earlier turn that was looked at.
+    /// An earlier turn that was considered.
     public struct Item: Sendable, Codable {
-        /// What became of it.
+        /// What was done with the turn.
         public enum Outcome: String, Sendable, Codable {
-            /// It is in front of the prompt, word for word.
+            /// It is in front of the prompt, verbatim.
             case brought
-            /// Sentences of it are: all of it has no room.
+            /// Some of its sentences are in front of the prompt, because the whole turn does not fit.
             case shortened
-            /// There was no room for it.
+            /// It did not fit.
             case noRoom
-            /// Its score is far below the best one's.
+            /// Its score is far below the best score, or the evidence was not sufficient to recall anything.
             case weak
-            /// It cannot be read.
+            /// It cannot be read from the archive.
             case damaged
         }
 
-        /// Its number in the conversation.
+        /// The turn's number in the conversation.
         public var turn: Int
-        /// When it was said.
+        /// When its prompt was sent.
         public var date: Date?
-        /// Its score and what it has in common with the prompt; nil for the neighbour of a match.
+        /// Its score and what it has in common with the prompt; nil for a turn that is included because it is next to a
+        /// match.
         public var match: ScoredTurn?
-        /// What became of it.
+        /// What was done with the turn.
         public var outcome: Outcome
-        /// What of it is in front of the prompt.
+        /// The part of the turn that is in front of the prompt; empty if it was left out.
         public var text: String
     }
 
-    /// What was asked.
+    /// The user's prompt.
     public var prompt: String
-    /// How sure it was that the prompt needs something from before, from 0 to 1.
+    /// How likely it is that the prompt needs an earlier turn, from 0 to 1.
     public var evidence: Double
-    /// Whether that was enough to look for it.
+    /// Whether the evidence was sufficient to recall turns.
     public var isNeeded: Bool
-    /// The turns that were looked at, the best first, neighbours last.
+    /// The turns that were considered: matches first, best first, then their neighbours.
     public var items: [Item]
-    /// Tokens that were free for earlier turns.
+    /// Tokens that were available for earlier turns.
     public var budget: Int
-    /// Tokens that they take.
+    /// Tokens that the earlier turns take.
     public var tokens: Int
-    /// Why nothing could be looked for; nil if it could.
+    /// Why the search failed; nil if it did not.
     public var problem: String?
 
-    /// After the window has run over: the prompt is asked again by itself.
+    /// Marks all turns as left out. Called when the request exceeded the window and is repeated without them.
     mutating func leaveOut() {
         for index in items.indices where !items[index].text.isEmpty {
             items[index].outcome = .noRoom
@@ -54,13 +55,13 @@ public struct Recall: Sendable, Codable {
         tokens = 0
     }
 
-    /// Whether something had less room than it wanted.
+    /// Whether a turn was shortened or left out because of the budget.
     var hasShortage: Bool { items.contains { $0.outcome == .noRoom || $0.outcome == .shortened } }
 
-    /// The turns that are in front of the prompt.
+    /// The turns that are in front of the prompt, in whole or in part.
     public var brought: [Item] { items.filter { $0.outcome == .brought || $0.outcome == .shortened } }
 
-    /// All of it for people: each turn, when it was said, why it was brought back or left out, and its text.
+    /// A readable report: each turn with its date, the reason why it was recalled or left out, and its text.
     public var report: String {
         var lines = [summary]
         let left = items.filter(\.text.isEmpty)
@@ -69,10 +70,10 @@ public struct Recall: Sendable, Codable {
             if let date = item.date { line += ", \(RecallBlock.day(date))" }
             line += ": \(item.outcome.words)"
             if let match = item.match {
-                line += match.matches.isEmpty ? "" : ", it has “\(match.matches.joined(separator: "”, “"))”"
+                line += match.matches.isEmpty ? "" : ", shares “\(match.matches.joined(separator: "”, “"))”"
                 line += " (score \(match.score.formatted(.number.precision(.fractionLength(1)))))"
             } else {
-                line += ", beside a match"
+                line += ", next to a match"
             }
             lines.append(line)
             lines += item.text.split(separator: "\n").map { "    \($0)" }
@@ -81,22 +82,22 @@ public struct Recall: Sendable, Codable {
         return lines.joined(separator: "\n")
     }
 
-    /// Turns that were left out and are shown to people.
+    /// Maximum number of left-out turns in the report.
     private static let shownItems = 4
 
-    /// Why the prompt got what it got, in a sentence.
+    /// A sentence that states how many turns were recalled, or why none were.
     public var summary: String {
         if let problem { return "The archive could not be searched: \(problem)" }
         let certainty = "evidence \(evidence.formatted(.number.precision(.fractionLength(2))))"
         if !isNeeded {
             return items.isEmpty
-                ? "No earlier turn has words of this prompt." : "Nothing was recalled: too little speaks for it (\(certainty))."
+                ? "No earlier turn has words of this prompt." : "Nothing was recalled: the evidence is too low (\(certainty))."
         }
         let left = items.count { $0.outcome == .noRoom }
         let damaged = items.count { $0.outcome == .damaged }
         let turns = brought.count == 1 ? "1 earlier turn was" : "\(brought.count) earlier turns were"
         return "\(turns) recalled, \(tokens) of \(budget) tokens (\(certainty))"
-            + (left > 0 ? "; \(left) more had no room" : "") + (damaged > 0 ? "; \(damaged) are damaged" : "") + "."
+            + (left > 0 ? "; \(left) more did not fit" : "") + (damaged > 0 ? "; \(damaged) are damaged" : "") + "."
     }
 }
 
@@ -105,7 +106,7 @@ extension Recall.Item.Outcome {
         switch self {
         case .brought: "recalled"
         case .shortened: "recalled in part"
-        case .noRoom: "left out, no room"
+        case .noRoom: "left out, did not fit"
         case .weak: "left out, too little in common"
         case .damaged: "damaged"
         }

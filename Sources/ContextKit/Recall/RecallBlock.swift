@@ -1,28 +1,28 @@
 import Foundation
 import FoundationModels
 
-/// The text that stands in front of a prompt: earlier turns with their dates, within a number of tokens.
+/// The text in front of a prompt: earlier turns with their dates, within a token budget.
 struct RecallBlock {
     static let heading = "Said earlier in this conversation:"
     static let footing = "Said now:"
 
-    /// What the search found, the best first.
+    /// The results of the search, best first.
     let found: [ScoredTurn]
-    /// Those turns and their neighbours.
+    /// The turns of the results, and their neighbours.
     let turns: [Int: Turn]
     /// Numbers of turns that cannot be read.
     let damaged: Set<Int>
     let policy: RecallPolicy
-    /// Words of the prompt, by which sentences of a long turn are chosen.
+    /// Words of the prompt, used to select sentences of a long turn.
     let words: Set<String>
-    /// Tokens of a text.
+    /// Returns the number of tokens of a text.
     let count: (String) async throws -> Int
 
-    /// Chooses what fits into a number of tokens: matches first, the best first, then their neighbours. What does not fit whole is
-    /// shortened to the sentences that have words of the prompt.
+    /// Selects the turns that fit into the budget: first the matches, best first, then their neighbours. A turn that
+    /// does not fit is shortened to the sentences that contain words of the prompt.
     func items(within limit: Int) async throws -> [Recall.Item] {
         var items: [Recall.Item] = []
-        // Counts of parts add up to a few tokens more than that of the whole.
+        // The sum of the counts of the parts is a few tokens higher than the count of the whole.
         var left = limit - (try await count("\(Self.heading)\n\n\(Self.footing)\n"))
         let best = found.first?.score ?? 0
         var seen: Set<Int> = []
@@ -38,14 +38,15 @@ struct RecallBlock {
             if let match, match.score < policy.minimumShareOfBest * best {
                 item.outcome = .weak
             } else {
-                // One long turn must not take the room of all others, unless nothing shorter says what was asked for.
+                // Limits a long turn to a part of the budget, so that others fit as well. If it has no shorter form, it
+                // may use the whole budget.
                 let fair = found.count > 1 ? max(limit / 3, 48) : left
                 let forms: [(outcome: Recall.Item.Outcome, text: String, limit: Int)] = [
                     (.brought, turn.text, fair), (.shortened, shortened(turn), left),
                     (.brought, match == nil ? "" : turn.text, left), (.shortened, match == nil ? "" : beginning(turn), left),
                 ]
                 for form in forms where !form.text.isEmpty {
-                    // The date's line is counted with each turn, though turns of one day share it.
+                    // The line with the date is counted for each turn, although turns of one day share it.
                     let tokens = try await count("\(Self.line(turn.date))\n\(form.text)\n")
                     guard tokens <= min(form.limit, left) else { continue }
                     (item.outcome, item.text) = (form.outcome, form.text)
@@ -65,7 +66,7 @@ struct RecallBlock {
         return items
     }
 
-    /// The sentences of a turn that have words of the prompt.
+    /// The sentences of a turn that contain words of the prompt.
     private func shortened(_ turn: Turn) -> String {
         TextUnits.sentences(of: turn.text).filter { sentence in
             SearchText.words(of: String(sentence), limit: .max).contains { word in
@@ -74,16 +75,16 @@ struct RecallBlock {
         }.map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.joined(separator: " … ")
     }
 
-    /// Whether two words differ in a short ending only, which is how the index finds most of what is not the same word.
+    /// Whether two words differ only in a short ending. This approximates the stemming of the index.
     private static func isSameStem(_ one: String, _ other: String) -> Bool {
         let common = zip(one, other).prefix { $0 == $1 }.count
         return common >= 4 && max(one.count, other.count) - common <= 3
     }
 
-    /// The first sentences of a turn that was found by its date.
+    /// The first sentences of a turn, for turns that match by their date only.
     private func beginning(_ turn: Turn) -> String { TextUnits.sentences(of: turn.text).prefix(3).joined() }
 
-    /// The items as a text, in the order in which they were said.
+    /// The items as a text, in chronological order.
     static func text(_ items: [Recall.Item]) -> String {
         var lines = [heading]
         var day: String?
@@ -96,10 +97,10 @@ struct RecallBlock {
         return lines.joined(separator: "\n") + "\n\n\(footing)\n"
     }
 
-    /// What stands before the turns of a day.
+    /// The line in front of the turns of a day.
     private static func line(_ date: Date?) -> String { date.map { "[\(day($0))]" } ?? "[before]" }
 
-    /// A day in words, the same on every machine.
+    /// A formatted date, independent of the locale of the machine.
     static func day(_ date: Date) -> String {
         date.formatted(Date.FormatStyle(locale: Locale(identifier: "en_GB")).day().month(.wide).year())
     }

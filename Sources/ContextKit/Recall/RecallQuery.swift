@@ -1,11 +1,11 @@
-/// The words of a prompt that turns are looked up by.
+/// The words of a prompt by which turns are searched.
 struct RecallQuery {
     struct Word: Equatable {
-        /// As the index knows it.
+        /// The form in the index.
         var text: String
-        /// As people know it.
+        /// The form shown to people.
         var shown: String
-        /// Written with a capital letter where a sentence goes on.
+        /// Whether it is capitalized within a sentence.
         var isName = false
         var isNumber = false
         var isDate = false
@@ -14,7 +14,7 @@ struct RecallQuery {
     struct Sentence {
         var words: Set<String>
         var isQuestion: Bool
-        /// Whether it ends in a mark that is none of a question: keywords and titles do not.
+        /// Whether it ends in punctuation other than a question mark. Keywords and titles do not.
         var isStatement: Bool
     }
 
@@ -24,7 +24,7 @@ struct RecallQuery {
     init(_ prompt: String) {
         let names = Self.names(in: prompt)
         let dates = DateWords.words(in: prompt).prefix(12)
-        // “7” of “7 May” is no number of its own.
+        // “7” in “7 May” is part of the date and not a separate number.
         let ofDates = Set(dates.flatMap { $0.split { !$0.isNumber }.map(String.init) })
         var words = SearchText.words(of: prompt).filter { !ofDates.contains($0) }.map { word in
             Word(
@@ -58,8 +58,8 @@ struct RecallQuery {
         return sentences
     }
 
-    /// Words with a capital letter that do not begin a sentence, in lower case. Days and months are not among them, nor is whoever is
-    /// spoken to (“Thanks, Nadia.”, “Hey Nadia!”).
+    /// Capitalized words that do not begin a sentence, in lower case. Days, months and names by which someone is
+    /// addressed (“Thanks, Nadia.”, “Hey Nadia!”) are not included.
     private static func names(in prompt: String) -> Set<String> {
         var names: Set<String> = []
         var wordsBefore = 0

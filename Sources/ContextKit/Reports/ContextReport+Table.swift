@@ -4,7 +4,7 @@ extension ContextReport {
     /// The report as a bar and a table, for a terminal.
     ///
     /// - Parameters:
-    ///   - width: Columns that the bar may have.
+    ///   - width: Maximum width of the bar in columns.
     ///   - isColored: Whether to color parts with ANSI escapes.
     public func table(width: Int = 64, isColored: Bool = false) -> String {
         var text = bar(width: width, isColored: isColored) + "\n"
@@ -24,14 +24,14 @@ extension ContextReport {
             + String(format: "%7d  %5.1f %%  ", tokens, share) + name + "\n"
     }
 
-    /// How full the window is, by kinds of parts.
+    /// The usage of the window as a bar, by kind of part.
     public func bar(width: Int = 64, isColored: Bool = false) -> String {
         var bar = ""
         var cells = 0
         var tokens = 0
         for kind in Part.Kind.allCases {
             tokens += self.tokens(of: kind)
-            // Rounded as a sum, so that the parts are as long as the whole.
+            // The cumulative sum is rounded, so that the lengths of the parts add up to the whole.
             let end = min(width, (tokens * width + contextSize / 2) / max(1, contextSize))
             guard end > cells else { continue }
             let part = String(repeating: isColored ? "█" : kind.letter, count: end - cells)
@@ -58,7 +58,7 @@ extension ContextReport.Part.Kind {
         }
     }
 
-    /// Stands for the kind in a bar without colors.
+    /// Represents the kind in a bar without colors.
     fileprivate var letter: String {
         switch self {
         case .template: "."

@@ -1,39 +1,39 @@
 public import FoundationModels
 
-/// What each part of a request costs, in exact tokens: their sum is what the model reads.
+/// The exact number of tokens of each part of a request. Their sum is the number that the model processes.
 public struct ContextReport: Sendable, Codable {
     /// A part of a request.
     public struct Part: Sendable, Codable {
-        /// What a part is.
+        /// The kind of a part.
         public enum Kind: String, Sendable, Codable, CaseIterable {
-            /// What the model's template adds of its own where there are no instructions.
+            /// Text that the model's template adds if there are no instructions.
             case template
-            /// What the model is told before everything else.
+            /// The instructions.
             case instructions
-            /// Facts that are always there.
+            /// Facts that are always in the context.
             case pinned
-            /// What is carried over from turns that are not in the context.
+            /// Text carried over from turns that are no longer in the context.
             case carried
             /// The definition of a tool.
             case tool
-            /// An entry of the conversation so far.
+            /// One or more earlier entries of the conversation.
             case history
-            /// Earlier turns that the prompt brings back.
+            /// Earlier turns that are recalled for the prompt.
             case recalled
-            /// The prompt, with what opens the response to it.
+            /// The prompt, including the tokens that open the response.
             case prompt
             /// The schema of the response, in the prompt.
             case schema
         }
 
-        /// What it is.
+        /// The kind of the part.
         public var kind: Kind
-        /// Which one: a tool's name, the beginning of an entry.
+        /// Describes the part: a tool's name, the beginning of an entry.
         public var name: String
-        /// What it costs.
+        /// Number of tokens.
         public var tokens: Int
 
-        /// A part that a program counted itself.
+        /// Creates a part that the program has counted itself.
         public init(kind: Kind, name: String, tokens: Int) {
             self.kind = kind
             self.name = name
@@ -41,31 +41,32 @@ public struct ContextReport: Sendable, Codable {
         }
     }
 
-    /// Tokens of the window.
+    /// Size of the window in tokens.
     public var contextSize: Int
-    /// Everything that the model reads, in order.
+    /// All parts that the model processes, in order.
     public var parts: [Part]
-    /// What the prompt would bring back from earlier turns; nil without a prompt or a conversation.
+    /// The turns that would be recalled for the prompt; nil without a prompt or a conversation.
     public var recall: Recall?
-    /// What could be spared, in sentences.
+    /// Suggestions for saving tokens, as sentences.
     public var suggestions: [String] = []
 
-    /// Tokens that the model reads.
+    /// Tokens that the model processes.
     public var usedTokens: Int { parts.reduce(0) { $0 + $1.tokens } }
     /// Tokens left for the response; negative if the request does not fit.
     public var freeTokens: Int { contextSize - usedTokens }
 
-    /// Tokens of all parts of a kind.
+    /// The tokens of all parts of a kind.
     public func tokens(of kind: Part.Kind) -> Int { parts.reduce(0) { $1.kind == kind ? $0 + $1.tokens : $0 } }
 
-    /// Counts a request.
+    /// Counts the tokens of a request.
     ///
     /// - Parameters:
-    ///   - model: Whose tokens are counted, and whose window it is.
+    ///   - model: The model that counts the tokens, and whose window is used.
     ///   - transcript: The conversation so far, with its instructions and tools.
-    ///   - prompt: What is about to be asked; nil for the conversation alone.
-    ///   - schema: What the response is to be held to.
-    ///   - detailedEntries: Entries of the history that are counted one by one, from the last; those before them are one part.
+    ///   - prompt: The next prompt; nil for the conversation alone.
+    ///   - schema: The schema of the response.
+    ///   - includeSchemaInPrompt: Whether the schema is part of the prompt.
+    ///   - detailedEntries: Number of newest history entries that are counted separately; older ones form one part.
     public init(
         model: some WindowedLanguageModel, transcript: some Collection<Transcript.Entry>, prompt: String? = nil,
         schema: GenerationSchema? = nil, includeSchemaInPrompt: Bool = true, detailedEntries: Int = 8
@@ -96,12 +97,12 @@ public struct ContextReport: Sendable, Codable {
             }
             entries.append(.instructions(told))
         } else if !rest.isEmpty || prompt != nil {
-            // What the template says by itself: what is there besides a prompt.
+            // The template's own tokens: the difference between the tokens of a prompt alone and next to instructions.
             let some = Transcript.Entry.prompt(.init(segments: [.text(.init(content: "x"))]))
             let told = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
             let alone = try await model.tokenCount(for: [told, some]) - model.tokenCount(for: [told])
             let own = try await model.tokenCount(for: [some]) - alone
-            if own > 0 { add(.template, "the template's own", own) }
+            if own > 0 { add(.template, "tokens of the template", own) }
         }
         let older = rest.dropLast(max(0, detailedEntries))
         if !older.isEmpty {
@@ -130,7 +131,7 @@ public struct ContextReport: Sendable, Codable {
         var found: [String] = []
         let tools = report.parts.filter { $0.kind == .tool }
         if tools.count > 5 {
-            found.append("\(tools.count) tools: with more than five, models choose badly. Give a session the few that it needs.")
+            found.append("\(tools.count) tools: models select badly from more than five. Use only those that a session needs.")
         }
         for tool in tools where tool.tokens > 150 {
             found.append("The tool \(tool.name) costs \(tool.tokens) tokens: shorten its descriptions and guides.")
@@ -141,18 +142,18 @@ public struct ContextReport: Sendable, Codable {
         }
         if schemas + (schema == nil ? 0 : 1) > 1 {
             found.append(
-                "The schema is in \(schemas + (schema == nil ? 0 : 1)) prompts: after the first, includeSchemaInPrompt: false saves it."
+                "The schema is in \(schemas + (schema == nil ? 0 : 1)) prompts: use includeSchemaInPrompt: false after the first."
             )
         }
         if report.tokens(of: .schema) > 200 {
-            found.append("The schema costs \(report.tokens(of: .schema)) tokens: use shorter names and descriptions of guides.")
+            found.append("The schema costs \(report.tokens(of: .schema)) tokens: shorten names and descriptions of guides.")
         }
         if report.tokens(of: .instructions) > report.contextSize / 4 {
-            found.append("The instructions take more than a quarter of the window: say less, or put material into prompts.")
+            found.append("The instructions take more than a quarter of the window: shorten them, or move material into prompts.")
         }
         let history = report.tokens(of: .history)
         if history > report.contextSize / 2 {
-            found.append("The history takes \(history) tokens: a Conversation compacts it by itself.")
+            found.append("The history takes \(history) tokens: a Conversation compacts it automatically.")
         }
         if report.freeTokens < 0 {
             found.append("The request is \(-report.freeTokens) tokens too large.")
@@ -164,11 +165,11 @@ public struct ContextReport: Sendable, Codable {
 }
 
 extension Conversation {
-    /// What the context costs now, and what it would with a prompt: what recall adds is counted with it.
+    /// Counts the current context, together with a prompt if there is one, including the turns recalled for it.
     public func report(
         for prompt: String? = nil, generating schema: GenerationSchema? = nil, detailedEntries: Int = 8
     ) async throws -> ContextReport {
-        // A request would wait for it, too.
+        // A request would wait for it as well.
         if !isInside { await pendingCompaction?.value }
         var plan: Plan?
         if let prompt {
@@ -193,7 +194,7 @@ extension Conversation {
 }
 
 extension String {
-    /// The first words, on one line.
+    /// The first words on one line, at most 48 characters.
     var beginning: String {
         let line = prefix(200).split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return line.count > 48 ? line.prefix(47) + "…" : line

@@ -1,32 +1,32 @@
 public import Foundation
 
-/// What requests did, read from the file that `FM_TRACE` named while they ran.
+/// A report on requests, read from the trace file that `FM_TRACE` named while they ran.
 public struct TraceReport: Sendable {
-    /// One line of the file.
+    /// An event, which is one line of the file.
     public struct Event: Sendable, Codable {
         /// `request`, `compaction` or `recall`.
         public var kind: String
         /// Seconds since 1970.
         public var start: Double
-        /// How long it took.
+        /// Duration in seconds.
         public var seconds: Double
-        /// Seconds to the first thing that the model said.
+        /// Seconds until the first token.
         public var firstTokenSeconds: Double?
         /// The model's name.
         public var model: String?
-        /// Tokens that the model read.
+        /// Number of input tokens.
         public var inputTokens: Int?
-        /// Those of them that were in its cache.
+        /// Number of input tokens that were in the cache.
         public var cachedTokens: Int?
-        /// Tokens that the model wrote.
+        /// Number of generated tokens.
         public var outputTokens: Int?
-        /// Those of them that its grammar left no choice about.
+        /// Number of generated tokens for which the grammar allowed only one choice.
         public var forcedTokens: Int?
-        /// Those of them that were chosen through its masks.
+        /// Number of generated tokens that were sampled with a token mask.
         public var maskedTokens: Int?
-        /// Seconds of reading.
+        /// Duration of prompt processing in seconds.
         public var promptSeconds: Double?
-        /// Seconds of writing.
+        /// Duration of generation in seconds.
         public var generationSeconds: Double?
         /// Tokens by part: instructions, tools, history, prompt.
         public var parts: [String: Int]?
@@ -34,33 +34,33 @@ public struct TraceReport: Sendable {
         public var toolCalls: [String]?
         /// Why the response ended.
         public var stopReason: String?
-        /// Why there was none.
+        /// The error, if there is no complete response.
         public var error: String?
-        /// What a compaction did.
+        /// The compaction that was done.
         public var compaction: Compaction?
-        /// What was recalled for a prompt.
+        /// The result of recall for a prompt.
         public var recall: Recall?
     }
 
-    /// In the order in which they ended.
+    /// All events, ordered by the time at which they ended.
     public var events: [Event]
-    /// Lines that are no events, such as one that was being written when the disk was full.
+    /// Number of lines that cannot be decoded, such as one that was being written when the disk was full.
     public var damagedLines = 0
 
-    /// Reads a file.
+    /// Reads a trace file.
     ///
-    /// - Throws: an error of the file system.
+    /// - Throws: An error of the file system.
     public init(contentsOf url: URL) throws {
         events = []
         for line in try Data(contentsOf: url).split(separator: 0x0A) {
-            // What is no event is counted: the rest is worth seeing.
+            // Lines that cannot be decoded are only counted, so that the others can be shown.
             if let event = try? JSONDecoder().decode(Event.self, from: line) { events.append(event) } else { damagedLines += 1 }
         }
     }
 
-    /// A table, one line an event.
+    /// A table with one line for each event.
     public var table: String {
-        var text = "     at   first     total    read  cached  wrote    tok/s  forced  masked  what\n"
+        var text = "     at   first     total   input  cached output    tok/s  forced  masked  details\n"
         let origin = events.map(\.start).min() ?? 0
         for event in events {
             text += String(format: "%6.1f s ", event.start - origin)
@@ -84,11 +84,11 @@ public struct TraceReport: Sendable {
             text += Self.words(for: event) + "\n"
         }
         let requests = events.filter { $0.kind == "request" }
-        // In floating point: the file may have been written by anyone, and its numbers be of any size.
+        // Floating point prevents an overflow: the numbers in a file from another source may be arbitrarily large.
         func sum(_ tokens: (Event) -> Int?) -> Double { requests.reduce(0) { $0 + Double(tokens($1) ?? 0) } }
         let read = sum(\.inputTokens)
         text += String(
-            format: "%d requests, %.0f tokens read (%.0f %% from the cache), %.0f written, %d compactions\n", requests.count,
+            format: "%d requests, %.0f input tokens (%.0f %% cached), %.0f generated, %d compactions\n", requests.count,
             read,
             read > 0 ? 100 * sum(\.cachedTokens) / read : 0, sum(\.outputTokens), events.count { $0.compaction != nil })
         if damagedLines > 0 { text += "\(damagedLines) lines are damaged.\n" }
@@ -106,7 +106,7 @@ public struct TraceReport: Sendable {
         return words.joined(separator: "; ")
     }
 
-    /// A page with a timeline, which needs nothing else.
+    /// A self-contained HTML page with a timeline.
     public var html: String {
         let origin = events.map(\.start).min() ?? 0
         let end = events.map { $0.start + $0.seconds }.max() ?? origin
@@ -131,9 +131,9 @@ public struct TraceReport: Sendable {
                 bars = bar(at, first, "p", String(format: "%.0f ms to the first token", first * 1000))
                 bars += bar(
                     at + first, max(0, event.seconds - first), event.error == nil ? "g" : "e",
-                    "\(event.outputTokens ?? 0) tokens written")
+                    "\(event.outputTokens ?? 0) tokens generated")
                 label =
-                    "\(event.inputTokens ?? 0) read, \(event.cachedTokens ?? 0) cached, \(event.outputTokens ?? 0) written"
+                    "\(event.inputTokens ?? 0) input, \(event.cachedTokens ?? 0) cached, \(event.outputTokens ?? 0) generated"
             }
             rows += "<tr><td>\(String(format: "%.2f s", at))</td><td>\(Self.escaped(label))</td><td>"
             rows += "\(Self.escaped(Self.words(for: event)))</td><td class=\"t\">\(bars)</td></tr>\n"
@@ -146,7 +146,7 @@ public struct TraceReport: Sendable {
             .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
             span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
             @media(prefers-color-scheme:dark){body{background:#191919;color:#ddd}td,th{border-color:#333}}
-            </style><h1>Requests</h1><p><span class="p"></span>until the first token<span class="g"></span>writing
+            </style><h1>Requests</h1><p><span class="p"></span>time to first token<span class="g"></span>generation
             <span class="e"></span>failed<span class="c"></span>compaction</p>
             <table><tr><th>at</th><th>tokens</th><th></th><th></th></tr>
             \(rows)</table></html>
@@ -159,7 +159,7 @@ public struct TraceReport: Sendable {
     }
 }
 
-/// Records compactions and recalls beside the requests.
+/// Records compactions and recalls in the trace file, in addition to the requests.
 enum ConversationTrace {
     static func record(_ compaction: Compaction) {
         record(
@@ -176,11 +176,11 @@ enum ConversationTrace {
     private static func record(_ event: @autoclosure () -> TraceReport.Event) {
         guard let path = ProcessInfo.processInfo.environment["FM_TRACE"] else { return }
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
-        // A record that cannot be written must not fail the conversation.
+        // Errors of tracing must not affect the conversation.
         guard descriptor >= 0 else { return }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        guard var line = try? JSONEncoder().encode(event()) else { return }  // as above
+        guard var line = try? JSONEncoder().encode(event()) else { return }  // see above
         line.append(0x0A)
-        try? file.write(contentsOf: line)  // as above
+        try? file.write(contentsOf: line)  // see above
     }
 }
