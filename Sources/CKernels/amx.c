@@ -1,6 +1,6 @@
-// Advanced Matrix Extensions, for prefill. A group of a panel already has the format of the right-hand tile of `tdpbsud`
-// ([4 columns of k][16 rows][4 bytes]), and 16 activation rows are the left-hand tile. The 16 × 16 sums are then
-// scaled by group with AVX-512. Fewer than 16 tokens use the AVX-512 kernels: tiles do not make a matrix-vector
+// Advanced Matrix Extensions, for prefill. A group of a panel already has the format of the right-hand tile of
+// `tdpbsud` ([4 columns of k][16 rows][4 bytes]), and 16 activation rows are the left-hand tile. The 16 × 16 sums are
+// then scaled by group with AVX-512. Fewer than 16 tokens use the AVX-512 kernels: tiles do not make a matrix-vector
 // product faster, because it is limited by memory bandwidth.
 
 #if defined(__x86_64__)
@@ -70,7 +70,8 @@ TARGET INLINE void unpack_groups(ck_layout layout, const uint8_t *panel, int fir
     }
 }
 
-/// Multiplies the unpacked groups by 16 rows of activations, starting at group `first`, and adds the products to `total`.
+/// Multiplies the unpacked groups by 16 rows of activations, starting at group `first`, and adds the products to
+/// `total`.
 TARGET INLINE void multiply_amx(ck_layout layout, const unpacked *w, int count, size_t first, const ck_activations *a,
                                 int32_t token, v16f *total) {
     size_t columns = (size_t)a->columns, row_groups = columns / 32;

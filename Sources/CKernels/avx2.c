@@ -1,6 +1,6 @@
-// AVX2 with FMA: the 16 rows of a panel are two registers. `vpmaddubsw` multiplies unsigned by signed bytes and adds pairs
-// with saturation at 16 bits. 8-bit codes could saturate: they are converted to signed values first, and their sign is
-// applied to the activations.
+// AVX2 with FMA: the 16 rows of a panel are two registers. `vpmaddubsw` multiplies unsigned by signed bytes and adds
+// pairs with saturation at 16 bits. 8-bit codes could saturate: they are converted to signed values first, and their
+// sign is applied to the activations.
 
 #if defined(__x86_64__)
 

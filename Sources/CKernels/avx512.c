@@ -30,8 +30,8 @@ TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m,
     for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
         for (int group = 0; group < groups; group++) {
             const uint8_t *at = w + group_bytes * (size_t)group;
-            // A matrix–vector product is limited by memory: prefetch the panel earlier than the hardware prefetcher does, first
-            // into L2, which supports more outstanding lines than L1.
+            // A matrix–vector product is limited by memory: prefetch the panel earlier than the hardware prefetcher
+            // does, first into L2, which supports more outstanding lines than L1.
             if (tokens == 1) {
                 const char *next = (const char *)w + share * (size_t)group;
                 for (size_t line = 0; line < share; line += 64) {

@@ -1,5 +1,5 @@
-// Properties of the integer layouts, and access to single codes and scales. Shared by packing, the reference kernels and the
-// vectorised kernels. Where speed matters, the functions are called with a constant layout.
+// Properties of the integer layouts, and access to single codes and scales. Shared by packing, the reference kernels
+// and the vectorised kernels. Where speed matters, the functions are called with a constant layout.
 #ifndef FORMATS_H
 #define FORMATS_H
 

@@ -4,8 +4,8 @@
 //   LOAD_HALF16(p)  loads 16 binary16 values as v16f
 //   STORE_HALF16(p, v)  stores a v16f as 16 binary16 values, rounding to nearest even
 //   LOOK_UP(table, codes)  looks up 64 indices in a table of 16 bytes
-// The compiler maps the 16-lane vectors to the vectors of the target. Kernels that are faster with intrinsics are in the
-// file of their instruction set, and tests compare them with the code here.
+// The compiler maps the 16-lane vectors to the vectors of the target. Kernels that are faster with intrinsics are in
+// the file of their instruction set, and tests compare them with the code here.
 
 #include <math.h>
 #include <string.h>
@@ -43,8 +43,8 @@ TARGET INLINE v16f NAME(select)(v16i mask, v16f yes, v16f no) {
     return (v16f)(((v16i)yes & mask) | ((v16i)no & ~mask));
 }
 
-/// exp(x) for x in −87…88; other arguments are clamped. Polynomial of degree 6 from Cephes after reduction by ln 2; error
-/// below 2 ulp.
+/// exp(x) for x in −87…88; other arguments are clamped. Polynomial of degree 6 from Cephes after reduction by ln 2;
+/// error below 2 ulp.
 TARGET INLINE v16f NAME(exp16)(v16f x) {
     x = NAME(select)(x < -87.0f, NAME(splat)(-87.0f), x);
     x = NAME(select)(x > 88.0f, NAME(splat)(88.0f), x);
@@ -259,7 +259,8 @@ TARGET INLINE float NAME(part_sum)(ck_layout layout, const ck_activations *a, si
     return layout_parts(layout) == 1 ? a->s[at] : a->d[at] * (float)-a->sums[2 * at + (size_t)part];
 }
 
-/// The integer that corrects a dot product for the offset of the codes: −offset times the sum of the quantised activations.
+/// The integer that corrects a dot product for the offset of the codes: −offset times the sum of the quantised
+/// activations.
 TARGET INLINE int32_t NAME(offset_sum)(ck_layout layout, const ck_activations *a, size_t at, int part) {
     int shift = layout_offset_shift(layout);
     if (shift < 0) return 0;
@@ -356,7 +357,8 @@ TARGET static void NAME(float_panels)(const ck_matrix *m, int32_t panel, const c
 
 enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB of scores, which fit in L1
 
-// Twelve accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`) together.
+// Twelve accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`)
+// together.
 
 /// Scores of `rows` query rows against `wide` blocks of 16 keys.
 TARGET INLINE void NAME(score_blocks)(int rows, int wide, const float *const *q, const uint16_t *keys, int32_t head_dim,

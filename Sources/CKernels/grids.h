@@ -1,5 +1,5 @@
-// The grids of the IQ formats, as defined by ggml. An entry contains eight values of 2 bits (or four values of 3 bits), the
-// first value in the lowest bits. Each value is an index into the list of values in the comment above the grid.
+// The grids of the IQ formats, as defined by ggml. An entry contains eight values of 2 bits (or four values of 3 bits),
+// the first value in the lowest bits. Each value is an index into the list of values in the comment above the grid.
 #ifndef GRIDS_H
 #define GRIDS_H
 

@@ -18,8 +18,8 @@ extern const ck_kernels ck_kernels_scalar;
 extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;
 /// The matrix product with tiles (amx.c); all other functions of this set use AVX-512.
 void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
-/// Requests permission to use the tile registers from the operating system. Returns false if the processor or the operating
-/// system does not support them.
+/// Requests permission to use the tile registers from the operating system. Returns false if the processor or the
+/// operating system does not support them.
 bool ck_amx_enable(void);
 #endif
 #if defined(__aarch64__)

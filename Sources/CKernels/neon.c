@@ -1,5 +1,6 @@
 // NEON with the dot-product extension (Armv8.2 `sdot`): the 16 rows of a panel are four registers of four rows,
-// and `vdotq_laneq` multiplies four columns of these rows by four activations of one lane. All codes fit in signed bytes.
+// and `vdotq_laneq` multiplies four columns of these rows by four activations of one lane. All codes fit in signed
+// bytes.
 
 #if defined(__aarch64__)
 

@@ -70,7 +70,8 @@ static void put_codes(ck_layout layout, const uint8_t *q, int row, uint8_t *grou
 
 static void put_half(uint8_t *at, int row, const uint8_t *half) { memcpy(at + 2 * row, half, 2); }
 
-/// Writes the scales of one row and group; with group 0, also the row's binary16 factors, which are copied from the file.
+/// Writes the scales of one row and group; with group 0, also the row's binary16 factors, which are copied from the
+/// file.
 static void put_scales(ck_layout layout, const uint8_t *source, int group, const ck_group *g, int row, uint8_t *scales) {
     switch (layout) {
         case CK_LAYOUT_MXFP4: scales[row] = source[0]; return;

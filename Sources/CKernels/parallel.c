@@ -18,9 +18,9 @@ static int32_t panels_of(const ck_matrix *m) { return (m->rows + CK_PANEL - 1) /
 
 enum { ROUNDS = 6 };
 
-/// The first panel of a chunk. Each round has one chunk per thread and takes half of the remaining panels; the last round
-/// takes all of them. The first chunks are long contiguous ranges of memory; the last ones are so small that no thread waits
-/// long for another (factoring; Hummel, Schonberg and Flynn, doi:10.1145/135226.135232).
+/// The first panel of a chunk. Each round has one chunk per thread and takes half of the remaining panels; the last
+/// round takes all of them. The first chunks are long contiguous ranges of memory; the last ones are so small that no
+/// thread waits long for another (factoring; Hummel, Schonberg and Flynn, doi:10.1145/135226.135232).
 static int32_t chunk_start(const matmul_job *job, int chunk) {
     int round = chunk / job->threads;
     if (round >= ROUNDS) return job->panels;
@@ -193,8 +193,8 @@ size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t cap
     return (size_t)heads * parts * (size_t)((value_dim + 15) / 16 * 16 + 2);
 }
 
-/// Merges the next part of a row into its running result (see `attend_rows` for their format). Parts always cover the same
-/// ranges of positions and are merged in order, so that the result of a token does not depend on the batch.
+/// Merges the next part of a row into its running result (see `attend_rows` for their format). Parts always cover the
+/// same ranges of positions and are merged in order, so that the result of a token does not depend on the batch.
 static void join(const ck_attention *a, float *running, const float *part) {
     if (part[0] == -INFINITY) return;
     float most = running[0] > part[0] ? running[0] : part[0];

@@ -1,5 +1,5 @@
-// The thread pool. Chunks are claimed dynamically. Measurements showed that with a static split, one busy core delays every
-// region; here, a late worker finds no chunk left because the other threads have already claimed its share.
+// The thread pool. Chunks are claimed dynamically. Measurements showed that with a static split, one busy core delays
+// every region; here, a late worker finds no chunk left because the other threads have already claimed its share.
 
 #define _GNU_SOURCE
 #include "ckernels.h"

@@ -1,5 +1,6 @@
 // Block structures and decoding of the tensor types of GGUF.
-// The formats are defined by ggml (ggml-common.h and gguf-py's quants.py in the ggml repositories); all are little-endian.
+// The formats are defined by ggml (ggml-common.h and gguf-py's quants.py in the ggml repositories); all are
+// little-endian.
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /// Block arithmetic for transformer inference on CPUs: packed matrices, activations, attention, a thread pool.
 ///
-/// Except `ck_physical_cores`, no function does I/O. The dispatch table is the only global state, and only `ck_pool_create`
-/// allocates. Functions with implementations for several instruction sets are called through `ck_kernels`;
-/// `scalar.c` is the reference implementation that the others are tested against.
+/// Except `ck_physical_cores`, no function does I/O. The dispatch table is the only global state, and only
+/// `ck_pool_create` allocates. Functions with implementations for several instruction sets are called through
+/// `ck_kernels`; `scalar.c` is the reference implementation that the others are tested against.
 #ifndef CKERNELS_H
 #define CKERNELS_H
 
@@ -23,8 +23,8 @@ int ck_pool_threads(const ck_pool *pool);
 /// The number of physical cores within this process's CPU affinity. Hyperthreads are not counted because they share the
 /// arithmetic units of their core.
 int ck_physical_cores(void);
-/// Calls `body(context, i)` once for every `i` in `0..<chunks` (at most 65,535) and returns when all calls have returned.
-/// Not thread-safe: one caller at a time. `body` must not call the pool.
+/// Calls `body(context, i)` once for every `i` in `0..<chunks` (at most 65,535) and returns when all calls have
+/// returned. Not thread-safe: one caller at a time. `body` must not call the pool.
 void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context);
 
 // MARK: - Matrices
@@ -35,11 +35,11 @@ enum { CK_PANEL = 16 };
 
 /// How a matrix stores its weights. Integer layouts hold unsigned codes; a weight is `scale·(code − offset) + minimum`.
 ///
-/// A block is 16 rows by 32 columns, or by 256 where the file's blocks have 256 elements: codes in groups of 32 columns,
-/// then 8-bit scales for each group (or half group) of each row, then `d` and, where present, the factor of the minima as
-/// binary16 for each row. A group of 4-bit codes is `[step][16 rows][4 columns]`; low nibbles are columns 0–15, high
-/// nibbles 16–31. Bits above the fourth follow as bit planes in the same order. Each layout is at most 4 % larger than the
-/// tensor in the file.
+/// A block is 16 rows by 32 columns, or by 256 where the file's blocks have 256 elements: codes in groups of 32
+/// columns, then 8-bit scales for each group (or half group) of each row, then `d` and, where present, the factor of
+/// the minima as binary16 for each row. A group of 4-bit codes is `[step][16 rows][4 columns]`; low nibbles are columns
+/// 0–15, high nibbles 16–31. Bits above the fourth follow as bit planes in the same order. Each layout is at most 4 %
+/// larger than the tensor in the file.
 typedef enum {
     CK_LAYOUT_Q4_0,
     CK_LAYOUT_Q4_1,
@@ -115,7 +115,8 @@ size_t ck_panel_bytes(ck_type type, int32_t columns);
 void ck_pack(const ck_matrix *matrix, const uint8_t *const *rows, int32_t count, uint8_t *panel);
 /// Decodes `count` elements (whole blocks) of a row-major tensor to binary32.
 void ck_dequantize(ck_type type, const uint8_t *source, size_t count, float *destination);
-/// Merges a low-rank adapter into a matrix: weights `[rows][columns]` += scale · b `[rows][rank]` · a `[rank][columns]`.
+/// Merges a low-rank adapter into a matrix: weights `[rows][columns]` += scale · b `[rows][rank]` · a
+/// `[rank][columns]`.
 void ck_add_low_rank(
     float *weights, const float *b, const float *a, int32_t rows, int32_t rank, int32_t columns, float scale);
 /// Encodes `count` elements (whole blocks of 32) as Q8_0.
@@ -196,7 +197,8 @@ typedef struct {
     void (*mamba_step)(float *state, const float *x, const float *b, const float *c, float decay, float delta,
                        int32_t head_dim, int32_t state_size, float *out);
     /// One work item of an attention call: up to 12 query rows (heads times rows) of one KV head over the positions
-    /// `from ..< to`. `partial` receives [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised output.
+    /// `from ..< to`. `partial` receives [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised
+    /// output.
     void (*attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
                       int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial);
     /// Rounds `n` values to binary16.
@@ -233,8 +235,8 @@ void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_produ
                     int32_t count);
 /// Computes attention of all heads and rows on the pool.
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a);
-/// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`. If `weight` is
-/// null, the rows are copied and not normalised.
+/// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`. If `weight`
+/// is null, the rows are copied and not normalised.
 void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, float epsilon,
                   float *out, const ck_activations *a, bool quantize);
 /// residual += scale · norm(x), row by row: adds a branch whose output is normalised. If `weight` is null, `x` is not
@@ -249,7 +251,8 @@ void ck_activate(ck_pool *pool, const ck_kernels *k, ck_activation kind, float *
                  const float *up_bias, const ck_activations *a, bool quantize);
 /// x = x · σ(gate), element by element.
 void ck_multiply_sigmoid(ck_pool *pool, float *x, const float *gate, int32_t rows, int32_t columns);
-/// Multiplies each row of `x` (`[rows][columns]`) by σ(input row · vector). `input` is `[rows][width]`, `vector` `[width]`.
+/// Multiplies each row of `x` (`[rows][columns]`) by σ(input row · vector). `input` is `[rows][width]`, `vector`
+/// `[width]`.
 void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *input, const float *vector, int32_t width);
 /// Quantises each row of `a->x`.
 void ck_quantize(ck_pool *pool, const ck_kernels *k, const ck_activations *a);
@@ -262,8 +265,8 @@ typedef enum {
     CK_NORM_WHOLE,           ///< all heads together, before rotation
 } ck_head_norm;
 
-/// The step between projections and attention: biases, norms and rotation of queries and keys of `rows` tokens. Keys and
-/// values are written into the KV cache from `position` on, in the order that `ck_attention` describes.
+/// The step between projections and attention: biases, norms and rotation of queries and keys of `rows` tokens. Keys
+/// and values are written into the KV cache from `position` on, in the order that `ck_attention` describes.
 typedef struct {
     float *q;             ///< [rows][heads·head_dim], changed in place
     float *k;             ///< [rows][kv_heads·head_dim], changed in place; null if another layer's KV cache is used
@@ -312,8 +315,8 @@ typedef struct {
     const float *selection_bias;  ///< [experts], added for the selection but not to the weights; null for none
 } ck_routing;
 
-/// Chooses experts for `rows` rows of router logits `[rows][experts]`, which are overwritten. `chosen` and `weights` are
-/// `[rows][used]`, in descending order; of equal experts, the one with the lower index comes first.
+/// Chooses experts for `rows` rows of router logits `[rows][experts]`, which are overwritten. `chosen` and `weights`
+/// are `[rows][used]`, in descending order; of equal experts, the one with the lower index comes first.
 void ck_route(const ck_routing *r, float *logits, int32_t rows, int32_t *chosen, float *weights);
 /// Copies rows of activations: row i of `to` becomes row `source[i]` of `from`, with its quantised form if `quantized`.
 void ck_gather(ck_pool *pool, const ck_activations *from, const int32_t *source, const ck_activations *to, bool quantized);
@@ -330,8 +333,8 @@ void ck_multiply(const float *a, int32_t a_stride, const float *b, int32_t b_str
 void ck_copy_rows(const float *from, int32_t from_stride, float *to, int32_t to_stride, int32_t rows, int32_t columns);
 
 /// Causal depthwise convolution over `rows` rows of `channels`, in place, followed by SiLU if `silu`. `kernel` is
-/// `[channels][width]`, `width` at most 16; `bias` is `[channels]` or null. `state` contains the last `width − 1` inputs
-/// `[width − 1][channels]` and is updated.
+/// `[channels][width]`, `width` at most 16; `bias` is `[channels]` or null. `state` contains the last `width − 1`
+/// inputs `[width − 1][channels]` and is updated.
 void ck_convolve(ck_pool *pool, float *x, float *state, const float *kernel, const float *bias, int32_t rows,
                  int32_t channels, int32_t stride, int32_t width, bool silu);
 
