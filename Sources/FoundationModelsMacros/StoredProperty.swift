@@ -15,7 +15,7 @@ struct StoredProperty {
             throw DiagnosticsError.conditional("A property", in: condition)
         }
         let bindings = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap { variable in
-                // A constant with a value cannot be assigned and is therefore not generated.
+            // A constant with a value cannot be assigned and is therefore not generated.
             let bindings = variable.storedBindings.filter { !variable.isConstant || $0.binding.initializer == nil }
             return bindings.map { (variable, $0.binding, $0.type) }
         }
