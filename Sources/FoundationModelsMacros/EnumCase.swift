@@ -34,7 +34,7 @@ struct EnumCase {
         return try elements.mapReportingAll { declaration, element in
             let name = element.name.plainName
             guard names.insert(name).inserted else {
-                throw DiagnosticsError("Another case is called '\(name)' as well; use another name.", at: element.name)
+                throw DiagnosticsError("Another case is also named '\(name)'; use another name.", at: element.name)
             }
             return try EnumCase(element, of: declaration, in: enumeration)
         }

@@ -53,7 +53,7 @@ extension ExprSyntax {
     fileprivate var booleanValue: Bool {
         get throws {
             guard let literal = self.as(BooleanLiteralExprSyntax.self)?.literal else {
-                throw DiagnosticsError("'@Generable' needs 'true' or 'false' here.", at: self)
+                throw DiagnosticsError("'@Generable' requires the literal 'true' or 'false' here.", at: self)
             }
             return literal.tokenKind == .keyword(.true)
         }

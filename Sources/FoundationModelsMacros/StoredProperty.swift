@@ -28,7 +28,7 @@ struct StoredProperty {
         _ binding: PatternBindingSyntax, type: TypeSyntax?, of variable: VariableDeclSyntax, in enclosing: TokenSyntax
     ) throws {
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
-            throw DiagnosticsError("A '@Generable' type needs its properties declared one by one.", at: binding.pattern)
+            throw DiagnosticsError("Declare each property of a '@Generable' type separately.", at: binding.pattern)
         }
         guard let type = type ?? binding.initializer?.value.literalType else {
             throw DiagnosticsError.missingType(of: pattern)
