@@ -1,8 +1,8 @@
 import Foundation
 import FoundationModels
 
-/// A type that can check whether a value satisfies its guides. The default is true, because most values that can be parsed
-/// are valid.
+/// A type that can check whether a value satisfies its guides. The default is true, because most values that can be
+/// parsed are valid.
 protocol Checked: Generable {
     var isValid: Bool { get }
 }
