@@ -316,7 +316,8 @@ typedef struct {
 } ck_routing;
 
 /// Chooses experts for `rows` rows of router logits `[rows][experts]`, which are overwritten. `chosen` and `weights`
-/// are `[rows][used]`, in descending order; of equal experts, the one with the lower index comes first.
+/// are `[rows][used]`, in descending order of the score for the selection; of equal experts, the one with the lower
+/// index comes first.
 void ck_route(const ck_routing *r, float *logits, int32_t rows, int32_t *chosen, float *weights);
 /// Copies rows of activations: row i of `to` becomes row `source[i]` of `from`, with its quantised form if `quantized`.
 void ck_gather(ck_pool *pool, const ck_activations *from, const int32_t *source, const ck_activations *to, bool quantized);
