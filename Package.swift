@@ -9,7 +9,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
-// Programs that expand no macros can be built without the plugin, and so without minutes of compiling SwiftSyntax: ./fm does.
+// Programs that use no macros can be built without the plugin, which saves minutes of compiling SwiftSyntax: ./fm does
+// this.
 let hasMacros = Context.environment["FM_WITHOUT_MACROS"] == nil
 
 let package = Package(
@@ -32,8 +33,8 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
     ],
     targets: [
-        // The engine must be fast in debug builds too, also in those of programs that depend on this package: SwiftPM compiles C
-        // without optimisation there. Packages of tools version 6.2 and later may say so.
+        // The engine must be fast in debug builds too, including those of programs that depend on this package: SwiftPM
+        // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "Grammar", swiftSettings: settings),
         .target(name: "Inference", dependencies: ["CKernels", "Grammar"], swiftSettings: settings),
@@ -80,7 +81,7 @@ let package = Package(
             name: "tool-bench",
             dependencies: ["FoundationModels", "Grammar", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Tools", exclude: ["messages.json"], swiftSettings: settings),
-        // Small programs to learn from and to begin with: swift run Chat.
+        // Small example programs, run with `swift run Chat`.
         .executableTarget(name: "Chat", dependencies: ["FoundationModels"], path: "Examples/Chat", swiftSettings: settings),
         .executableTarget(
             name: "CustomExecutor", dependencies: ["FoundationModels", "FoundationModelsGGUF"],
@@ -112,7 +113,7 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
-        // What app authors write, with nothing but the public API, in both language modes.
+        // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
             name: "SourceCompatibilityTests", dependencies: ["FoundationModels"], swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(

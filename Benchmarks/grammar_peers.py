@@ -5,14 +5,15 @@
 
 CASES.json: {"tokens": [hex of the token's bytes | null for a special token, ...], "eos": id,
              "cases": [{"name": ..., "schema": {...}, "documents": [[token ids], ...]}, ...]}
-First line of a library: library, version, setup_ms (tokenizer tables), call_overhead_us (what a call that does nothing
-costs under the same timer; every mask_us contains it once), rss_mb (resident, with all imports and tables).
-Then a line for each case: library, name, compile_ms (cold, up to a matcher that is ready for its first mask), error,
-documents and rss_mb. Of a document: accepted (every token and then the end were allowed), mask_us (for each step the
-time to fill the mask, the last one before the end included), steps (masks filled), error.
-A case that ran out of time keeps what was measured until then; rss_mb is what it held when it was stopped.
+First line of a library: library, version, setup_ms (tokenizer tables), call_overhead_us (the time of a call that does
+nothing, measured with the same timer; every mask_us contains it once), rss_mb (resident memory with all imports and
+tables).
+Then one line per case: library, name, compile_ms (cold, until a matcher is ready for its first mask), error,
+documents and rss_mb. For each document: accepted (all tokens and then the end token were allowed), mask_us (for each
+step the time to fill the mask, including the one before the end token), steps (number of masks), error.
+A case that reaches the timeout keeps its measurements until then; rss_mb is the memory when it was stopped.
 
-Installation, without the gigabytes of torch and transformers, which no code that runs here uses:
+Installation without torch and transformers (several gigabytes), which the code used here does not need:
     pip install --no-deps xgrammar==0.2.8
     pip install llguidance==1.9.1 apache-tvm-ffi==0.1.15.post2 numpy==2.4.6 pydantic==2.14.3
 """
@@ -35,14 +36,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Iterator, Optional, Protocol
 
-Token = Optional[bytes]  # None: a special token, which stands for no text
-SPECIAL = "<special_{}>"  # llguidance wants a text even for those
+Token = Optional[bytes]  # None: a special token without text
+SPECIAL = "<special_{}>"  # llguidance requires a text for special tokens
 SETUP_TIMEOUT = 300
 
 
 @dataclass
 class Matcher:
-    """One pass over a document; the calls are bound beforehand so that the timer sees nothing but the library's own."""
+    """One pass over a document. The calls are bound in advance, so that only the time of the library is measured."""
 
     fill: Callable[[], Any]
     accept: Callable[[int], bool]
@@ -54,10 +55,10 @@ class Library(Protocol):
     mask: Any  # int32 words, a bit for each token
 
     def compile(self, schema: str) -> float:
-        """Makes the schema current; returns milliseconds, raises what the library reports."""
+        """Compiles a schema, which becomes the current one. Returns milliseconds; raises the errors of the library."""
 
     def matcher(self) -> Matcher:
-        """A matcher of the current schema at its start."""
+        """A new matcher for the current schema."""
 
 
 # xgrammar
@@ -70,7 +71,7 @@ class StandIn:
 
 @contextlib.contextmanager
 def stand_ins(*names: str) -> Iterator[None]:
-    """Lets imports of absent modules succeed, with an empty class for every name in them."""
+    """Replaces missing modules, so that importing them succeeds; every name in them is an empty class."""
     absent = [name for name in names if importlib.util.find_spec(name) is None]
     for name in absent:
         module = types.ModuleType(name)
@@ -84,8 +85,8 @@ def stand_ins(*names: str) -> Iterator[None]:
 
 
 def import_xgrammar() -> types.ModuleType:
-    """xgrammar names torch and transformers in its type hints and in helpers that are not called here."""
-    import tvm_ffi  # noqa: F401  (first: this one adapts to a torch that it finds, so it must not find a stand-in)
+    """xgrammar refers to torch and transformers only in type hints and in functions that are not called here."""
+    import tvm_ffi  # noqa: F401  (imported first: it adapts to an installed torch, so it must not find the stand-in)
 
     with stand_ins("torch", "transformers"):
         import xgrammar
@@ -99,9 +100,9 @@ class XGrammar:
 
         self.xgrammar = import_xgrammar()
         self.mask = numpy.zeros((1, (len(tokens) + 31) // 32), numpy.int32)
-        # Handed over as a tensor once: given the array itself, each call would go through DLPack again.
+        # Converted to a tensor once; with the array itself, each call would convert it through DLPack.
         self.tensor = tvm_ffi.from_dlpack(self.mask)
-        # A token of no bytes is special to xgrammar: never allowed, but for the stop token.
+        # xgrammar treats a token without bytes as special: it is never allowed, except for the stop token.
         vocabulary = [token or b"" for token in tokens]
         start = time.perf_counter()
         self.tokenizer = self.xgrammar.TokenizerInfo(
@@ -110,12 +111,12 @@ class XGrammar:
         self.setup_ms = (time.perf_counter() - start) * 1e3
 
     def compile(self, schema: str) -> float:
-        # A compiler of its own for each schema, so that nothing made for an earlier one can help.
+        # A new compiler for each schema, so that no results of earlier schemas are reused.
         compiler = self.xgrammar.GrammarCompiler(self.tokenizer, max_threads=1, cache_enabled=False)
-        self.grammar = None  # freed here, not in the time of the next one
+        self.grammar = None  # freed here, so that this is not part of the measured time
         start = time.perf_counter()
-        # Not strict: properties that the schema doesn't declare are then as it says, not forbidden. The separators
-        # reach declared values only: inside one of any type, 0.2.8 wants ", " between entries all the same.
+        # Not strict: undeclared properties are then treated as the schema specifies, not forbidden. The separators
+        # affect declared values only: in values of any type, 0.2.8 requires ", " between entries regardless.
         self.grammar = compiler.compile_json_schema(
             schema, any_whitespace=False, separators=(",", ":"), strict_mode=False
         )
@@ -128,7 +129,7 @@ class XGrammar:
             partial(matcher.fill_next_token_bitmask, self.tensor),
             matcher.accept_token,
             matcher.is_terminated,
-            str,  # it raises instead
+            str,  # the library raises errors instead
         )
 
 
@@ -136,7 +137,7 @@ class XGrammar:
 
 
 class GreedyTokenizer:
-    """What llguidance asks of a tokenizer. No mask depends on how it splits a text: see `unforced`."""
+    """The tokenizer interface that llguidance requires. No mask depends on how it splits a text: see `unforced`."""
 
     def __init__(self, tokens: list[Token], eos: int) -> None:
         self.eos_token_id = eos
@@ -159,11 +160,12 @@ class GreedyTokenizer:
 
 
 def unforced(grammar: str) -> str:
-    """The same grammar, with masks that allow every split of a text that it leaves no choice about.
+    """The same grammar, with masks that allow every tokenization of a text that the grammar forces.
 
-    Left alone, llguidance allows only the token that the tokenizer would choose there: a mask of one bit, made by a
-    call into the tokenizer, which here would be one into Python. xgrammar has no such mode, so without it both are
-    asked the same question, and a document may be split into tokens in any way. The option is one of Lark grammars.
+    By default, llguidance allows only the token that the tokenizer would choose for a forced text: a mask of one bit,
+    computed by a call of the tokenizer, which is a Python function here. xgrammar has no such mode. Without it, both
+    libraries compute the same masks, and a document may be split into tokens in any way. The option belongs to Lark
+    grammars.
     """
     parts = json.loads(grammar)
     start = f'%llguidance {{"no_forcing": true}}\nstart: @{parts["grammars"][0]["name"]}'
@@ -191,7 +193,7 @@ class LLGuidance:
         matcher = matcher_type(self.tokenizer, grammar, log_level=0)
         elapsed = (time.perf_counter() - start) * 1e3
         self.check(matcher)
-        # Not timed: reading the line of Lark costs more than most schemas, and is no part of compiling one.
+        # Not measured: parsing the line of Lark takes longer than compiling most schemas, and is not part of it.
         self.start = matcher_type(self.tokenizer, unforced(grammar), log_level=0)
         self.check(self.start)
         return elapsed
@@ -201,11 +203,11 @@ class LLGuidance:
             raise ValueError(matcher.get_error())
 
     def matcher(self) -> Matcher:
-        # Copies share the automaton that masks build as they need it: the first document pays, as the first request
-        # for a schema does, and the later ones find it. xgrammar builds its tables while compiling.
+        # Copies share the automaton, which is built lazily while masks are computed: the first document takes longer,
+        # as the first request for a schema does, and later ones reuse it. xgrammar builds its tables while compiling.
         matcher = self.start.deep_copy()
         return Matcher(
-            # What llguidance.numpy's fill_next_token_bitmask calls, less the two microseconds it spends in Python.
+            # The function that fill_next_token_bitmask of llguidance.numpy calls, without its 2 µs of Python.
             partial(matcher.unsafe_compute_mask_ptr, self.mask.ctypes.data, self.mask.nbytes),
             matcher.consume_token,
             matcher.is_error,
@@ -216,11 +218,11 @@ class LLGuidance:
 LIBRARIES: dict[str, Callable[[list[Token], int], Any]] = {"xgrammar": XGrammar, "llguidance": LLGuidance}
 
 
-# The worker: a process that holds one library, and that can be killed
+# The worker: a process with one library, which can be killed
 
 
 def resident_mb(process: int) -> float:
-    """Megabytes resident now; where there is no /proc, the caller's most ever."""
+    """Resident memory of a process in megabytes; on systems without /proc, the peak of the calling process."""
     try:
         with open(f"/proc/{process}/statm") as file:
             size = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -243,7 +245,7 @@ def call_overhead_us(library: Library) -> float:
 
 
 def follow(library: Library, document: list[int], eos: int) -> dict[str, Any]:
-    """Fills a mask before each token and before the end, until one is not allowed."""
+    """Computes the mask before each token and before the end token, until a token is not allowed."""
     mask_us: list[float] = []
     result: dict[str, Any] = {"accepted": False, "mask_us": mask_us, "steps": 0, "error": None}
     words = library.mask[0]
@@ -253,12 +255,12 @@ def follow(library: Library, document: list[int], eos: int) -> dict[str, Any]:
             mask_us.append(round(timed_us(matcher.fill), 3))
             result["steps"] += 1
             if not int(words[token >> 5]) >> (token & 31) & 1:
-                result["error"] = matcher.failure() or None  # none: the document is not one of the schema's
+                result["error"] = matcher.failure() or None  # none: the document does not conform to the schema
                 break
             if step == len(document):
                 result["accepted"] = True
             elif not matcher.accept(token):
-                result["error"] = matcher.failure() or f"token {step} was allowed by the mask and then refused"
+                result["error"] = matcher.failure() or f"token {step} was allowed by the mask and then rejected"
                 break
     except Exception as error:
         result["error"] = str(error)
@@ -266,8 +268,8 @@ def follow(library: Library, document: list[int], eos: int) -> dict[str, Any]:
 
 
 def work(connection: multiprocessing.connection.Connection, name: str, tokens: list[Token], eos: int) -> None:
-    """Sends the setup line; then, for each case received, parts of its line as soon as they are known, rss_mb last."""
-    # numpy's helper threads have nothing to do here; llguidance's would not be started either, but this makes sure.
+    """Sends the setup line; then, for each received case, the parts of its line as they are known, rss_mb last."""
+    # No helper threads of numpy; llguidance would not start threads either, but this makes sure.
     os.environ.update(OPENBLAS_NUM_THREADS="1", RAYON_NUM_THREADS="1")
     library = LIBRARIES[name](tokens, eos)
     overhead = call_overhead_us(library)
@@ -296,17 +298,17 @@ def work(connection: multiprocessing.connection.Connection, name: str, tokens: l
         connection.send(("rss_mb", resident_mb(os.getpid())))
 
 
-# The controller: reads the file, prints the lines, and keeps the time
+# The controller: reads the file, prints the lines, and enforces the timeout
 
 
 class Worker:
     def __init__(self, library: str, tokens: list[Token], eos: int) -> None:
-        # Spawned, not forked: its memory is then the library's and the tokens', not that of all cases.
+        # Spawned, not forked, so that its memory contains the library and the tokens, but not all cases.
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
         self.process = context.Process(target=work, args=(other, library, tokens, eos), daemon=True)
         self.process.start()
-        other.close()  # so that the end of the worker is the end of the connection
+        other.close()  # so that the connection ends when the worker ends
         try:
             if not self.connection.poll(SETUP_TIMEOUT):
                 raise EOFError
@@ -321,7 +323,7 @@ class Worker:
         self.connection.close()
 
     def measure(self, case: dict[str, Any], timeout: float) -> tuple[dict[str, Any], bool]:
-        """The case's line, and whether the worker can take another."""
+        """Returns the line of the case, and whether the worker can measure another case."""
         line: dict[str, Any] = {
             "library": self.setup["library"], "name": case["name"],
             "compile_ms": None, "error": None, "documents": [], "rss_mb": None,
@@ -371,12 +373,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases")
     parser.add_argument("--library", choices=list(LIBRARIES))
-    parser.add_argument("--timeout", type=float, default=20, help="seconds for a case")
-    parser.add_argument("--limit", type=int, help="cases, from the first")
+    parser.add_argument("--timeout", type=float, default=20, help="timeout of a case in seconds")
+    parser.add_argument("--limit", type=int, help="measure only the first LIMIT cases")
     arguments = parser.parse_args()
     if arguments.library:
         return run(arguments.library, arguments.cases, arguments.timeout, arguments.limit)
-    # One after the other: nothing else may run while one is measured.
+    # Libraries are measured one after the other, so that they do not compete for the processor.
     codes = [
         subprocess.run([sys.executable, __file__, *sys.argv[1:], "--library", name]).returncode for name in LIBRARIES
     ]

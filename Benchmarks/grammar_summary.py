@@ -1,4 +1,4 @@
-"""Sums up what grammar-bench and grammar_peers.py measured, as Markdown tables.
+"""Summarizes the measurements of grammar-bench and grammar_peers.py as Markdown tables.
 
     grammar_summary.py CASES.json RESULTS.jsonl...
 """
@@ -7,7 +7,7 @@ import json
 import statistics
 import sys
 
-# What most tool parameters and records are made of. Schemas with nothing else are the ordinary ones.
+# The keywords of most schemas for tool parameters and records. Schemas without other keywords are called ordinary.
 ORDINARY = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "description", "title",
     "minimum", "maximum", "minItems", "maxItems", "$schema", "default", "examples",
@@ -15,7 +15,7 @@ ORDINARY = {
 
 
 def keywords(schema: object) -> set[str]:
-    """The keywords a schema uses, at any depth."""
+    """The keywords used in a schema, at any depth."""
     if isinstance(schema, list):
         return set().union(*map(keywords, schema)) if schema else set()
     if not isinstance(schema, dict):
@@ -31,17 +31,17 @@ def keywords(schema: object) -> set[str]:
 
 
 def share(values: list[float], part: float) -> float:
-    """The value below which `part` of all values are."""
+    """The quantile `part` of the values."""
     return sorted(values)[min(len(values) - 1, int(len(values) * part))] if values else float("nan")
 
 
 def table(title: str, names: set[str], libraries: dict[str, dict[str, dict]], setup: dict[str, dict]) -> None:
-    # Masks are compared where every library compiled the schema and accepted the whole document.
+    # Masks are compared for schemas that every library compiled and documents that every library accepted.
     common = []
     for name in sorted(names):
         results = [cases.get(name) for cases in libraries.values()]
         if all(r and not r["error"] and r["documents"] for r in results):
-            # Documents come twice; the first halves are masks that were never asked for before.
+            # Each document is measured twice; the masks of the first half have not been computed before.
             count = len(results[0]["documents"]) // 2
             for index in range(count):
                 if all(r["documents"][index]["accepted"] for r in results):
@@ -49,7 +49,7 @@ def table(title: str, names: set[str], libraries: dict[str, dict[str, dict]], se
     masks = sum(len(next(iter(libraries.values()))[n]["documents"][i]["mask_us"]) for n, i in common)
     print(f"\n### {title}: {len(names)} schemas, {len(common)} documents and {masks} masks in common\n")
     print(
-        "| | compiled | documents accepted | compile p50 | p99 | greatest | mask p50 | mean | p99"
+        "| | compiled | documents accepted | compile p50 | p99 | maximum | mask p50 | mean | p99"
         " | again: p50 | mean | p99 | memory |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
@@ -87,8 +87,8 @@ def main() -> None:
     print()
     for library, record in setup.items():
         print(
-            f"{library}: the vocabulary takes {record['setup_ms']:.0f} ms; a call from Python that does nothing"
-            f" {record['call_overhead_us']:.2f} µs." if record["call_overhead_us"] else f"{library}: the vocabulary takes {record['setup_ms']:.0f} ms."
+            f"{library}: vocabulary setup {record['setup_ms']:.0f} ms; a call from Python that does nothing takes"
+            f" {record['call_overhead_us']:.2f} µs." if record["call_overhead_us"] else f"{library}: vocabulary setup {record['setup_ms']:.0f} ms."
         )
 
 

@@ -1,5 +1,6 @@
-// What this machine can do at most: bytes read per second and 8-bit multiply-adds per second, on 1 and on 2 threads. As much memory
-// is read as a model has: some processors keep hundreds of megabytes in a cache that is twice as fast.
+// Measures the limits of this machine: bytes read per second and 8-bit multiply-adds per second, on 1 and on 2 threads.
+// The memory is as large as a model, because some processors have a cache of hundreds of megabytes that is twice as
+// fast.
 //
 //   clang -O2 -march=native -pthread Benchmarks/limits.c -o /dev/shm/limits && /dev/shm/limits
 

@@ -1,7 +1,7 @@
 """Measures llama.cpp (through llama-cpp-python) on one GGUF file and prints one JSON line per thread count.
 
 Usage: python llamacpp.py MODEL.gguf [--threads 1 2] [--repeat 5]
-The tokens are arbitrary ids: arithmetic does not depend on which. Times are medians.
+The token ids are arbitrary because they do not affect the time. Times are medians.
 """
 import argparse, ctypes, json, statistics, time, resource
 import llama_cpp

@@ -1,8 +1,8 @@
-"""An object of 20 fields under its schema against free text of as many tokens, by the same model, in turns.
+"""Compares an object of 20 fields generated under a schema with free text of as many tokens by the same model.
 
     object_vs_text.py FM [ROUNDS]
 
-Prints a Markdown table: medians over the rounds of the time from the first logits to the end.
+The two alternate. Prints a Markdown table with medians over the rounds of the time from the first logits to the end.
 """
 
 import json
@@ -39,7 +39,7 @@ def main() -> None:
         file.flush()
         times: dict[str, list[float]] = {"object": [], "text": []}
         for _ in range(rounds):
-            # The schema is not described to the model, so that both have a short prompt.
+            # The schema is not included in the prompt, so that both prompts are short.
             made = run(fm, "--no-describe", "--schema", file.name, PROMPT)
             tokens = made["usage"]["completion_tokens"]
             text = run(fm, "--max-tokens", str(tokens), STORY)
@@ -49,9 +49,9 @@ def main() -> None:
             times["text"].append(text["seconds"]["generation"])
     forced = made["usage"]["forced_tokens"]
     print(f"\n### An object of 20 fields against free text, {tokens} tokens each\n")
-    print("| | generation | without asking the model |")
+    print("| | generation | tokens forced by the grammar |")
     print("|---|---|---|")
-    print(f"| object under its schema | {statistics.median(times['object']) * 1000:.0f} ms | {forced} tokens ({forced / tokens:.0%}) |")
+    print(f"| object with schema | {statistics.median(times['object']) * 1000:.0f} ms | {forced} tokens ({forced / tokens:.0%}) |")
     print(f"| free text | {statistics.median(times['text']) * 1000:.0f} ms | 0 |")
 
 

@@ -6,16 +6,16 @@ import FoundationModelsGGUF
 
 struct Book: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "book", abstract: "Cuts a long text into chunks: time and memory.")
+        commandName: "book", abstract: "Splits a long text into chunks and measures time and memory.")
 
     @Option(help: "A GGUF file.") var model: String
-    @Option(help: "Pages of some 2,500 characters.") var pages = 1_000
-    @Option(help: "Tokens of a chunk.") var chunk = 3_000
+    @Option(help: "Number of pages of about 2,500 characters.") var pages = 1_000
+    @Option(help: "Maximum number of tokens of a chunk.") var chunk = 3_000
 
     func run() async throws {
         let model = GGUFLanguageModel(url: URL(filePath: model), checksText: false)
         let file = FileManager.default.temporaryDirectory.appending(path: "book-\(UUID().uuidString).txt")
-        defer { try? FileManager.default.removeItem(at: file) }  // leftovers are the system's
+        defer { try? FileManager.default.removeItem(at: file) }  // a file that remains is removed by the system
         try Data().write(to: file)
         let handle = try FileHandle(forWritingTo: file)
         for page in 0..<pages {
@@ -36,16 +36,15 @@ struct Book: AsyncParsableCommand {
         let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int ?? 0
         print(
             String(
-                format: "%d pages, %.1f MB: %d chunks of at most %d tokens in %.1f s, %.1f MB more memory than the model alone",
+                format: "%d pages, %.1f MB: %d chunks of at most %d tokens in %.1f s, %.1f MB of memory in addition to the model",
                 pages, Double(size) / 1e6, chunks, chunk,
                 Double(time.seconds) + Double(time.attoseconds) * 1e-18, peak - before))
     }
 }
 
 enum Memory {
-    /// Resident memory of this process.
+    /// Resident memory of this process in megabytes; 0 on systems other than Linux, which have no /proc.
     static var residentMegabytes: Double {
-        // Only Linux has this file; elsewhere the column is 0.
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
             let pages = Double(text.split(separator: " ")[1])
         else { return 0 }

@@ -1,14 +1,15 @@
 import Foundation
 
-/// A user who talks for a long time: everyday messages, and facts planted among them. The same for the same seed.
+/// Generates the user messages of a long conversation: everyday messages, with facts in between. The same seed gives
+/// the same messages.
 struct Chatter {
     struct Fact {
         let turn: Int
         let statement: String
         let question: String
-        /// The question in other words.
+        /// The question in different words.
         let paraphrase: String
-        /// What the context has to contain for an answer.
+        /// The text that the context must contain for an answer.
         let evidence: String
     }
 
@@ -36,7 +37,8 @@ struct Chatter {
     private var state: UInt64
     let facts: [Fact]
 
-    /// - Parameter turns: Facts are planted evenly over these.
+    /// - Parameter turns: The length of the conversation. Facts are distributed evenly over the first four fifths of
+    ///   it.
     init(seed: UInt64, turns: Int) {
         state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
         let step = max(1, turns * 4 / 5 / Self.things.count)

@@ -1,8 +1,8 @@
 import ArgumentParser
 
-/// Measures how conversations are kept within their window.
+/// Measures conversations that are longer than the context window.
 @main struct ContextBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "context-bench", abstract: "Measures conversations that outgrow the window.",
+        commandName: "context-bench", abstract: "Measures conversations that are longer than the context window.",
         subcommands: [LongConversation.self, RecallBench.self, Counting.self, Book.self])
 }

@@ -6,7 +6,7 @@ import FoundationModelsGGUF
 
 struct Counting: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "count", abstract: "Times exact counts of prompts and conversations.")
+        commandName: "count", abstract: "Measures the time to count the tokens of prompts and conversations.")
 
     @Option(help: "A GGUF file.") var model: String
 
@@ -40,6 +40,6 @@ struct Counting: AsyncParsableCommand {
             let time = start.duration(to: .now).components
             best = min(best, Double(time.seconds) * 1e6 + Double(time.attoseconds) * 1e-12)
         }
-        print(String(format: "%@: %d tokens, %.0f µs, %.0f µs a kB", what, tokens, best, best / Double(max(1, kilobytes))))
+        print(String(format: "%@: %d tokens, %.0f µs, %.0f µs per kB", what, tokens, best, best / Double(max(1, kilobytes))))
     }
 }

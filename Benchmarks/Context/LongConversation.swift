@@ -8,16 +8,16 @@ import Synchronization
 struct LongConversation: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "long",
-        abstract: "Talks for many turns: time to first token, re-computed tokens, memory, what is remembered.")
+        abstract: "Measures a long conversation: time to first token, recomputed tokens, memory, recalled facts.")
 
-    @Option(help: "How many turns.") var turns = 1_000
-    @Option(help: "Tokens of the window.") var window = 4096
-    @Option(help: "Tokens of each answer, at the most.") var answer = 24
+    @Option(help: "Number of turns.") var turns = 1_000
+    @Option(help: "Size of the context window in tokens.") var window = 4096
+    @Option(help: "Maximum number of tokens of each response.") var answer = 24
     @Option(help: "A GGUF file.") var model: String
-    @Option(help: "standard or summarizing.") var policy = "standard"
-    @Option(help: "Another conversation for another number.") var seed: UInt64 = 1
+    @Option(help: "The compaction policy: standard or summarizing.") var policy = "standard"
+    @Option(help: "Seed of the generated conversation.") var seed: UInt64 = 1
 
-    @Flag(help: "Show each turn, and the answers to questions about earlier facts.") var shows = false
+    @Flag(help: "Print each turn, and the answers to questions about earlier facts.") var shows = false
 
     private struct Sample {
         var firstToken: Double
@@ -63,7 +63,7 @@ struct LongConversation: AsyncParsableCommand {
             if shows, let sample = samples.last {
                 print(
                     String(
-                        format: "  %4d  %7.1f ms  %d read, %d cached, %d written%@", turn, sample.firstToken, sample.input,
+                        format: "  %4d  %7.1f ms  %d input, %d cached, %d output%@", turn, sample.firstToken, sample.input,
                         sample.cached,
                         sample.output, sample.afterCompaction ? "  compacted" : ""))
             }
@@ -80,7 +80,7 @@ struct LongConversation: AsyncParsableCommand {
     ) {
         let ordinary = samples.filter { !$0.afterCompaction }
         func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
-        // The time grows with what the context holds, so whole cycles from one compaction to the next are compared.
+        // The time grows with the length of the context, so whole cycles from one compaction to the next are compared.
         let ends = samples.indices.filter { samples[$0].afterCompaction }
         func cycle(_ place: Int) -> [Double] {
             guard ends.count > 2 else { return ordinary.map(\.firstToken) }
@@ -88,7 +88,7 @@ struct LongConversation: AsyncParsableCommand {
             return samples[(ends[start] + 1)..<ends[start + 1]].map(\.firstToken)
         }
         let computed = samples.reduce(0) { $0 + $1.input - $1.cached }
-        // The tokens that were said: what each request read beyond what the one before it left.
+        // The tokens of all messages: the new input of each request compared with the previous one, and the output.
         var said = 0
         var recomputed = 0
         var before = 0
@@ -100,12 +100,12 @@ struct LongConversation: AsyncParsableCommand {
         }
         let compacted = compactions.reduce(0) { $0 + $1.tokensAfter }
         print("turns \(samples.count), window \(window), policy \(policy)")
-        print("compactions \(compactions.count), requests that ran over and were repeated \(retries)")
+        print("compactions \(compactions.count), requests that exceeded the window and were retried \(retries)")
         print("turns without the instructions or the pinned fact: \(missing)")
         print(
             String(
                 format:
-                    "first token, medians: first cycle %.1f ms, last cycle %.1f ms, all turns %.1f ms; after compactions %.1f ms",
+                    "time to first token, medians: first cycle %.1f ms, last cycle %.1f ms, all turns %.1f ms; after compactions %.1f ms",
                 median(cycle(0)), median(cycle(1)), median(ordinary.map(\.firstToken)),
                 samples.filter(\.afterCompaction).isEmpty
                     ? 0 : median(samples.filter(\.afterCompaction).map(\.firstToken))))
@@ -113,7 +113,7 @@ struct LongConversation: AsyncParsableCommand {
         print(String(format: "cached share of the prompt on ordinary turns: median %.1f %%", 100 * median(shares)))
         print(
             String(
-                format: "tokens computed %d; re-computed %d in requests + %d after compactions = %.2f per token said (%d)",
+                format: "tokens computed %d; recomputed %d in requests + %d after compactions = %.2f per message token (%d)",
                 computed, recomputed, compacted, Double(recomputed + compacted) / Double(max(1, said)), said))
         print("resident memory, MB: " + memory.map { String(format: "%.0f", $0) }.joined(separator: " "))
         let seconds = compactions.map(\.seconds)
@@ -121,7 +121,7 @@ struct LongConversation: AsyncParsableCommand {
         for problem in Set(compactions.compactMap(\.problem)) { print("problem: \(problem)") }
     }
 
-    /// The time to the first token of a prompt of as many tokens that shares nothing with what was said before.
+    /// Measures the time to first token of a prompt with the same number of tokens and no cached prefix.
     private func fresh(_ sample: Sample, _ model: GGUFLanguageModel, _ options: GenerationOptions) async throws {
         var text = ""
         while try await model.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))]) < sample.input {
@@ -132,13 +132,13 @@ struct LongConversation: AsyncParsableCommand {
         where !snapshot.content.isEmpty {
             print(
                 String(
-                    format: "the last first token after a compaction %.1f ms, of a fresh prompt of its %d tokens %.1f ms",
+                    format: "time to first token after the last compaction %.1f ms, of an uncached prompt (%d tokens) %.1f ms",
                     sample.firstToken, sample.input, start.duration(to: .now).milliseconds))
             break
         }
     }
 
-    /// How much of what was planted is in front of the model when it is asked for.
+    /// Measures how many of the facts are in the context when the user asks about them.
     private func askBack(_ conversation: Conversation, _ chatter: Chatter, _ options: GenerationOptions) async throws {
         var same = 0
         var other = 0
@@ -153,14 +153,14 @@ struct LongConversation: AsyncParsableCommand {
             if response.content.contains(fact.evidence) { answered += 1 }
             if shows { print("  \(fact.question)\(isThere ? "" : " (not in the context)") → \(response.content)") }
         }
-        // Asking has put the facts back into the context: paraphrases are asked of a fresh look at the same archive.
+        // The questions have put the facts back into the context, so paraphrases are looked up in the archive directly.
         for fact in chatter.facts {
             let found = try await conversation.recall(for: fact.paraphrase)
             if found.brought.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
         }
         let count = chatter.facts.count
-        print("facts in the context when asked in the same words: \(same) of \(count); right answers: \(answered)")
-        print("facts found in other words: \(other) of \(count); facts that the carried notes still had: \(carried)")
+        print("facts in the context when asked in the same words: \(same) of \(count); correct answers: \(answered)")
+        print("facts found by paraphrases: \(other) of \(count); facts in the notes kept by compaction: \(carried)")
     }
 }
 

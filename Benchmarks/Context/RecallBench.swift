@@ -5,24 +5,25 @@ import FoundationModels
 import FoundationModelsGGUF
 import Synchronization
 
-/// Long conversations of two friends, replayed through a `Conversation` whose model says what the script says; then questions about
-/// them. What is measured is whether the sentences that answer a question are in front of the model.
+/// Replays long conversations of two friends through a `Conversation` with scripted responses, and then asks questions
+/// about them. Measures whether the sentences that answer a question are in the context of the model.
 struct RecallBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recall",
-        abstract: "Asks about what left the window: is the evidence in the context, and when does recall open?")
+        abstract: "Measures recall of messages that are no longer in the context window.")
 
     @Option(help: "A GGUF file, for its tokenizer and chat template.") var model: String
-    @Option(help: "Tokens of the window.") var window = 4096
-    @Option(help: "Conversations.") var conversations = 10
-    @Option(help: "Exchanges of each.") var exchanges = 300
-    @Option(help: "Another set of conversations for another number.") var seed: UInt64 = 1
-    @Option(help: "Names and topics: first and second, which recall was tuned with, or third, whose totals only were seen.")
+    @Option(help: "Size of the context window in tokens.") var window = 4096
+    @Option(help: "Number of conversations.") var conversations = 10
+    @Option(help: "Number of exchanges of each conversation.") var exchanges = 300
+    @Option(help: "Seed of the generated conversations.") var seed: UInt64 = 1
+    @Option(
+        help: "The data set: first and second were used to tune recall; of third, only the totals were seen during tuning.")
     var stories = Stories.third
-    @Flag(help: "Show the questions whose evidence is missing, and the ordinary turns that recalled something.") var shows = false
+    @Flag(help: "Print questions whose evidence is missing, and ordinary turns with recalled text.") var shows = false
     @Option(
         help:
-            "Conversations from this JSON file instead: [{turns: [{date, prompt, response}], questions: [{kind, text, evidence: [text]}]}], dates in seconds since 1970."
+            "Read conversations from this JSON file instead: [{turns: [{date, prompt, response}], questions: [{kind, text, evidence: [text]}]}], dates in seconds since 1970."
     )
     var file: String?
 
@@ -64,13 +65,13 @@ struct RecallBench: AsyncParsableCommand {
         print(
             String(
                 format:
-                    "  recall opened for %d of %d ordinary turns: %.1f %%, %d tokens each; %d tokens recalled for each question",
+                    "  recall added text to %d of %d ordinary turns: %.1f %%, %d tokens each; %d tokens recalled per question",
                 total.opened, total.turns, 100 * Double(total.opened) / Double(max(1, total.turns)),
                 total.needlessTokens / max(1, total.opened), total.recalledTokens / max(1, asked)))
         print(
             String(
                 format:
-                    "  compactions %d in ordinary turns, %d in questions, %d of all while the user waits; re-computed %.2f per token said",
+                    "  compactions %d in ordinary turns, %d in questions, %d of all while the user waits; recomputed %.2f per message token",
                 total.compactions, total.compactionsInQuestions, total.compactionsBefore,
                 Double(total.again) / Double(max(1, total.said))))
         func median(_ values: [Double]) -> Double { values.isEmpty ? 0 : values.sorted()[values.count / 2] }
@@ -84,7 +85,7 @@ struct RecallBench: AsyncParsableCommand {
         var turns = 0, opened = 0, compactions = 0, compactionsInQuestions = 0, compactionsBefore = 0
         var again = 0, said = 0, recalledTokens = 0, needlessTokens = 0
         var found: [String: (found: Int, asked: Int)] = [:]
-        /// Milliseconds of the first and the last tenth of the exchanges.
+        /// Times in milliseconds of the first and the last tenth of the exchanges.
         var firstTimes: [Double] = [], lastTimes: [Double] = []
 
         mutating func add(_ other: Result) {
@@ -120,7 +121,7 @@ struct RecallBench: AsyncParsableCommand {
             if let asked = model.script.lastPrompt, asked != turn.prompt {
                 result.opened += 1
                 result.needlessTokens += await conversation.lastRecall?.tokens ?? 0
-                if shows { print("  opened: \(turn.prompt)") }
+                if shows { print("  recalled for: \(turn.prompt)") }
             }
         }
         let tenth = max(1, times.count / 10)
@@ -156,15 +157,15 @@ struct RecallBench: AsyncParsableCommand {
     private static func entry(_ text: String) -> Transcript.Entry { .prompt(.init(segments: [.text(.init(content: text))])) }
 }
 
-/// A model that says what it is told to say, and counts what a cache of keys and values would have saved.
+/// A model with scripted responses that simulates a KV cache and counts recomputed tokens.
 private struct ReplayModel: WindowedLanguageModel {
     final class Script: Sendable, Hashable {
         let reply = Mutex("")
-        /// The transcript of the last request, with its answer.
+        /// The transcript of the last request, including its response.
         let seen = Mutex<[Transcript.Entry]>([])
-        /// What the user says now.
+        /// The current message of the user.
         let prompt = Mutex("")
-        /// Tokens that were computed again, and those of messages.
+        /// The number of recomputed tokens, and of the tokens of all messages.
         let work = Mutex<(again: Int, said: Int)>((0, 0))
 
         var lastPrompt: String? {
@@ -174,7 +175,7 @@ private struct ReplayModel: WindowedLanguageModel {
             }
         }
         var lastContext: String {
-            // Without the last question's own answer.
+            // Without the response to the last question.
             seen.withLock { $0.dropLast().map(\.description).joined(separator: "\n") }
         }
 
@@ -191,7 +192,7 @@ private struct ReplayModel: WindowedLanguageModel {
     var capabilities: LanguageModelCapabilities { tokens.capabilities }
     var executorConfiguration: Executor.Configuration { .init(script: script, tokens: tokens) }
 
-    /// Tokens of a text alone, without what the template puts around a message.
+    /// The number of tokens of a text, without the tokens that the chat template adds.
     nonisolated(nonsending) func tokenCount(of text: String) async throws -> Int {
         func count(_ text: String) async throws -> Int {
             try await tokens.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))])
@@ -230,7 +231,7 @@ private struct ReplayModel: WindowedLanguageModel {
             let input = try await tokens.tokenCount(for: entries)
             let cached = common == 0 ? 0 : try await tokens.tokenCount(for: Array(entries[..<common]))
             let output = try await model.tokenCount(of: reply)
-            // The prompt as it was said; what recall puts in front of it was computed before.
+            // The prompt without recalled text: recalled text was processed before and counts as recomputed.
             let prompt = script.prompt.withLock { $0 }
             let earlier = Array(entries.dropLast())
             let plain = Transcript.Entry.prompt(.init(segments: [.text(.init(content: prompt))]))
@@ -273,11 +274,12 @@ struct Talk: Decodable {
         }
     }
 
-    /// The same conversation for the same numbers: sessions of some fifteen exchanges, weeks apart, in which both tell and ask.
+    /// Generates a conversation; the same arguments give the same conversation. It consists of sessions of 15
+    /// exchanges, days or weeks apart.
     static func generated(_ stories: RecallStories, number: Int, seed: UInt64, exchanges: Int) -> Talk {
         var random = Numbers(seed: seed &* 1_000 &+ UInt64(number))
         let (first, second) = stories.names[number % stories.names.count]
-        // What is said where: the exchange, whether the second friend says it, the text.
+        // The inserted statements by exchange, and whether the second friend says them.
         var planted: [Int: [(isSecond: Bool, text: String)]] = [:]
         var questions: [Question] = []
         func plant(_ text: String, _ isSecond: Bool, after: Int = 0) -> Int {
@@ -292,7 +294,8 @@ struct Talk: Decodable {
                 .replacing("{whose}", with: isFirstPerson ? "my" : name + (name.hasSuffix("s") ? "'" : "'s"))
         }
         for (index, event) in random.shuffled(stories.events).enumerated() {
-            // Ten are asked about by name, ten by the speaker; the others are only told.
+            // There are questions in the third person about ten events, in the first person about ten, and none about
+            // the others.
             let isFirstPerson = (10..<20).contains(index)
             let isSecond = isFirstPerson ? false : random.next(2) == 0
             let text = event.statement.replacing("{v}", with: event.values[random.next(event.values.count)])
@@ -343,7 +346,7 @@ struct Talk: Decodable {
     }
 }
 
-/// Numbers that are the same for the same seed (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 struct Numbers {
     private var state: UInt64
 

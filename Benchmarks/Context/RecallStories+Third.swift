@@ -1,5 +1,5 @@
 extension RecallStories {
-    /// A third set, whose texts were not read while recall was tuned.
+    /// A third data set. Its texts were not read while recall was tuned.
     static let third = RecallStories(
         names: [
             ("Carla", "Bennett"), ("Noor", "Julian"), ("Agnes", "Tariq"), ("Hannah", "Mateo"), ("Sunita", "Patrick"),

@@ -1,17 +1,17 @@
-/// What two friends tell each other, as data: two sets that recall was tuned with, and a third one with other names and topics to
-/// measure with, whose totals were seen while the last values were chosen.
+/// Templates for conversations of two friends. Recall was tuned with the first two data sets. The third one, with other
+/// names and topics, is for measurements; its totals were seen while the last parameters were chosen.
 ///
-/// Statements have `{v}`, which stands for one of the values; questions have `{who}` and `{whose}`, which are a name and its genitive
-/// when somebody else asks, and “I” and “my” when the speaker does.
+/// Statements contain `{v}`, a placeholder for one of the values. Questions contain `{who}` and `{whose}`, placeholders
+/// for a name and its genitive in questions in the third person, and for “I” and “my” in questions in the first person.
 struct RecallStories {
-    /// Something that one of them says and is asked about later.
+    /// A statement of one of the friends, and a question about it.
     struct Event {
         let statement: String
         let question: String
         let values: [String]
     }
 
-    /// Two things said at different times, and a question that needs both.
+    /// Two statements made at different times, and a question that requires both.
     struct Pair {
         let first: String
         let second: String
@@ -23,7 +23,7 @@ struct RecallStories {
     let names: [(String, String)]
     let events: [Event]
     let pairs: [Pair]
-    /// Everyday talk about `{t}`.
+    /// Everyday messages; `{t}` is a placeholder for a topic, `{n}` for the name of the other friend.
     let chatter: [String]
     let replies: [String]
     let topics: [String]

@@ -2,19 +2,19 @@ import ArgumentParser
 import Foundation
 import Grammar
 
-/// Measures and probes constrained decoding; see Benchmarks/grammar and Tests/Tools/fuzz_grammar.py.
+/// Measures and tests constrained decoding; see Benchmarks/grammar and Tests/Tools/fuzz_grammar.py.
 @main
 struct Bench: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "grammar-bench", abstract: "Measures and probes constrained decoding.",
+        commandName: "grammar-bench", abstract: "Measures and tests constrained decoding.",
         subcommands: [Masks.self, Export.self, Probe.self, Verdicts.self])
 }
 
 struct Verdicts: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Compares verdicts on documents, as they are written, with those in files of schemas.")
+        abstract: "Compares which documents are accepted with the expected results in test files.")
 
-    @Argument(help: "A folder of files in the form of JSON-Schema-Test-Suite.") var folder: String
+    @Argument(help: "A folder of files in the format of JSON-Schema-Test-Suite.") var folder: String
 
     func run() throws {
         let vocabulary = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] } + [nil], endTokens: [256])
@@ -40,12 +40,12 @@ struct Verdicts: ParsableCommand {
                     if isValid { counts.valid += 1 } else { counts.invalid += 1 }
                     if isValid == isAccepted { continue }
                     if isValid { counts.refused += 1 } else { counts.letThrough += 1 }
-                    print("\(isValid ? "refused" : "let through"): \(file): \(name): \(document.text.prefix(200))")
+                    print("\(isValid ? "wrongly rejected" : "wrongly accepted"): \(file): \(name): \(document.text.prefix(200))")
                 }
             }
         }
         print(
             "\(counts.compiled) of \(counts.schemas) schemas compile; \(counts.refused) of \(counts.valid) valid documents are"
-                + " refused, \(counts.letThrough) of \(counts.invalid) invalid ones let through")
+                + " rejected, \(counts.letThrough) of \(counts.invalid) invalid documents are accepted")
     }
 }

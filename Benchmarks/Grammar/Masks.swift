@@ -3,7 +3,7 @@ import Foundation
 import Grammar
 import Inference
 
-/// Schemas with documents as tokens.
+/// A schema and valid documents as token sequences.
 struct Case {
     var name: String
     var schema: JSONValue
@@ -12,7 +12,7 @@ struct Case {
 
 struct CaseOptions: ParsableArguments {
     @Option(help: "The GGUF file whose vocabulary is used (default: the default model).") var model: String?
-    @Argument(help: "Folders or files of schemas with documents, in the form of JSON-Schema-Test-Suite.") var paths: [String]
+    @Argument(help: "Folders or files of schemas with documents, in the format of JSON-Schema-Test-Suite.") var paths: [String]
 
     func load() throws -> (tokenizer: Tokenizer, texts: [[UInt8]?], cases: [Case]) {
         let tokenizer = try Tokenizer(file: try GGUFFile(path: model ?? ModelStore.systemModelPath))
@@ -40,7 +40,7 @@ struct CaseOptions: ParsableArguments {
                     documents.append(tokenizer.encode(bytes: data.bytes))
                 }
                 let folder = URL(fileURLWithPath: file).deletingPathExtension().lastPathComponent
-                // Twice: what is kept from the first time shows in the second.
+                // Each document is measured twice: the second pass shows the effect of caches.
                 documents += documents
                 if !documents.isEmpty { cases.append(Case(name: folder + ": " + name, schema: schema, documents: documents)) }
             }
@@ -73,11 +73,11 @@ struct Export: ParsableCommand {
     }
 }
 
-/// The same measurements as grammar_peers.py makes, in the same form: one line of JSON for each case.
+/// Takes the same measurements as grammar_peers.py, in the same format: one line of JSON per case.
 struct Masks: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Times compilation and masks along documents.")
+    static let configuration = CommandConfiguration(abstract: "Measures the time of compilation and of masks along documents.")
     @OptionGroup var options: CaseOptions
-    @Option(help: "How many of the slowest masks to list, with the text before them.") var slowest = 0
+    @Option(help: "Number of slowest masks to list, with the text before them.") var slowest = 0
 
     func run() throws {
         let (tokenizer, texts, cases) = try options.load()
@@ -150,9 +150,8 @@ struct Masks: ParsableCommand {
         .number(DecimalNumber(String(format: "%.3f", value)) ?? DecimalNumber(0))
     }
 
-    /// Resident memory of this process.
+    /// Resident memory of this process in megabytes; 0 on systems other than Linux, which have no /proc.
     private static var residentMegabytes: Double {
-        // Only Linux has this file; elsewhere the column is 0.
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
             let pages = Double(text.split(separator: " ")[1])
         else { return 0 }

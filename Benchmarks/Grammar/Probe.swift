@@ -3,15 +3,17 @@ import Foundation
 import Grammar
 import Inference
 
-/// Answers questions about schemas, one JSON object a line: what fuzzers in other languages talk to.
+/// An interface for fuzzers in other languages: reads requests from standard input and writes responses to standard
+/// output, one JSON object per line.
 ///
-/// In: `{"schema": …, "documents": ["text", …], "walks": 3, "seed": 1, "pretty": false}`.
-/// Out: `{"error": null | "…", "kind": …, "compile_ms": 0.1, "accepted": [true, …], "walks": ["text", …], "mask_errors": 0, "steps": 0}`.
+/// Request: `{"schema": …, "documents": ["text", …], "walks": 3, "seed": 1, "pretty": false}`.
+/// Response: `{"error": null | "…", "kind": …, "compile_ms": 0.1, "accepted": [true, …], "walks": ["text", …],
+/// "mask_errors": 0, "steps": 0}`.
 struct Probe: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Compiles schemas, checks documents and walks masks at random.")
-    @Option(help: "A GGUF file whose vocabulary is used; single bytes if there is none.") var model: String?
-    @Option(help: "Tokens of a walk before it is led to its end.") var length = 60
-    @Option(help: "Tokens compared with the automaton at each step of a walk.") var checks = 20
+    @Option(help: "A GGUF file whose vocabulary is used; without it, tokens are single bytes.") var model: String?
+    @Option(help: "Number of random tokens of a walk before the shortest completion is appended.") var length = 60
+    @Option(help: "Number of mask bits compared with the automaton at each step of a walk.") var checks = 20
 
     func run() throws {
         let vocabulary: TokenVocabulary
@@ -21,9 +23,9 @@ struct Probe: ParsableCommand {
             vocabulary = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] } + [nil], endTokens: [256])
         }
         while let line = readLine() {
-            // Why a line is no JSON does not matter: its writer is the script of this benchmark.
+            // The reason why a line is not JSON is not reported, because the input comes from a script.
             guard let question = try? JSONParser.parse(line), let schema = question["schema"] else {
-                FileHandle.standardOutput.write(Data("{\"error\":\"not a question\"}\n".utf8))
+                FileHandle.standardOutput.write(Data("{\"error\":\"not a request\"}\n".utf8))
                 continue
             }
             FileHandle.standardOutput.write(Data(answer(schema, question, vocabulary).bytes + [0x0A]))
@@ -67,7 +69,7 @@ struct Probe: ParsableCommand {
     }
 }
 
-/// Walks through masks at random, and compares some bits of each with the automaton.
+/// Generates documents by random walks through masks, and compares some bits of each mask with the automaton.
 struct Walker {
     let vocabulary: TokenVocabulary
     let checks: Int
@@ -100,7 +102,7 @@ struct Walker {
             words.withUnsafeMutableBufferPointer { matcher.fillMask($0) }
             for _ in 0..<checks { compare(next(below: vocabulary.count), matcher) }
             if step >= length {
-                // Led to the end: the shortest ending must be allowed all the way.
+                // Every token of the shortest completion must be allowed.
                 let ending = matcher.completion
                 if !matcher.advance(ending) || !matcher.isComplete { errors += 1 }
                 return text + ending
@@ -113,7 +115,8 @@ struct Walker {
                 errors += 1  // a dead end
                 return text
             }
-            // Single characters and marks of structure as often as everything else together.
+            // Tokens of at most one byte are chosen at least half of the time, to reach structural characters more
+            // often.
             var token = choices[next(below: choices.count)]
             if next(below: 2) == 0 {
                 let short = choices.filter { (vocabulary.texts[$0]?.count ?? 0) <= 1 }

@@ -2,14 +2,14 @@ import ArgumentParser
 import Foundation
 import FoundationModels
 
-/// What a session costs besides the model, and how that grows with the response.
+/// Measures the overhead of a session compared with the model, and how it grows with the length of the response.
 @main
 struct SessionBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "session-bench",
-        abstract: "Times what a session costs besides the model, and how that grows with the response.")
+        abstract: "Measures the overhead of a session, and how it grows with the length of the response.")
 
-    @Option(help: "Tokens of each response of the real model.")
+    @Option(help: "Maximum number of tokens of each response of the real model.")
     var tokens = 256
 
     func run() async throws {
@@ -17,7 +17,7 @@ struct SessionBench: AsyncParsableCommand {
         try await growth()
     }
 
-    /// The time of requests beside the time that the engine says it computed.
+    /// Compares the time of requests with the computing time that the engine reports.
     private func overhead() async throws {
         let session = LanguageModelSession(instructions: "You tell stories.")
         try await session.respond(to: "Hello", options: GenerationOptions(maximumResponseTokens: 4))
@@ -38,14 +38,15 @@ struct SessionBench: AsyncParsableCommand {
         }
         print(
             String(
-                format: "session overhead: %.2f %% of %.2f s for %d streamed tokens (%.1f µs a token)",
+                format: "session overhead: %.2f %% of %.2f s for %d streamed tokens (%.1f µs per token)",
                 100 * (whole - engine) / whole,
                 whole, count, 1e6 * (whole - engine) / Double(count)))
     }
 
-    /// A structure of more and more tokens, streamed by a model that costs nothing: the time is the session's alone.
+    /// Streams structured responses of increasing length from a model without computation, so that only the time of the
+    /// session is measured.
     private func growth() async throws {
-        print("streamed structure     tokens   snapshots   ms in all   µs a token")
+        print("streamed structure     tokens   snapshots    ms total   µs / token")
         for count in [1_000, 2_000, 4_000, 8_000] {
             let session = LanguageModelSession(model: InstantModel(count: count))
             let start = Self.processorSeconds
@@ -59,7 +60,7 @@ struct SessionBench: AsyncParsableCommand {
         }
     }
 
-    /// Seconds that the process has computed, on all cores: waiting is left out.
+    /// CPU time of the process in seconds, on all cores, without waiting.
     private static var processorSeconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
@@ -82,7 +83,7 @@ struct Report {
     var lines: [Line]
 }
 
-/// Writes a list of so many tokens, one event each.
+/// A model that responds with a list of about `count` tokens, one event per token.
 struct InstantModel: LanguageModel {
     let count: Int
 
@@ -105,7 +106,7 @@ struct InstantModel: LanguageModel {
                 if index > 0 { await channel.send(.response(action: .appendText(",", tokenCount: 1))) }
                 for token in line {
                     await channel.send(.response(action: .appendText(token, tokenCount: 1)))
-                    // Lets the reader see each token, as a real model's pace does.
+                    // A pause, so that the reader receives each token separately, as with a real model.
                     try await Task.sleep(for: .microseconds(100))
                 }
             }

@@ -4,19 +4,20 @@ import FoundationModels
 import Grammar
 import Synchronization
 
-/// How often a model calls the right tools with the right arguments, and none where none is needed.
+/// Measures how often a model calls the right tools with the right arguments, and no tool if none is needed.
 ///
 ///     swift run -c release tool-bench --split test
 ///     FM_MODEL=small swift run -c release tool-bench
 ///
-/// `messages.json` has the messages, and how answers are compared. Half of them are for development, half for measuring.
+/// `messages.json` contains the messages and the rules for comparing calls. Half of the messages are for development,
+/// half for the measurement.
 @main
 struct ToolBench: AsyncParsableCommand {
-    @Option(help: "dev, test or all.") var split = "all"
-    @Option(help: "one, two or none; without it, all kinds.") var kind: String?
+    @Option(help: "The part of the messages to use: dev, test or all.") var split = "all"
+    @Option(help: "The number of expected calls: one, two or none (default: all).") var kind: String?
     @Option(help: "The file with the messages.") var messages = "Benchmarks/Tools/messages.json"
-    @Flag(help: "Show every message that was not answered as expected.") var verbose = false
-    @Flag(help: "One JSON object.") var json = false
+    @Flag(help: "Print every message with unexpected calls.") var verbose = false
+    @Flag(help: "Print the result as one JSON object.") var json = false
 
     private struct Count {
         var right = 0
@@ -48,7 +49,7 @@ struct ToolBench: AsyncParsableCommand {
                 return try RecordingTool(name: name, definition: definition, log: log)
             }
             let session = LanguageModelSession(tools: definitions)
-            // All rounds of a message count: a model may ask for one call after the other.
+            // Calls in all rounds of a message count, because a model may make one call after the other.
             let answer = try await session.respond(
                 to: message, options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
             ).content
@@ -76,14 +77,14 @@ struct ToolBench: AsyncParsableCommand {
             return
         }
         print("the right tool                  \(tool.text)")
-        print("both calls where two are asked  \(two.text)")
-        print("no call where none is needed    \(none.text)")
-        print("arguments of right calls        \(arguments.text)")
+        print("both tools, if two are needed   \(two.text)")
+        print("no call, if none is needed      \(none.text)")
+        print("right arguments of right calls  \(arguments.text)")
     }
 
     private static func name(_ call: JSONValue) -> String { if case .string(let name)? = call["name"] { name } else { "" } }
 
-    /// Whether each expected call is matched by one that was made.
+    /// Whether the calls match the expected calls, in any order.
     private static func match(_ calls: [(name: String, arguments: JSONValue)], _ expected: [JSONValue]) -> Bool {
         var left = calls
         for wanted in expected {
@@ -132,7 +133,7 @@ private final class CallLog: Sendable {
     func add(_ name: String, _ arguments: JSONValue) { state.withLock { $0.append((name, arguments)) } }
 }
 
-/// A tool that notes its calls and says that they were done.
+/// A tool that records its calls and reports success to the model.
 private struct RecordingTool: Tool {
     let name: String
     let description: String

@@ -6,21 +6,21 @@ enum ArithmeticError: LocalizedError, Equatable {
 
     var errorDescription: String? {
         switch self {
-        case .endsTooEarly: "The formula ends too early."
-        case .unexpected(let character): "“\(character)” cannot stand where it stands."
-        case .divisionByZero: "Nothing can be divided by zero."
-        case .tooManyDigits: "A number may have 38 digits."
+        case .endsTooEarly: "The formula is incomplete."
+        case .unexpected(let character): "Unexpected character “\(character)”."
+        case .divisionByZero: "Division by zero."
+        case .tooManyDigits: "A number has more than 38 digits."
         case .tooLarge: "The result is too large."
-        case .nestedTooDeep: "There are too many parentheses inside each other."
+        case .nestedTooDeep: "The parentheses are nested too deeply."
         }
     }
 }
 
-/// Reads a formula and computes it on the way: a sum of products of numbers, negated factors and sums in parentheses.
+/// Parses and evaluates a formula: a sum of products of numbers, negated factors and sums in parentheses.
 struct Formula {
     private var rest: Substring
     private var depth = 0
-    /// A decimal keeps 38 digits. What may need more is marked as rounded.
+    /// A decimal has 38 digits. Results that may require more digits are marked as rounded.
     private var isExact = true
 
     static func result(of text: String) throws(ArithmeticError) -> String {
@@ -41,7 +41,7 @@ struct Formula {
             rest.removeFirst()
             let other = try product()
             let top = max(value.exponent + digits(value), other.exponent + digits(other))
-            let isExact = top - min(value.exponent, other.exponent) < 38  // and one digit more, if it carries
+            let isExact = top - min(value.exponent, other.exponent) < 38  // a carry adds one digit
             try accept(sign == "+" ? value + other : value - other, isExact, &value)
         }
         return value

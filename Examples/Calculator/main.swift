@@ -3,8 +3,8 @@
 ///     swift run Calculator "What is 12.5 times 3.2?"
 ///     swift run Calculator "= (0.1 + 0.2) * 3"          the tool alone, without a model
 ///
-/// The arithmetic is exact, but it is the model that writes the formula and repeats the result, and a small one gets
-/// both wrong. So each call is printed: what the tool computed is the part to rely on.
+/// The arithmetic is exact, but the model writes the formula and repeats the result, and a small model makes mistakes
+/// in both. Therefore each call is printed: only the result of the tool is reliable.
 
 import Foundation
 import FoundationModels
@@ -42,14 +42,14 @@ do {
         exit(0)
     }
     guard SystemLanguageModel.default.isAvailable else {
-        fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+        fail("There is no model. Download it with “fm model pull”.", code: 3)
     }
     let session = LanguageModelSession(
         tools: [Calculator()], instructions: "Use the calculator for each computation. Then state its result.")
     let response = try await session.respond(
         to: question, options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 120))
     let hasCalled = response.transcriptEntries.contains { if case .toolCalls = $0 { true } else { false } }
-    if !hasCalled { print("(The model did not use the calculator: this is a guess.)") }
+    if !hasCalled { print("(The model did not use the calculator, so the result may be wrong.)") }
     print("The model says: \(response.content)")
 } catch let error as LanguageModelSession.ToolCallError {
     fail("The model wrote a formula that cannot be computed. \(error.underlyingError.localizedDescription)")

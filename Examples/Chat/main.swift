@@ -1,10 +1,11 @@
-/// Chat: a conversation in the terminal. Answers appear as they are written, and Ctrl-C stops one.
+/// Chat: a conversation in the terminal. Responses are streamed; Ctrl-C stops a response.
 ///
 ///     swift run Chat
 ///
-/// Ctrl-D leaves. From a pipe, each line is a message. The default model is small: it is fluent, but often wrong.
+/// Ctrl-D quits. With input from a pipe, each line is a message. The default model is small: it is fluent, but often
+/// wrong.
 
-@preconcurrency import Dispatch  // its signal sources are thread-safe but not marked so
+@preconcurrency import Dispatch  // its signal sources are thread-safe, but not declared Sendable
 import Foundation
 import FoundationModels
 
@@ -15,11 +16,11 @@ func fail(_ message: String, code: Int32 = 1) -> Never {
 
 func makeSession() -> LanguageModelSession {
     let session = LanguageModelSession(instructions: "You are a helpful assistant. Answer in a few short sentences.")
-    session.prewarm()  // loads the model while the first message is typed
+    session.prewarm()  // loads the model while the user types the first message
     return session
 }
 
-/// Prints an answer as it grows. A snapshot holds everything so far, so only what is new is printed.
+/// Prints a streamed response. A snapshot contains the whole text so far, so only the new part is printed.
 func say(_ message: String, in session: LanguageModelSession) async throws {
     var written = 0
     for try await snapshot in session.streamResponse(to: message) {
@@ -40,11 +41,11 @@ func onInterrupt(_ handler: @escaping @Sendable () -> Void) -> any DispatchSourc
 }
 
 guard SystemLanguageModel.default.isAvailable else {
-    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+    fail("There is no model. Download it with “fm model pull”.", code: 3)
 }
 var session = makeSession()
 let isTerminal = isatty(STDIN_FILENO) == 1
-if isTerminal { print("Ask anything. Ctrl-C stops an answer, Ctrl-D leaves.") }
+if isTerminal { print("Ask anything. Ctrl-C stops a response, Ctrl-D quits.") }
 
 while true {
     if isTerminal {
@@ -60,16 +61,16 @@ while true {
     do {
         try await answer.value
     } catch is CancellationError {
-        print("\n(stopped; what was said so far stays in the conversation)")
-        // The stream ends at once, the model within a token. A cut sleep only asks sooner.
+        print("\n(stopped; the text so far remains in the conversation)")
+        // The stream ends immediately, the model after the current token. An interrupted sleep only polls earlier.
         while session.isResponding { try? await Task.sleep(for: .milliseconds(5)) }
     } catch LanguageModelError.contextSizeExceeded(let context) {
-        print("\nThe conversation is full (\(context.contextSize) tokens). A new one begins: please ask again.")
+        print("\nThe conversation is full (\(context.contextSize) tokens). A new conversation begins; please ask again.")
         session = makeSession()
     } catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
         fail(reason.debugDescription, code: 3)
     } catch {
-        print("\nNo answer: \(error.localizedDescription)")
+        print("\nNo response: \(error.localizedDescription)")
     }
     interrupt.cancel()
     signal(SIGINT, SIG_DFL)

@@ -1,17 +1,18 @@
-/// CustomExecutor: a language model of one's own. It looks questions up in a glossary and passes all others on.
+/// CustomExecutor: a custom language model. It answers questions from a glossary and forwards all others to another
+/// model.
 ///
 ///     swift run CustomExecutor
-///     swift run CustomExecutor other.gguf      another model behind the glossary
+///     swift run CustomExecutor other.gguf      another model for the other questions
 ///
-/// Sessions cannot tell it from any other model: what both sources say is one conversation. Each answer is printed with
-/// its source. The glossary is right; a small model behind it often is not.
+/// Sessions use it like any other model: the responses of both sources form one conversation. Each response is printed
+/// with its source. The glossary is correct; a small model often is not.
 
 import Foundation
 import FoundationModels
 import FoundationModelsGGUF
 
 struct GlossaryModel<Fallback: LanguageModel>: LanguageModel {
-    /// Explanations by term, in lower case.
+    /// Explanations by lowercase term.
     var entries: [String: String]
     var fallback: Fallback
 
@@ -45,7 +46,7 @@ struct GlossaryModel<Fallback: LanguageModel>: LanguageModel {
             to request: LanguageModelExecutorGenerationRequest, model: Model,
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
-            // The glossary has texts only: values held to a schema are for the other model.
+            // The glossary contains texts only; requests with a schema are forwarded to the other model.
             guard request.schema == nil, let text = explanation(for: request.transcript) else {
                 return try await fallback.respond(to: request, model: model.fallback, streamingInto: channel)
             }
@@ -57,7 +58,7 @@ struct GlossaryModel<Fallback: LanguageModel>: LanguageModel {
             }
         }
 
-        /// What the glossary says to the last prompt: “What is X?”, with or without an article.
+        /// The explanation of X if the last prompt is “What is X?”, with or without an article.
         private func explanation(for transcript: Transcript) -> String? {
             guard case .prompt(let prompt)? = transcript.last, case .text(let segment)? = prompt.segments.first,
                 let match = segment.content.lowercased().wholeMatch(of: /what (?:is|are) (?:an? |the )?(.+?)\s*\??/)
@@ -96,7 +97,7 @@ do {
         try await converse(with: GlossaryModel(entries: entries, fallback: model))
     } else {
         guard SystemLanguageModel.default.isAvailable else {
-            fail("There is no model. Fetch it with “fm model pull”, or name a GGUF file.", code: 3)
+            fail("There is no model. Download it with “fm model pull”, or specify a GGUF file.", code: 3)
         }
         try await converse(with: GlossaryModel(entries: entries, fallback: SystemLanguageModel.default))
     }

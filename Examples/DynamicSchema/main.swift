@@ -1,10 +1,10 @@
-/// DynamicSchema: a form that is described at run time, here by JSON, and filled in from a text.
+/// DynamicSchema: a form that is defined at run time, here as JSON, and filled in from a text.
 ///
 ///     swift run DynamicSchema
 ///     swift run DynamicSchema form.json "The text to read."
 ///
-/// Each field becomes a property of a schema, which the answer is held to. The fields always have the right type;
-/// whether they say what the text says depends on the model.
+/// Each field becomes a property of the schema of the response. The fields always have the right type; whether their
+/// values are those of the text depends on the model.
 
 import Foundation
 import FoundationModels
@@ -19,15 +19,16 @@ struct Form: Decodable {
         var name: String
         var description: String?
         var kind: Kind
-        /// The smallest and the greatest number.
+        /// The minimum and the maximum of a number.
         var from: Int?
         var to: Int?
-        /// What a choice, or an element of a list, may be.
+        /// The allowed values of a choice, or of the elements of a list.
         var choices: [String]?
         var isOptional: Bool?
     }
 
-    /// - Throws: ``GenerationSchema/SchemaError`` if the form makes no schema, such as for two fields of one name.
+    /// - Throws: ``GenerationSchema/SchemaError`` if the form is not a valid schema, for example with two fields of one
+    ///   name.
     func schema() throws -> GenerationSchema {
         let properties = fields.map { field in
             DynamicGenerationSchema.Property(
@@ -38,7 +39,7 @@ struct Form: Decodable {
     }
 
     private func schema(of field: Field) -> DynamicGenerationSchema {
-        // Named schemas need names of their own.
+        // Named schemas need unique names.
         let choice = field.choices.map { DynamicGenerationSchema(name: "\(name).\(field.name)", anyOf: $0) }
         let text = choice ?? DynamicGenerationSchema(type: String.self)
         switch field.kind {
@@ -68,7 +69,7 @@ func fail(_ message: String, code: Int32 = 1) -> Never {
     exit(code)
 }
 
-/// A field's value in words.
+/// The value of a field as text.
 func words(_ value: GeneratedContent?) -> String {
     switch value?.kind {
     case nil, .null: "-"
@@ -85,7 +86,7 @@ do {
     let form = try JSONDecoder().decode(Form.self, from: data)
     let schema = try form.schema()
     guard SystemLanguageModel.default.isAvailable else {
-        fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+        fail("There is no model. Download it with “fm model pull”.", code: 3)
     }
     let session = LanguageModelSession(instructions: "Fill in the form from the text.")
     let response = try await session.respond(
@@ -98,9 +99,9 @@ do {
 } catch let error as DecodingError {
     fail("The form cannot be read: \(error)")
 } catch let error as GenerationSchema.SchemaError {
-    fail("The form makes no schema: \(error.localizedDescription)", code: 5)
+    fail("The form is not a valid schema: \(error.localizedDescription)", code: 5)
 } catch LanguageModelError.unsupportedGenerationGuide(let reason) {
-    fail("Nothing can be held to this form: \(reason.debugDescription)", code: 5)
+    fail("The form is not supported: \(reason.debugDescription)", code: 5)
 } catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
     fail(reason.debugDescription, code: 3)
 } catch {

@@ -1,10 +1,10 @@
-/// Extraction: typed facts out of a text. Guides limit each fact, so that the result always has the right form.
+/// Extraction: typed facts from a text. Guides constrain each fact, so that the result always has the right format.
 ///
 ///     swift run Extraction
 ///     swift run Extraction "Your own text."
 ///
-/// The form is certain, the facts are not: a model of 135 million weights misreads and invents. So each fact is looked
-/// for in the text, and those that are not there are marked.
+/// The format is guaranteed, the facts are not: a model of 135 million weights misreads and invents. Therefore the
+/// program searches the text for each fact and marks those it does not find.
 
 import Foundation
 import FoundationModels
@@ -40,15 +40,15 @@ let sample = """
     """
 let text = CommandLine.arguments.dropFirst().first ?? sample
 
-/// Prints one fact, with a mark if the text does not say it in these words.
+/// Prints one fact, with a mark if the text does not contain it literally.
 func show(_ name: String, _ fact: String?) {
-    guard let fact else { return print("  \(name): not said") }
+    guard let fact else { return print("  \(name): none") }
     let mark = text.localizedCaseInsensitiveContains(fact) ? "" : "   (not in the text)"
     print("  \(name): \(fact)\(mark)")
 }
 
 guard SystemLanguageModel.default.isAvailable else {
-    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+    fail("There is no model. Download it with “fm model pull”.", code: 3)
 }
 let session = LanguageModelSession(instructions: "You copy facts from messages. Leave out what a message does not say.")
 do {

@@ -2,19 +2,19 @@
 ///
 ///     swift run FileSearch Sources "Where is the context size set?"
 ///
-/// The tool stays in the folder: hidden files and symbolic links are left out, and every amount has a bound. What it
-/// found is printed, because a small model may pick the wrong words and misread the lines.
+/// The tool reads only files in the folder: hidden files and symbolic links are skipped, and all amounts are limited.
+/// The matches are printed, because a small model may choose the wrong words and misread the lines.
 
 import Foundation
 import FoundationModels
 
 struct SearchFiles: Tool {
     let description = "Finds lines with given words in the files of the folder."
-    /// Without symbolic links in its path.
+    /// The folder; its path contains no symbolic links.
     let folder: URL
 
     private static let greatestCount = 2000  // files
-    private static let greatestFile = 256 << 10  // bytes read of each
+    private static let greatestFile = 256 << 10  // bytes read of each file
     private static let greatestLine = 160  // characters shown of a line
     private static let bestMatches = 5
 
@@ -49,14 +49,14 @@ struct SearchFiles: Tool {
             at: folder, includingPropertiesForKeys: keys, options: [.skipsHiddenFiles])
         while let file = files?.nextObject() as? URL {
             try Task.checkCancellation()
-            let kind = try? file.resourceValues(forKeys: Set(keys))  // a file may be gone by now
+            let kind = try? file.resourceValues(forKeys: Set(keys))  // the file may have been deleted
             let path = file.resolvingSymlinksInPath().path
             guard kind?.isRegularFile == true, kind?.isSymbolicLink == false, path.hasPrefix(root) else { continue }
             seen += 1
             if seen > Self.greatestCount { break }
-            guard let data = Self.beginning(of: path), !data.contains(0) else { continue }  // unreadable, or no text
+            guard let data = Self.beginning(of: path), !data.contains(0) else { continue }  // unreadable, or not a text file
             findings.filesRead += 1
-            if data.count == Self.greatestFile { findings.isComplete = false }  // there may be more
+            if data.count == Self.greatestFile { findings.isComplete = false }  // the rest of the file was not searched
             let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() {
                 let score = arguments.words.count { line.localizedCaseInsensitiveContains($0) }
@@ -72,12 +72,12 @@ struct SearchFiles: Tool {
         return findings
     }
 
-    /// The first bytes of a file; nil if it cannot be read, or has become a link meanwhile.
+    /// The first bytes of a file; nil if it cannot be opened or read, or has been replaced by a symbolic link.
     private static func beginning(of path: String) -> Data? {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        // A file that cannot be read is left out of the search, like one that cannot be opened.
+        // A file that cannot be read is skipped, like one that cannot be opened.
         return try? file.read(upToCount: greatestFile) ?? Data()
     }
 }
@@ -90,12 +90,12 @@ func fail(_ message: String, code: Int32 = 1) -> Never {
 let arguments = CommandLine.arguments.dropFirst()
 let folder = URL(filePath: arguments.first ?? ".").absoluteURL.resolvingSymlinksInPath()
 let question = arguments.dropFirst().first ?? "Where is the license?"
-// What cannot be looked at is no folder to search in.
+// If the attributes cannot be read, the path is treated as not a folder.
 guard (try? folder.resourceValues(forKeys: [.isDirectoryKey]))?.isDirectory == true else {
     fail("“\(folder.path)” is not a folder.", code: 64)
 }
 guard SystemLanguageModel.default.isAvailable else {
-    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+    fail("There is no model. Download it with “fm model pull”.", code: 3)
 }
 let session = LanguageModelSession(
     tools: [SearchFiles(folder: folder)], instructions: "Search the files, then name the file in one sentence.")
@@ -109,7 +109,7 @@ do {
             for case .structure(let segment) in output.segments {
                 let findings = try SearchFiles.Findings(segment.content)
                 for match in findings.matches { print("  \(match.file):\(match.line): \(match.text)") }
-                print("  \(findings.filesRead) files\(findings.isComplete ? "" : ", not all of it")")
+                print("  \(findings.filesRead) files\(findings.isComplete ? "" : ", incomplete")")
             }
         default: break
         }

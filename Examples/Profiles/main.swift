@@ -1,9 +1,8 @@
-/// Profiles: a session whose instructions and options change with a session property, within one conversation.
+/// Profiles: a session whose instructions and options depend on a session property and change within one conversation.
 ///
 ///     swift run Profiles
 ///
-/// The profile is asked anew before each request. The instructions change what a small model is told; how far it
-/// follows them is its own affair.
+/// The profile is evaluated again before each request. A small model may not follow the instructions.
 
 import Foundation
 import FoundationModels
@@ -13,13 +12,13 @@ enum Style {
 }
 
 extension SessionPropertyValues {
-    /// How the session speaks.
+    /// The style of responses.
     @SessionPropertyEntry var style = Style.exact
-    /// Responses so far.
+    /// The number of responses so far.
     @SessionPropertyEntry var responseCount = 0
 }
 
-/// One of two profiles: modifiers inside belong to one of them.
+/// One of two profiles, each with its own modifiers.
 struct Speaker: LanguageModelSession.DynamicProfile {
     @SessionProperty(\.style) var style
 
@@ -30,7 +29,7 @@ struct Speaker: LanguageModelSession.DynamicProfile {
                 Instructions("Answer in one short sentence.")
             }
             .samplingMode(.greedy)
-            .onActivate { print("[exact: always the most probable words]") }
+            .onActivate { print("[exact: always the most probable token]") }
         case .pirate:
             Profile {
                 Instructions("You are a pirate.")
@@ -38,12 +37,12 @@ struct Speaker: LanguageModelSession.DynamicProfile {
             }
             .samplingMode(.random(top: 20, seed: 7))
             .temperature(0.8)
-            .onActivate { print("[pirate: freer words, the same ones each time]") }
+            .onActivate { print("[pirate: random sampling with a fixed seed]") }
         }
     }
 }
 
-/// A modifier of one's own: the model sees the last exchanges only, whatever the profile. The transcript keeps all.
+/// A custom modifier: the model receives only the last exchanges, with any profile. The transcript keeps all of them.
 struct ShortMemory: LanguageModelSession.DynamicProfileModifier {
     var prompts: Int
 
@@ -56,7 +55,7 @@ struct ShortMemory: LanguageModelSession.DynamicProfileModifier {
     }
 }
 
-/// What both styles have in common.
+/// The profile of the session: one of the two styles, with modifiers that both have in common.
 struct Assistant: LanguageModelSession.DynamicProfile {
     @SessionProperty(\.responseCount) var responseCount
 
@@ -74,7 +73,7 @@ func fail(_ message: String, code: Int32 = 1) -> Never {
 }
 
 guard SystemLanguageModel.default.isAvailable else {
-    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+    fail("There is no model. Download it with “fm model pull”.", code: 3)
 }
 let session = LanguageModelSession(profile: Assistant())
 do {
@@ -87,8 +86,8 @@ do {
         let response = try await session.respond(to: question)
         print("\(response.content)\n")
     }
-    print("\(session.properties.responseCount) responses, \(session.usage.output.totalTokenCount) tokens written")
-    print("The transcript has \(session.transcript.history.count) entries besides the instructions.")
+    print("\(session.properties.responseCount) responses, \(session.usage.output.totalTokenCount) output tokens")
+    print("The transcript has \(session.transcript.history.count) entries in addition to the instructions.")
 } catch SystemLanguageModel.Error.assetsUnavailable(let reason) {
     fail(reason.debugDescription, code: 3)
 } catch {

@@ -1,9 +1,9 @@
-/// Streaming: a structure that grows on the screen. Each snapshot is the whole value so far; what is missing is nil.
+/// Streaming: shows a structure while it is generated. Each snapshot is the whole value so far; missing parts are nil.
 ///
 ///     swift run Streaming
 ///     swift run Streaming "pancakes"
 ///
-/// The recipe is well formed and complete. Whether it can be eaten is another matter: the default model is small.
+/// The recipe is always well-formed and complete, but may be nonsense, because the default model is small.
 
 import Foundation
 import FoundationModels
@@ -32,7 +32,7 @@ func fail(_ message: String, code: Int32 = 1) -> Never {
     exit(code)
 }
 
-/// A recipe as text, however much there is of it.
+/// A recipe, possibly incomplete, as text.
 func card(_ recipe: Recipe.PartiallyGenerated) -> String {
     var lines = [recipe.title ?? "…"]
     if let minutes = recipe.minutes { lines.append("\(minutes) minutes") }
@@ -44,7 +44,7 @@ func card(_ recipe: Recipe.PartiallyGenerated) -> String {
 }
 
 guard SystemLanguageModel.default.isAvailable else {
-    fail("There is no model. Fetch it with “fm model pull”.", code: 3)
+    fail("There is no model. Download it with “fm model pull”.", code: 3)
 }
 let dish = CommandLine.arguments.dropFirst().first ?? "vegetable soup"
 let isTerminal = isatty(STDOUT_FILENO) == 1
@@ -56,11 +56,11 @@ do {
     var last = ""
     for try await snapshot in stream {
         last = card(snapshot.content)
-        // Clears the screen and begins at its top. A file or a pipe gets the finished recipe only.
+        // Clears the screen and starts at its top. To a file or a pipe, only the complete recipe is written.
         if isTerminal { print("\u{1B}[2J\u{1B}[H" + last) }
     }
     if !isTerminal { print(last) }
-    // The stream has been read to its end: this is the response, and it waits for nothing.
+    // The stream has been read to its end, so this returns the response without waiting.
     let response = try await stream.collect()
     let needed = response.content.ingredients.count
     print("\n\(needed) ingredients, \(response.usage.output.totalTokenCount) tokens")

@@ -1,7 +1,7 @@
-// Advanced Matrix Extensions, for prompts. A block of a panel is already the right-hand tile that `tdpbsud` wants
-// ([4 columns of k][16 rows][4 bytes]), and 16 activation rows are the left-hand one; the 16 × 16 sums are then
-// scaled by block in AVX-512. Fewer than 16 tokens go to the AVX-512 kernels: a matrix-vector product reads memory
-// no faster with tiles.
+// Advanced Matrix Extensions, for prefill. A group of a panel already has the format of the right-hand tile of
+// `tdpbsud` ([4 columns of k][16 rows][4 bytes]), and 16 activation rows are the left-hand tile. The 16 × 16 sums are
+// then scaled by group with AVX-512. Fewer than 16 tokens use the AVX-512 kernels: tiles do not make a matrix-vector
+// product faster, because it is limited by memory bandwidth.
 
 #if defined(__x86_64__)
 
@@ -37,12 +37,12 @@ bool ck_amx_enable(void) {
 }
 
 enum {
-    CHUNK = 64,    // blocks of 32 columns unpacked at a time: 80 KB of stack
+    CHUNK = 64,    // groups of 32 columns unpacked at a time: 48 KB of stack
     TOKENS = 16,
     SUMS = 0,      // tile numbers
     LEFT = 1,
     RIGHT = 2,
-    LEFT_16 = 3,   // the same for blocks of 16 columns
+    LEFT_16 = 3,   // for parts of 16 columns
     RIGHT_16 = 4,
 };
 
@@ -58,7 +58,7 @@ typedef struct {
     float minimum[2 * CHUNK][16] __attribute__((aligned(64)));
 } unpacked;
 
-/// Unpacks `count` groups of 32 columns of a panel, from group `first` of its row on.
+/// Unpacks `count` groups of 32 columns of a panel, starting at group `first`.
 TARGET INLINE void unpack_groups(ck_layout layout, const uint8_t *panel, int first, int count, unpacked *out) {
     int groups = layout_columns(layout) / 32, parts = layout_parts(layout);
     for (int i = 0; i < count; i++) {
@@ -70,7 +70,8 @@ TARGET INLINE void unpack_groups(ck_layout layout, const uint8_t *panel, int fir
     }
 }
 
-/// Adds the unpacked columns times 16 rows of activations, from group `first` on, to `total`.
+/// Multiplies the unpacked groups by 16 rows of activations, starting at group `first`, and adds the products to
+/// `total`.
 TARGET INLINE void multiply_amx(ck_layout layout, const unpacked *w, int count, size_t first, const ck_activations *a,
                                 int32_t token, v16f *total) {
     size_t columns = (size_t)a->columns, row_groups = columns / 32;
@@ -125,7 +126,7 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
         v16f total[TOKENS];
 #pragma clang loop unroll(full)
         for (int t = 0; t < TOKENS; t++) total[t] = splat_amx(0);
-        // All columns go into one running sum, in order: the result does not depend on how many tokens come together.
+        // All columns are added to one sum in order, so that the result does not depend on the batch size.
         for (int first = 0; first < all; first += CHUNK) {
             int blocks = all - first < CHUNK ? all - first : CHUNK;
             if (token == 0 || all > CHUNK)

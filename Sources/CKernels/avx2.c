@@ -1,5 +1,6 @@
-// AVX2 with FMA: a panel's 16 rows are two registers. `vpmaddubsw` multiplies unsigned by signed bytes and adds pairs
-// with saturation at 16 bits, which 8-bit codes could reach: these are made signed first, and the sign moved over.
+// AVX2 with FMA: the 16 rows of a panel are two registers. `vpmaddubsw` multiplies unsigned by signed bytes and adds
+// pairs with saturation at 16 bits. 8-bit codes could saturate: they are converted to signed values first, and their
+// sign is applied to the activations.
 
 #if defined(__x86_64__)
 
@@ -42,7 +43,7 @@ TARGET INLINE __m256i multiply_avx2(ck_layout layout, __m256i dot, __m256i codes
     __m256i pairs;
     if (layout_offset_shift(layout) == 7) {
         __m256i weights = _mm256_xor_si256(codes, _mm256_set1_epi8((char)0x80));
-        // The sign goes to the activations: they are never -128, which has no negative.
+        // The activations can take the sign because they are never -128, which cannot be negated.
         pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights));
     } else {
         pairs = _mm256_maddubs_epi16(codes, x);
@@ -66,7 +67,7 @@ TARGET INLINE void tile_avx2(ck_layout layout, int tokens, const ck_matrix *m, c
                 for (int t = 0; t < tokens; t++) {
                     size_t place = (size_t)(token + t) * row_groups + first + (size_t)group;
                     const int8_t *x = a->q + (size_t)(token + t) * columns + (first + (size_t)group) * 32 + (size_t)(part * 16);
-                    // The offset is in the sign for codes of eight bits.
+                    // 8-bit codes are converted to signed values, which have no offset.
                     int32_t start = layout_offset_shift(layout) == 7 ? 0 : offset_sum_avx2(layout, a, place, part);
                     union { v16i whole; __m256i half[2]; } dot;
                     dot.half[0] = dot.half[1] = _mm256_set1_epi32(start);

@@ -1,5 +1,5 @@
-// AVX-512 with VNNI: a panel's 16 rows fill one register, and `vpdpbusd` multiplies four columns of all of them
-// by four activations broadcast from memory. 12 of 20 instructions per block and token are multiplications.
+// AVX-512 with VNNI: the 16 rows of a panel fill one register, and `vpdpbusd` multiplies four columns of all 16 rows
+// by four activations broadcast from memory. 12 of 20 instructions per group and token are multiplications.
 
 #if defined(__x86_64__)
 
@@ -17,7 +17,7 @@
 
 #include "generic.h"
 
-enum { NEAR = 512, FAR = 8192 };  // bytes ahead of what is being multiplied
+enum { NEAR = 512, FAR = 8192 };  // prefetch distances in bytes
 
 /// The product of one panel with `tokens` activation rows; `layout` and `tokens` are constants at every call.
 TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
@@ -30,8 +30,8 @@ TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m,
     for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
         for (int group = 0; group < groups; group++) {
             const uint8_t *at = w + group_bytes * (size_t)group;
-            // A matrix–vector product waits for memory: ask for the panel's bytes well before the hardware would, first into the
-            // second cache, which can wait for more lines at a time than the first.
+            // A matrix–vector product is limited by memory: prefetch the panel earlier than the hardware prefetcher
+            // does, first into L2, which supports more outstanding lines than L1.
             if (tokens == 1) {
                 const char *next = (const char *)w + share * (size_t)group;
                 for (size_t line = 0; line < share; line += 64) {

@@ -1,4 +1,4 @@
-// Chooses the kernels once, from what the processor says of itself.
+// Selects the kernels once, from the features that the processor reports.
 
 #include <pthread.h>
 
@@ -29,7 +29,7 @@ const ck_kernels *ck_kernels_for(ck_isa isa) {
 #if defined(__linux__)
             return getauxval(AT_HWCAP) & (1UL << 20) ? &ck_kernels_neon : NULL;  // HWCAP_ASIMDDP
 #else
-            return &ck_kernels_neon;  // every Apple processor has it
+            return &ck_kernels_neon;  // all Apple processors support dotprod
 #endif
 #endif
         default: return NULL;

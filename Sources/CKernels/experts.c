@@ -1,4 +1,4 @@
-// Mixtures of experts: which experts a row goes to, and moving rows there and back.
+// Mixture of experts: selects the experts of each row, gathers rows for the experts and combines their outputs.
 
 #include <math.h>
 #include <string.h>
@@ -12,12 +12,12 @@ static void softmax(float *x, int32_t n) {
     for (int32_t i = 0; i < n; i++) x[i] /= sum;
 }
 
-/// How likely an expert is chosen; those that are out have -∞.
+/// The value that experts are ranked by for the selection.
 static float score(const ck_routing *r, const float *probabilities, int32_t expert) {
     return probabilities[expert] + (r->selection_bias ? r->selection_bias[expert] : 0);
 }
 
-/// Whether an expert's group is among the best ones: a group counts as the sum of its two best experts.
+/// Whether a group is among the best `used_groups` groups. The score of a group is the sum of its two best experts.
 static bool group_is_used(const ck_routing *r, const float *p, int32_t group) {
     int32_t size = r->experts / r->groups, better = 0;
     float own = 0;
@@ -56,7 +56,7 @@ void ck_route(const ck_routing *r, float *logits, int32_t rows, int32_t *chosen,
             int32_t best = -1;
             for (int32_t i = 0; i < r->experts; i++)
                 if (open[i] && (best < 0 || score(r, logits, i) > score(r, logits, best))) best = i;
-            if (best < 0) best = 0;  // logits that are not numbers: any expert is as good
+            if (best < 0) best = 0;  // all remaining logits are NaN: use any expert
             open[best] = false;
             chosen[slot] = best;
             weights[slot] = logits[best];
@@ -69,7 +69,7 @@ void ck_route(const ck_routing *r, float *logits, int32_t rows, int32_t *chosen,
     }
 }
 
-// MARK: - Moving rows
+// MARK: - Gathering and combining rows
 
 typedef struct {
     const ck_activations *from, *to;
@@ -77,7 +77,7 @@ typedef struct {
     bool quantized;
 } gather_job;
 
-enum { ROWS = 16 };  // of one chunk
+enum { ROWS = 16 };  // rows of one chunk
 
 static void gather_chunk(void *context, int chunk) {
     const gather_job *job = context;

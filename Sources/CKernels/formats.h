@@ -1,5 +1,5 @@
-// The facts of each integer layout, and one code or scale of it at a time: what packing, the reference kernels and the fast
-// ones share. Every function is called with a constant layout where speed matters.
+// Properties of the integer layouts, and access to single codes and scales. Shared by packing, the reference kernels
+// and the vectorised kernels. Where speed matters, the functions are called with a constant layout.
 #ifndef FORMATS_H
 #define FORMATS_H
 
@@ -29,7 +29,7 @@ INLINE int layout_bits(ck_layout layout) {
 /// Bytes of the codes of 32 columns of 16 rows.
 INLINE size_t layout_group_bytes(ck_layout layout) { return (size_t)layout_bits(layout) * 64; }
 
-/// Scales for each 32 columns of a row.
+/// Number of scales for every 32 columns of a row.
 INLINE int layout_parts(ck_layout layout) {
     return layout == CK_LAYOUT_Q2_K || layout == CK_LAYOUT_Q3_K || layout == CK_LAYOUT_Q6_K ? 2 : 1;
 }
@@ -56,7 +56,7 @@ INLINE int layout_offset_shift(ck_layout layout) {
     }
 }
 
-/// Bytes of the scales behind the codes of a block.
+/// Bytes of the scales that follow the codes of a block.
 INLINE size_t layout_scale_bytes(ck_layout layout) {
     switch (layout) {
         case CK_LAYOUT_MXFP4: return 16;
@@ -106,7 +106,7 @@ INLINE void layout_scale(ck_layout layout, const uint8_t *block, int group, int 
     *minimum = 0;
     switch (layout) {
         case CK_LAYOUT_MXFP4: {
-            uint32_t bits = (uint32_t)scales[row] << 23;  // 2^(e − 127); the values are doubled, so the matrix has half
+            uint32_t bits = (uint32_t)scales[row] << 23;  // 2^(e − 127), halved because the table contains doubled values
             __builtin_memcpy(scale, &bits, 4);
             *scale *= 0.5f;
             return;

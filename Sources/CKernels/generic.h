@@ -1,11 +1,11 @@
-// The kernels in portable vector form, included once by the file of each instruction set with
-//   NAME(x)         the function's name with the set's suffix
+// The kernels as portable vector code. The file of each instruction set includes this file once and defines
+//   NAME(x)         the function name with the suffix of the instruction set
 //   TARGET          the target attribute
-//   LOAD_HALF16(p)  16 binary16 as v16f
-//   STORE_HALF16(p, v)  the reverse, rounding to nearest even
-//   LOOK_UP(table, codes)  16 bytes of a table by 64 indices
-// The compiler turns the 16-lane vectors into what the target has. What an instruction set does better by hand
-// is written in its own file instead, and compared with these.
+//   LOAD_HALF16(p)  loads 16 binary16 values as v16f
+//   STORE_HALF16(p, v)  stores a v16f as 16 binary16 values, rounding to nearest even
+//   LOOK_UP(table, codes)  looks up 64 indices in a table of 16 bytes
+// The compiler maps the 16-lane vectors to the vectors of the target. Kernels that are faster with intrinsics are in
+// the file of their instruction set, and tests compare them with the code here.
 
 #include <math.h>
 #include <string.h>
@@ -43,11 +43,12 @@ TARGET INLINE v16f NAME(select)(v16i mask, v16f yes, v16f no) {
     return (v16f)(((v16i)yes & mask) | ((v16i)no & ~mask));
 }
 
-/// exp(x) for x ≤ 0 and moderate positive x: Cephes' polynomial of degree 6 after reduction by ln 2; error below 2 ulp.
+/// exp(x) for x in −87…88; other arguments are clamped. Polynomial of degree 6 from Cephes after reduction by ln 2;
+/// error below 2 ulp.
 TARGET INLINE v16f NAME(exp16)(v16f x) {
     x = NAME(select)(x < -87.0f, NAME(splat)(-87.0f), x);
     x = NAME(select)(x > 88.0f, NAME(splat)(88.0f), x);
-    v16f scaled = x * 1.44269504f, shifted = scaled + 12582912.0f;  // 1.5·2^23: rounds to an integer in the low bits
+    v16f scaled = x * 1.44269504f, shifted = scaled + 12582912.0f;  // + 1.5·2^23 rounds to an integer in the low bits
     v16f n = shifted - 12582912.0f;
     v16f r = x - n * 0.693359375f;
     r = r + n * 2.12194440e-4f;
@@ -73,7 +74,7 @@ TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
         v16f low_magnitude = (v16f)((v16i)low & 0x7FFFFFFF), high_magnitude = (v16f)((v16i)high & 0x7FFFFFFF);
         float most = NAME(greatest)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
         float scale = most / 127, inverse = most > 0 && most < INFINITY ? 127 / most : 0;
-        // Adding 1.5·2^23 rounds to nearest even; the integer is then in the low bits.
+        // Adding 1.5·2^23 rounds to nearest even and leaves the integer in the low bits.
         v16i low_codes = (v16i)(low * inverse + 12582912.0f) - 0x4B400000;
         v16i high_codes = (v16i)(high * inverse + 12582912.0f) - 0x4B400000;
         *(v16c *)q = __builtin_convertvector(low_codes, v16c);
@@ -104,7 +105,7 @@ TARGET static void NAME(rmsnorm)(const float *x, const float *weight, float epsi
     for (; i < n; i++) out[i] = x[i] * inverse * weight[i];
 }
 
-/// tanh(x) by way of exp; the clamp keeps exp finite.
+/// tanh(x) computed with exp; the clamp keeps exp finite.
 TARGET INLINE v16f NAME(tanh16)(v16f x) {
     x = NAME(select)(x < -20.0f, NAME(splat)(-20.0f), NAME(select)(x > 20.0f, NAME(splat)(20.0f), x));
     v16f e = NAME(exp16)(x * 2.0f);
@@ -134,7 +135,7 @@ TARGET static void NAME(activate)(ck_activation kind, float *gate, const float *
         NAME(store)(gate + i, NAME(activated)(kind, NAME(load)(gate + i), u));
     }
     if (i == n) return;
-    // The last few, padded: the same arithmetic as all others.
+    // The remaining elements are padded to a vector, so that they use the same arithmetic.
     v16f g = NAME(splat)(0), u = NAME(splat)(1);
     for (int32_t j = i; j < n; j++) {
         g[j - i] = gate[j];
@@ -189,7 +190,7 @@ TARGET INLINE v64b NAME(shift)(v64b x, int left) {
     return left >= 0 ? (v64b)((v32h)x << left) : (v64b)((v32h)x >> -left);
 }
 
-/// Codes of a group of 32 columns: eight steps of [16 rows][4 columns].
+/// Unpacks the codes of a group of 32 columns: eight steps of [16 rows][4 columns].
 TARGET INLINE void NAME(unpack)(ck_layout layout, const uint8_t *group, v64b *codes) {
     const v64b *in = (const v64b *)group;
     int bits = layout_bits(layout);
@@ -253,12 +254,13 @@ TARGET INLINE void NAME(scales)(ck_layout layout, const uint8_t *block, int grou
     }
 }
 
-/// What `minimum` is multiplied by: the sum of the activations of one part of a group.
+/// The sum of the activations of one part of a group, the factor of `minimum`.
 TARGET INLINE float NAME(part_sum)(ck_layout layout, const ck_activations *a, size_t at, int part) {
     return layout_parts(layout) == 1 ? a->s[at] : a->d[at] * (float)-a->sums[2 * at + (size_t)part];
 }
 
-/// The integer sum that stands for the codes' offset.
+/// The integer that corrects a dot product for the offset of the codes: −offset times the sum of the quantised
+/// activations.
 TARGET INLINE int32_t NAME(offset_sum)(ck_layout layout, const ck_activations *a, size_t at, int part) {
     int shift = layout_offset_shift(layout);
     if (shift < 0) return 0;
@@ -276,7 +278,7 @@ TARGET INLINE v16f NAME(load_weights)(ck_layout layout, const uint8_t *p) {
     return (v16f)bits;
 }
 
-/// Stores 16 rows of the product for one token; the last panel may have fewer.
+/// Stores the rows of the product for one token: 16, or fewer in the last panel.
 TARGET INLINE void NAME(store_rows)(float *y, v16f value, int rows, bool add) {
     if (rows == CK_PANEL) {
         NAME(store)(y, add ? NAME(load)(y) + value : value);
@@ -285,7 +287,7 @@ TARGET INLINE void NAME(store_rows)(float *y, v16f value, int rows, bool add) {
     }
 }
 
-/// `tokens` and `layout` are constants at every call, so that the accumulators live in registers.
+/// `tokens` and `layout` are constants at every call, so that the accumulators stay in registers.
 TARGET INLINE void NAME(float_tile)(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const float *x,
                                     float *y, int32_t ldy, int rows, bool add) {
     int32_t columns = m->columns;
@@ -312,7 +314,7 @@ TARGET INLINE void NAME(float_panel)(ck_layout layout, const ck_matrix *m, int32
         NAME(float_tile)(layout, 1, m, w, a->x + (size_t)t * columns, y + (size_t)t * (size_t)ldy, ldy, rows, add);
 }
 
-/// Rows as in the file, decoded a stretch at a time for up to eight tokens.
+/// The product of a panel in `CK_ROWS`; each block of a row is decoded once for up to eight tokens.
 TARGET static void NAME(rows_panel)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy,
                                     bool add) {
     int rows = m->rows - panel * CK_PANEL < CK_PANEL ? m->rows - panel * CK_PANEL : CK_PANEL;
@@ -353,9 +355,10 @@ TARGET static void NAME(float_panels)(const ck_matrix *m, int32_t panel, const c
 
 // MARK: - Attention
 
-enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB of scores, at home in the first cache
+enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB of scores, which fit in L1
 
-// Twelve accumulators hide the latency of multiply-add: few rows work on several blocks at once (`wide`).
+// Twelve accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`)
+// together.
 
 /// Scores of `rows` query rows against `wide` blocks of 16 keys.
 TARGET INLINE void NAME(score_blocks)(int rows, int wide, const float *const *q, const uint16_t *keys, int32_t head_dim,
@@ -400,7 +403,7 @@ TARGET INLINE void NAME(mix_blocks)(int rows, int wide, const float (*scores)[NA
 }
 
 /// Online softmax (Milakov & Gimelshein, arXiv:1805.02867) over spans of positions for `rows` query rows that share
-/// one KV head. `partial` is [row][2 + value_stride]: greatest score, sum of exponentials, unnormalised output.
+/// one KV head. `partial` is [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised output.
 TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv_head, const float *const *q,
                                      const int32_t *first, const int32_t *last, int32_t from, int32_t to, float *partial) {
     const uint16_t *keys = a->keys + (size_t)kv_head * (size_t)a->capacity * (size_t)a->head_dim;
@@ -438,7 +441,7 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
             }
             float greatest = NAME(greatest)(most);
             if (greatest <= row[0]) greatest = row[0];
-            if (greatest == -INFINITY) {  // nothing of this span is visible to this row
+            if (greatest == -INFINITY) {  // all positions of this span are masked for this row
                 memset(scores[r], 0, sizeof scores[r]);
                 continue;
             }

@@ -1,5 +1,5 @@
-// The grids of the IQ formats: which eight (four) values an index stands for, two (three) bits a value, the first lowest.
-// They are facts of the formats (ggml), here as positions in the list of values that each grid has.
+// The grids of the IQ formats, as defined by ggml. An entry contains eight values of 2 bits (or four values of 3 bits),
+// the first value in the lowest bits. Each value is an index into the list of values in the comment above the grid.
 #ifndef GRIDS_H
 #define GRIDS_H
 

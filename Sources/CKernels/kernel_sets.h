@@ -1,10 +1,10 @@
-// The table of each instruction set; private to this target.
+// The kernel table of each instruction set; private to this target.
 #ifndef KERNEL_SETS_H
 #define KERNEL_SETS_H
 
 #include "ckernels.h"
 
-// 64-byte vectors are passed only between functions that are always inlined: no call depends on their ABI.
+// 64-byte vectors are passed only between functions that are always inlined, so no call depends on their ABI.
 #pragma clang diagnostic ignored "-Wpsabi"
 
 typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
@@ -16,9 +16,10 @@ typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 extern const ck_kernels ck_kernels_scalar;
 #if defined(__x86_64__)
 extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;
-/// The product in tiles (amx.c); all else of that set is AVX-512.
+/// The matrix product with tiles (amx.c); all other functions of this set use AVX-512.
 void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
-/// Asks the kernel for permission to use tile registers. False where it, or the processor, has none.
+/// Requests permission to use the tile registers from the operating system. Returns false if the processor or the
+/// operating system does not support them.
 bool ck_amx_enable(void);
 #endif
 #if defined(__aarch64__)

@@ -1,5 +1,6 @@
-// NEON with the dot-product extension (Armv8.2 `sdot`): a panel's 16 rows are four registers of four rows,
-// and `vdotq_laneq` multiplies four columns of them by four activations of one lane. All codes fit signed bytes.
+// NEON with the dot-product extension (Armv8.2 `sdot`): the 16 rows of a panel are four registers of four rows,
+// and `vdotq_laneq` multiplies four columns of these rows by four activations of one lane. All codes fit in signed
+// bytes.
 
 #if defined(__aarch64__)
 
@@ -38,7 +39,7 @@ TARGET INLINE void tile_neon(ck_layout layout, int tokens, const ck_matrix *m, c
                              int32_t token, float *y, int32_t ldy, int rows, bool add) {
     size_t columns = (size_t)m->columns, row_groups = columns / 32;
     int groups = layout_columns(layout) / 32, parts = layout_parts(layout), steps = 8 / parts;
-    bool flips = layout_offset_shift(layout) == 7;  // codes of eight bits become signed: their offset is gone
+    bool flips = layout_offset_shift(layout) == 7;  // 8-bit codes are converted to signed values, which have no offset
     v16f total[4];
     for (int t = 0; t < tokens; t++) total[t] = splat_neon(0);
     for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {

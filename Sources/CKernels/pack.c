@@ -1,4 +1,4 @@
-// Packing: rows of a file's tensor into panels of 16 rows, column by column.
+// Packs rows of a tensor in a file into panels of 16 rows, column by column.
 
 #include <string.h>
 
@@ -36,7 +36,7 @@ size_t ck_panel_bytes(ck_type type, int32_t columns) {
     return (size_t)(columns / layout_columns(layout)) * layout_block_bytes(layout);
 }
 
-/// Writes a group's codes of one row. The panel's memory is zero before its first row.
+/// Writes the codes of one row of a group.
 static void put_codes(ck_layout layout, const uint8_t *q, int row, uint8_t *group) {
     int bits = layout_bits(layout);
     uint8_t *at = group + 4 * row;
@@ -70,7 +70,8 @@ static void put_codes(ck_layout layout, const uint8_t *q, int row, uint8_t *grou
 
 static void put_half(uint8_t *at, int row, const uint8_t *half) { memcpy(at + 2 * row, half, 2); }
 
-/// Writes the scales of a whole block of one row: those of its groups, and the file's binary16 as they are.
+/// Writes the scales of one row and group; with group 0, also the row's binary16 factors, which are copied from the
+/// file.
 static void put_scales(ck_layout layout, const uint8_t *source, int group, const ck_group *g, int row, uint8_t *scales) {
     switch (layout) {
         case CK_LAYOUT_MXFP4: scales[row] = source[0]; return;

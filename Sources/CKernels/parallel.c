@@ -1,4 +1,4 @@
-// Operations over whole activations, cut into chunks for the pool.
+// Operations on whole activations, split into chunks for the thread pool.
 
 #include <math.h>
 #include <string.h>
@@ -18,9 +18,9 @@ static int32_t panels_of(const ck_matrix *m) { return (m->rows + CK_PANEL - 1) /
 
 enum { ROUNDS = 6 };
 
-/// Where a chunk begins. Each round of as many chunks as threads takes half of what is left, the last one all of it: long stretches
-/// of memory first, and at the end chunks so small that no thread waits long for another (factoring; Hummel, Schonberg and Flynn,
-/// doi:10.1145/135226.135232).
+/// The first panel of a chunk. Each round has one chunk per thread and takes half of the remaining panels; the last
+/// round takes all of them. The first chunks are long contiguous ranges of memory; the last ones are so small that no
+/// thread waits long for another (factoring; Hummel, Schonberg and Flynn, doi:10.1145/135226.135232).
 static int32_t chunk_start(const matmul_job *job, int chunk) {
     int round = chunk / job->threads;
     if (round >= ROUNDS) return job->panels;
@@ -74,7 +74,7 @@ typedef struct {
 
 static void run_rows(ck_pool *pool, rows_job *job, void (*chunk)(void *, int)) {
     int32_t rows = job->rows, chunks = ck_pool_threads(pool) * 4;
-    // A few rows are done sooner than another thread could join.
+    // For a few rows, waking another thread takes longer than the work itself.
     job->rows_per_chunk = rows < 4 ? rows : (rows + chunks - 1) / chunks;
     if (rows > 0) ck_pool_run(pool, (rows + job->rows_per_chunk - 1) / job->rows_per_chunk, chunk, job);
 }
@@ -177,7 +177,7 @@ void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *inpu
 
 // MARK: - Attention
 
-enum { GROUP = 12, SPLIT = 256 };  // query rows of one work item; positions of one part when one token is split
+enum { GROUP = 12, SPLIT = 256 };  // maximum query rows of one work item; positions of one part
 
 typedef struct {
     const ck_kernels *kernels;
@@ -193,8 +193,8 @@ size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t cap
     return (size_t)heads * parts * (size_t)((value_dim + 15) / 16 * 16 + 2);
 }
 
-/// Joins a row's running result with its next part (see `attend_rows` for their form). Parts are always the same
-/// stretches of positions, joined in order, so that a token's result does not depend on what it was computed with.
+/// Merges the next part of a row into its running result (see `attend_rows` for their format). Parts always cover the
+/// same ranges of positions and are merged in order, so that the result of a token does not depend on the batch.
 static void join(const ck_attention *a, float *running, const float *part) {
     if (part[0] == -INFINITY) return;
     float most = running[0] > part[0] ? running[0] : part[0];
@@ -206,7 +206,7 @@ static void join(const ck_attention *a, float *running, const float *part) {
 
 static void finish(const ck_attention *a, int32_t head, const float *running, float *out) {
     float scale = 1, sum = running[1];
-    if (a->sinks) {  // one more term of the denominator, without a value
+    if (a->sinks) {  // an additional term of the denominator, without a value
         float most = running[0] > a->sinks[head] ? running[0] : a->sinks[head];
         scale = expf(running[0] - most);
         sum = sum * scale + expf(a->sinks[head] - most);
@@ -218,14 +218,14 @@ static void attention_chunk(void *context, int chunk) {
     const attention_job *job = context;
     const ck_attention *a = job->attention;
     int32_t part = chunk % job->parts;
-    // Late rows see the most positions: they go first, so that no thread ends on the longest item.
+    // Later rows attend to more positions. They are processed first, so that no thread finishes with the longest item.
     int32_t item = job->row_items - 1 - chunk / job->parts % job->row_items;
     int32_t group = chunk / job->parts / job->row_items;
     int32_t kv_head = group / job->groups_per_kv, repeat = a->heads / a->kv_heads;
     int32_t first_head = kv_head * repeat + group % job->groups_per_kv * job->heads_per_group;
     int32_t head_count = least(job->heads_per_group, (kv_head + 1) * repeat - first_head);
     int32_t first_row = item * job->rows_per_item, row_count = least(job->rows_per_item, a->rows - first_row);
-    if (a->rows == 1) {  // its positions are cut up over the threads; the parts are joined afterwards
+    if (a->rows == 1) {  // the positions are split among the threads; `ck_attend` merges the parts
         int32_t from = (job->from / SPLIT + part) * SPLIT, to = least(from + SPLIT, a->length);
         float *partial = a->partial + (size_t)part * (size_t)a->heads * (size_t)job->stride +
                          (size_t)first_head * (size_t)job->stride;
@@ -290,7 +290,7 @@ static void rotate(float *x, const ck_rotation *r, const float *cosine, const fl
     }
 }
 
-/// Bias, norm and rotation of the heads of one row, in the order that the model has.
+/// Applies bias, norm and rotation to the heads of one row, in the order that `r->norm` specifies.
 static void prepare_heads(const ck_kernels *k, const ck_rotation *r, float *x, int32_t heads, const float *bias,
                           const float *norm, const float *cosine, const float *sine) {
     int32_t dimension = r->head_dim;
@@ -317,7 +317,6 @@ static void rotation_chunk(void *context, int chunk) {
         if (!r->k) continue;
         float *k = r->k + (size_t)row * (size_t)r->kv_heads * (size_t)r->head_dim;
         float *v = r->v + (size_t)row * (size_t)r->kv_heads * (size_t)r->value_dim;
-        // Before the keys change: values may be the same numbers.
         if (r->v_bias) ck_add_bias(v, r->v_bias, 1, r->kv_heads * r->value_dim);
         prepare_heads(job->kernels, r, k, r->kv_heads, r->k_bias, r->k_norm, cosine, sine);
         size_t position = (size_t)(r->position + row);
@@ -333,7 +332,7 @@ static void rotation_chunk(void *context, int chunk) {
 }
 
 void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *r) {
-    // Whole key blocks a chunk, so that no two threads write one cache line.
+    // A chunk is as long as a key block, to reduce false sharing: neighbouring positions of a block share cache lines.
     rotation_job job = {k, r, r->rows < 16 ? r->rows : 16};
     if (r->rows > 0) ck_pool_run(pool, (r->rows + job.rows_per_chunk - 1) / job.rows_per_chunk, rotation_chunk, &job);
 }

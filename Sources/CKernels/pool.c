@@ -1,5 +1,5 @@
-// The thread pool. Measured before the design was chosen: with a static split, one busy core makes every
-// region wait for it; here a late worker finds no ticket left and the caller has already done its share.
+// The thread pool. Chunks are claimed dynamically. Measurements showed that with a static split, one busy core delays
+// every region; here, a late worker finds no chunk left because the other threads have already claimed its share.
 
 #define _GNU_SOURCE
 #include "ckernels.h"
@@ -24,11 +24,11 @@
 #define PAUSE() ((void)0)
 #endif
 
-// Long enough to bridge the serial parts of a layer, short enough not to starve another process.
+// Iterations of busy waiting: long enough for the serial parts of a layer, short enough not to starve other processes.
 enum { SPINS = 600 };
 
 struct ck_pool {
-    // epoch (32 bits) · chunks (16) · next (16): one word, so that a claim can never mix two regions.
+    // epoch (32 bits) · chunks (16) · next (16): one word, so that a claim cannot combine values of two regions.
     _Alignas(64) _Atomic uint64_t ticket;
     _Alignas(64) _Atomic uint32_t epoch;  // futex word of the workers
     _Atomic uint32_t sleepers;
@@ -58,7 +58,7 @@ static void wake(_Atomic uint32_t *word, int count) {
 #endif
 }
 
-/// Claims and runs chunks of region `epoch` until none is left.
+/// Claims and runs chunks of parallel region `epoch` until none is left.
 static void work(ck_pool *pool, uint32_t epoch) {
     for (;;) {
         uint64_t ticket = atomic_load_explicit(&pool->ticket, memory_order_acquire);
@@ -152,7 +152,7 @@ int ck_physical_cores(void) {
         if (!CPU_ISSET(cpu, &allowed)) continue;
         char path[96];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-        // The file lists the core's hyperthreads, lowest first; the lowest stands for the core.
+        // The file lists the hyperthreads of the core in ascending order; the lowest one identifies the core.
         int core = cpu;
         FILE *file = fopen(path, "re");
         if (file) {

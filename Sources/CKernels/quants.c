@@ -1,5 +1,6 @@
-// Tensor types of GGUF: their block structures and values.
-// The formats are those of ggml (ggml-common.h and gguf-py's quants.py in the ggml repositories); all are little-endian.
+// Block structures and decoding of the tensor types of GGUF.
+// The formats are defined by ggml (ggml-common.h and gguf-py's quants.py in the ggml repositories); all are
+// little-endian.
 
 #include <math.h>
 #include <string.h>
@@ -13,8 +14,8 @@ uint16_t ck_float_to_half(float x) {
     memcpy(&bits, &x, 4);
     uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
     if (magnitude >= 0x7F800000) return (uint16_t)(sign | 0x7C00 | (magnitude > 0x7F800000 ? 0x200 : 0));
-    if (magnitude >= 0x477FF000) return (uint16_t)(sign | 0x7C00);  // rounds past 65504
-    if (magnitude < 0x38800000) {                                   // subnormal: let the adder round
+    if (magnitude >= 0x477FF000) return (uint16_t)(sign | 0x7C00);  // rounds to more than 65504, the maximum
+    if (magnitude < 0x38800000) {                                   // subnormal: the floating-point addition rounds
         float positive, half_ulp = 0.5f;
         memcpy(&positive, &magnitude, 4);
         positive += half_ulp;
@@ -105,7 +106,7 @@ static void fifth_bits(uint32_t high, uint8_t *codes) {
     for (int i = 0; i < 32; i++) codes[i] |= (high >> i & 1) << 4;
 }
 
-/// Scale and minimum of a group of Q4_K and Q5_K, six bits each.
+/// Scale and minimum of a group of Q4_K or Q5_K, 6 bits each.
 static void k_scale(const uint8_t *scales, int i, uint8_t *scale, uint8_t *minimum) {
     if (i < 4) {
         *scale = scales[i] & 63;
@@ -116,7 +117,7 @@ static void k_scale(const uint8_t *scales, int i, uint8_t *scale, uint8_t *minim
     }
 }
 
-/// Scale of 16 elements of Q3_K: six bits, less 32.
+/// Scale of 16 elements of Q3_K: 6 bits with an offset of 32.
 static int8_t q3_scale(const uint8_t *scales, int i) {
     int low = i < 8 ? scales[i] & 0xF : scales[i - 8] >> 4;
     return (int8_t)((low | (scales[8 + i % 4] >> (2 * (i / 4)) & 3) << 4) - 32);
@@ -135,7 +136,7 @@ void ck_read_group(ck_type type, const uint8_t *source, int group, ck_group *out
         case CK_TYPE_MXFP4:
             nibbles(source + 1, out->q);
             out->scale[0] = out->scale[1] = (int8_t)source[0];
-            // The values are stored doubled; e below 2 gives subnormal scales.
+            // The table contains doubled values, hence 2^(e − 128); e below 2 gives subnormal scales.
             out->d = ldexpf(1, source[0] - 128);
             break;
         case CK_TYPE_Q4_1:
@@ -234,7 +235,7 @@ static void dequantize_group(ck_type type, const uint8_t *source, int group, flo
 
 // MARK: - Types without integer kernels, a block at a time
 
-/// Seven bits name eight signs: the eighth makes their number even.
+/// The sign of element `i`. Seven bits encode eight signs: the number of negative signs is even.
 static float sign_of(uint32_t id, int i) {
     uint32_t signs = id | (uint32_t)(__builtin_popcount(id) & 1) << 7;
     return signs >> i & 1 ? -1 : 1;
@@ -350,7 +351,7 @@ static void dequantize_ternary(ck_type type, const uint8_t *source, float *out) 
             }
 }
 
-/// An unsigned number of 4 bits of exponent (bias 7) and 3 of fraction.
+/// Decodes an unsigned number with 4 bits of exponent (bias 7) and 3 bits of fraction.
 static float ue4m3(uint8_t x) {
     if (x == 0 || x == 0x7F) return 0;
     int exponent = x >> 3 & 0xF, fraction = x & 7;

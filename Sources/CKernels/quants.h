@@ -4,8 +4,8 @@
 
 #include "ckernels.h"
 
-/// 32 consecutive elements: x = d·scale·(q − offset) + dmin·minimum, scale and minimum for each 16 of them.
-/// For IQ4 and MXFP4 `q` is an index into their tables. MXFP4's scale is its exponent as stored.
+/// 32 consecutive elements: x = d·scale·(q − offset) + dmin·minimum, with a scale and a minimum for every 16 elements.
+/// For IQ4 and MXFP4, `q` is an index into the table of the format. The scale of MXFP4 is the stored exponent.
 typedef struct {
     uint8_t q[32];
     int8_t scale[2];

@@ -1,4 +1,4 @@
-// Layers whose memory of the past is a state of fixed size.
+// Layers with a recurrent state of fixed size.
 
 #include <math.h>
 #include <string.h>
@@ -57,7 +57,7 @@ void ck_convolve(ck_pool *pool, float *x, float *state, const float *kernel, con
     ck_pool_run(pool, (channels + CHANNELS - 1) / CHANNELS, convolve_chunk, &job);
 }
 
-// MARK: - Gated delta net
+// MARK: - Gated DeltaNet
 
 typedef struct {
     const ck_kernels *kernels;
@@ -105,7 +105,7 @@ typedef struct {
     const ck_mamba *mamba;
 } mamba_job;
 
-/// One group of heads: they share B and C, and are normalised together.
+/// Computes one group of heads. The heads of a group share B and C and are normalised together.
 static void mamba_chunk(void *context, int group) {
     const mamba_job *job = context;
     const ck_mamba *m = job->mamba;

@@ -1,4 +1,5 @@
-// The reference: plain C for the integer products, the portable vector form for the rest. Runs anywhere.
+// The reference implementation: plain C for the integer products, the portable vector code for the rest. Runs on any
+// processor.
 
 #define NAME(x) x##_scalar
 #define TARGET

@@ -1,38 +1,41 @@
 public import Foundation
 public import FoundationModels
 
-/// A language model in a GGUF file, run on this machine's CPU.
+/// A language model in a GGUF file that runs on the CPU of this machine.
 ///
 /// ```swift
 /// let model = GGUFLanguageModel(url: URL(filePath: "model.gguf"))
 /// let session = LanguageModelSession(model: model, instructions: "Be brief.")
 /// ```
 ///
-/// Sessions with the same file share it in memory. A file that cannot be used is an error of the first request.
+/// Sessions with the same file share the model in memory. If the file cannot be used, the first request throws an
+/// error.
 public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     package let localModel: LocalModel
 
     /// - Parameters:
-    ///   - url: The file.
-    ///   - contextSize: Tokens that a session's instructions, prompts and responses may have together, at most as many as the
-    ///     model was trained for. Each takes memory (for a model of 135 million weights 23 KB).
-    ///   - checksText: Whether prompts and text responses are checked for safety; structured ones always are.
+    ///   - url: The GGUF file.
+    ///   - contextSize: The maximum number of tokens of a session's instructions, prompts and responses together,
+    ///     limited to the context length that the model was trained with. Each token uses memory (23 KB for a model
+    ///     with 135 million weights).
+    ///   - checksText: Whether prompts and text responses are checked for safety. Structured responses are always
+    ///     checked.
     public init(url: URL, contextSize: Int = 4096, checksText: Bool = true) {
         localModel = LocalModel(path: url.path, greatestContext: max(1, contextSize), checksText: checksText)
     }
 
     public var capabilities: LanguageModelCapabilities { localModel.capabilities }
 
-    /// The name in the file.
+    /// The name of the model, from the file.
     public var name: String { localModel.description.name }
 
-    /// Tokens that a session's instructions, prompts and responses may have together.
+    /// The maximum number of tokens of a session's instructions, prompts and responses together.
     public var contextSize: Int { localModel.contextSize }
 
-    /// The languages that the file names; none if they are not known.
+    /// The languages that the file specifies; empty if the file specifies none.
     public var supportedLanguages: Set<Locale.Language> { localModel.description.languages }
 
-    /// Tokens of a conversation: what a request that ends with it processes.
+    /// The number of tokens that a request with these transcript entries processes.
     public nonisolated(nonsending) func tokenCount(
         for transcriptEntries: some Collection<Transcript.Entry>
     ) async throws -> Int {
@@ -41,19 +44,19 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(model: localModel) }
 
-    /// Runs the model.
+    /// Runs the requests of sessions on the model.
     public struct Executor: LanguageModelExecutor {
-        /// The model whose requests it answers.
+        /// The model that this executor runs.
         public typealias Model = GGUFLanguageModel
 
-        /// The file and how it is used.
+        /// The file and the options it is used with.
         public struct Configuration: Hashable, Sendable {
             let model: LocalModel
         }
 
         private let executor: LocalModelExecutor
 
-        /// Called by sessions; the file is loaded when the first request or a prewarming needs it.
+        /// Called by sessions. The file is loaded by the first request or the first call of `prewarm`.
         public init(configuration: Configuration) { executor = LocalModelExecutor(configuration.model) }
 
         public func prewarm(model: GGUFLanguageModel, transcript: Transcript) { executor.prewarm(transcript) }

@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxMacros
 
 extension DiagnosticsError {
-    /// One error, at the node that is to blame.
+    /// An error with one diagnostic at `node`.
     init(_ message: String, at node: some SyntaxProtocol, fixIt: FixIt? = nil) {
         let message = MacroExpansionErrorMessage(message)
         self.init(diagnostics: [Diagnostic(node: node, message: message, fixIts: fixIt.map { [$0] } ?? [])])
@@ -25,12 +25,12 @@ extension FixIt {
 }
 
 extension FixIt.Change {
-    /// Leaves the comments and spaces around the old node alone.
+    /// Keeps the comments and whitespace around the old node.
     static func replacing(_ old: some SyntaxProtocol, with new: some SyntaxProtocol) -> FixIt.Change {
         .replaceText(range: old.trimmedRange, with: new.trimmedDescription, in: Syntax(old))
     }
 
-    /// Takes the space after the node as well.
+    /// Also removes the whitespace after the node.
     static func removing(_ node: some SyntaxProtocol) -> FixIt.Change {
         .replaceText(range: node.positionAfterSkippingLeadingTrivia..<node.endPosition, with: "", in: Syntax(node))
     }
@@ -42,7 +42,7 @@ extension FixIt.Change {
 }
 
 extension Sequence {
-    /// Goes on after an error, so that everything that is wrong is reported at once.
+    /// Continues after an error, so that all errors are reported together.
     func mapReportingAll<Result>(_ transform: (Element) throws -> Result) throws -> [Result] {
         var results: [Result] = []
         var diagnostics: [Diagnostic] = []

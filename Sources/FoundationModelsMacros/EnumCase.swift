@@ -5,7 +5,7 @@ import SwiftSyntaxBuilder
 /// A case of an enum.
 struct EnumCase {
     struct Payload {
-        /// As Swift spells it.
+        /// The label as written in the source, including backticks.
         let label: TokenSyntax?
         let field: Field
     }
@@ -16,7 +16,7 @@ struct EnumCase {
     /// The content of a case of an enum without payloads.
     let text: ExprSyntax
     let payloads: [Payload]
-    /// `indirect` or nothing.
+    /// `indirect` or empty.
     let modifiers: DeclModifierListSyntax
 
     static func all(in enumeration: EnumDeclSyntax) throws -> [EnumCase] {
@@ -34,7 +34,7 @@ struct EnumCase {
         return try elements.mapReportingAll { declaration, element in
             let name = element.name.plainName
             guard names.insert(name).inserted else {
-                throw DiagnosticsError("Another case is called '\(name)' as well; use another name.", at: element.name)
+                throw DiagnosticsError("Another case is also named '\(name)'; use another name.", at: element.name)
             }
             return try EnumCase(element, of: declaration, in: enumeration)
         }

@@ -20,12 +20,13 @@ struct Field {
         }
     }
 
-    /// Reads the value from `content`. What it is assigned to says the type, of which the name may be out of scope here.
+    /// Reads the value from `content`. The type is inferred from the assignment, because its name may not be visible in
+    /// the generated code.
     var read: ExprSyntax {
         "try content.value(forProperty: \(literal: key))"
     }
 
-    /// Appends the value to `__properties`; a nil only if it is to be written.
+    /// Appends the value to `__properties`; nil only if `writesNil`.
     func write(_ value: ExprSyntax, writesNil: Bool) -> CodeBlockItemSyntax {
         if type.isOptional, !writesNil {
             return """

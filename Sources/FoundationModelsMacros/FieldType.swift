@@ -2,12 +2,13 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// The type of a field: `T`, or `T?` in any of its spellings.
+/// The type of a field: `T`, or `T?` in any notation.
 struct FieldType {
     private let wrapped: TypeSyntax
     let isOptional: Bool
 
-    /// - Parameter enclosing: the generable type; in the types nested in it, `Self` would be another one.
+    /// - Parameter enclosing: The generable type, which replaces `Self`: in the generated nested types, `Self` would be
+    ///   a different type.
     init(_ type: TypeSyntax, in enclosing: TokenSyntax) throws {
         let optionalWrapped = type.optionalWrapped
         let wrapped = optionalWrapped ?? type.withoutParentheses
@@ -26,7 +27,7 @@ struct FieldType {
     /// `T` or `T?`
     var complete: TypeSyntax { isOptional ? "\(wrapped)?" : wrapped }
 
-    /// The type while the content is incomplete, when every field is optional.
+    /// The type of the field in the partially generated form, where every field is optional.
     var partial: TypeSyntax { "\(wrapped).PartiallyGenerated?" }
 
     /// Whether the partial type is known to be hashable.

@@ -38,9 +38,9 @@ extension GenerableMacro: ExtensionMacro {
         providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
         in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
-        // The member role reports what is wrong with the declaration.
+        // The member role reports errors in the declaration.
         guard let expansion = try? expansion(of: node, attachedTo: declaration, in: context) else { return [] }
-        // No protocol is asked for where the declaration names it itself.
+        // `protocols` is empty if the declaration already states the conformance.
         let head: SyntaxNodeString =
             protocols.isEmpty
             ? "extension \(type.trimmed)" : "extension \(type.trimmed): nonisolated FoundationModels.Generable"
@@ -48,7 +48,7 @@ extension GenerableMacro: ExtensionMacro {
     }
 }
 
-/// What `@Generable` generates for one kind of type.
+/// The code that `@Generable` generates for one kind of type.
 protocol GenerableExpansion {
     func members() throws -> [DeclSyntax]
 

@@ -3,14 +3,14 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// The head of a type with `@Generable`, and what the attribute says about it.
+/// A type with `@Generable`: its modifiers and the arguments of the attribute.
 struct GenerableType {
-    /// What is said instead of the name of the type.
+    /// The argument `name`, which replaces the name of the type in the schema.
     let schemaName: ExprSyntax?
     let description: ExprSyntax?
-    /// Whether a nil is written as null.
+    /// Whether nil is written as null.
     let writesNil: Bool
-    /// `public`, `package` or nothing.
+    /// `public`, `package` or empty.
     let access: DeclModifierListSyntax
     let isSendable: Bool
 
@@ -24,20 +24,20 @@ struct GenerableType {
         description = attribute.arguments(labeled: "description").first?.trimmed
         writesNil = try attribute.arguments(labeled: "representNilExplicitlyInGeneratedContent").first?.booleanValue ?? false
 
-        // A type without a modifier of its own has the access level of the extension around it.
+        // A type without an access modifier has the access level of the enclosing extension.
         var access = declaration.modifiers.accessLevel
         if access.isEmpty, let outer = context.lexicalContext.first?.as(ExtensionDeclSyntax.self) {
             access = outer.modifiers.accessLevel
         }
         self.access = access.first(of: [.public, .package])
 
-        // Whether the partial form of a type parameter is sendable cannot be said here.
+        // A macro cannot determine whether the partial form of a type parameter is sendable.
         let isGeneric = ([Syntax(declaration)] + context.lexicalContext).contains { $0.hasTypeParameters }
         let inherited = declaration.inheritanceClause?.inheritedTypes ?? []
         isSendable = !isGeneric && inherited.contains { $0.type.isNamed("Sendable") }
     }
 
-    /// What every generated member starts with.
+    /// The modifiers of every generated member.
     var modifiers: DeclModifierListSyntax {
         access + [DeclModifierSyntax(name: .keyword(.nonisolated, trailingTrivia: .space))]
     }
@@ -53,7 +53,7 @@ extension ExprSyntax {
     fileprivate var booleanValue: Bool {
         get throws {
             guard let literal = self.as(BooleanLiteralExprSyntax.self)?.literal else {
-                throw DiagnosticsError("'@Generable' needs 'true' or 'false' here.", at: self)
+                throw DiagnosticsError("'@Generable' requires the literal 'true' or 'false' here.", at: self)
             }
             return literal.tokenKind == .keyword(.true)
         }
@@ -61,11 +61,11 @@ extension ExprSyntax {
 }
 
 extension DiagnosticsError {
-    /// The extension with the conformance is not in the type around it.
+    /// The generated extension with the conformance is outside the enclosing type and cannot access a private type.
     fileprivate static func hidden(by modifier: DeclModifierSyntax) -> DiagnosticsError {
         let change = FixIt.Change.replacing(modifier, with: TokenSyntax.keyword(.fileprivate))
         return DiagnosticsError(
-            "A '@Generable' type in another one cannot be 'private'.", at: modifier,
+            "A nested '@Generable' type cannot be 'private'.", at: modifier,
             fixIt: FixIt("Change 'private' to 'fileprivate'", change))
     }
 }

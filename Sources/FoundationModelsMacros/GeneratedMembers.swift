@@ -26,7 +26,7 @@ extension GenerableType {
         }
     }
 
-    /// Only the underscored initializers of the module take a name.
+    /// Only initializers of the module with underscored labels accept a name.
     private func schema(
         name: ExprSyntax?, description: ExprSyntax?, @LabeledExprListBuilder _ content: () -> LabeledExprListSyntax
     ) -> FunctionCallExprSyntax {
@@ -39,12 +39,12 @@ extension GenerableType {
         return FunctionCallExprSyntax(callee: "FoundationModels.GenerationSchema", lines: arguments)
     }
 
-    /// `generatedContent` of an object, from statements that append to `__properties`.
+    /// `generatedContent` of an object. The statements append to `__properties`.
     func generatedContent(
         @CodeBlockItemListBuilder _ appending: () throws -> CodeBlockItemListSyntax
     ) throws -> VariableDeclSyntax {
         let statements = try appending()
-        // A variable that nothing is appended to would be warned about.
+        // The compiler warns about a variable that is never changed.
         let specifier: TokenSyntax = statements.isEmpty ? .keyword(.let) : .keyword(.var)
         return try VariableDeclSyntax("\(modifiers)var generatedContent: FoundationModels.GeneratedContent") {
             """
@@ -61,12 +61,12 @@ extension GenerableType {
         }
     }
 
-    /// The head of `init(_ content:)`, which is the same in the partially generated form.
+    /// The signature of `init(_ content:)`, also used by the partially generated form.
     var initializerHead: SyntaxNodeString {
         "\(modifiers)init(_ content: FoundationModels.GeneratedContent) throws"
     }
 
-    /// What the partially generated form conforms to.
+    /// The protocols that the partially generated form conforms to.
     func partialProtocols(isIdentifiable: Bool = false) -> InheritedTypeListSyntax {
         InheritedTypeListSyntax {
             if isIdentifiable { InheritedTypeSyntax(type: "Swift.Identifiable" as TypeSyntax) }
@@ -77,7 +77,7 @@ extension GenerableType {
 }
 
 extension FunctionCallExprSyntax {
-    /// A call with every argument on a line of its own.
+    /// A call with each argument on its own line.
     fileprivate init(callee: ExprSyntax, lines arguments: LabeledExprListSyntax) {
         self.init(
             calledExpression: callee, leftParen: .leftParenToken(),
@@ -87,7 +87,7 @@ extension FunctionCallExprSyntax {
 }
 
 extension ArrayExprSyntax {
-    /// An array with every element on a line of its own.
+    /// An array with each element on its own line.
     fileprivate init(lines: [some ExprSyntaxProtocol]) {
         let elements = ArrayElementListSyntax {
             for line in lines {

@@ -1,7 +1,7 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// What the `@Guide` attributes of a property say together.
+/// The combined arguments of the `@Guide` attributes of a property.
 struct Guide {
     private(set) var description: ExprSyntax?
     private(set) var guides: [ExprSyntax] = []
@@ -16,7 +16,8 @@ struct Guide {
             self.description = self.description ?? description?.trimmed
             guides += attribute.arguments(labeled: nil).map(\.trimmed)
         }
-        // On its own a regex picks the initializer of `Property` for it; next to others it has to be a guide like them.
+        // A single regex selects the initializer of `Property` for regexes; with other guides it must be a guide as
+        // well.
         if guides.count > 1 {
             guides = guides.map { $0.isRegex ? ".pattern(\($0))" : $0 }
         }
@@ -24,7 +25,7 @@ struct Guide {
 }
 
 extension ExprSyntax {
-    /// Whether this is visibly a regex: a literal, a call of `Regex`, or a method call on one of those.
+    /// Whether this is syntactically a regex: a literal, a call of `Regex`, or a method call on one of those.
     fileprivate var isRegex: Bool {
         switch self.as(ExprSyntaxEnum.self) {
         case .regexLiteralExpr: true

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Guide` is for `@Generable` to read; of its own it only says where it has no effect.
+/// `@Guide` is evaluated by `@Generable`. This macro only reports uses of `@Guide` that have no effect.
 struct GuideMacro: PeerMacro {
     static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,

@@ -1,11 +1,11 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// An enum with payloads: its content is an object with the name of the case as its `type`, and the payloads.
+/// An enum with payloads. Its content is an object with the name of the case as `type`, and the payloads.
 struct PayloadEnumExpansion: GenerableExpansion {
     let type: GenerableType
     let cases: [EnumCase]
-    /// `indirect` or nothing.
+    /// `indirect` or empty.
     let modifiers: DeclModifierListSyntax
 
     func members() throws -> [DeclSyntax] {
@@ -50,7 +50,7 @@ struct PayloadEnumExpansion: GenerableExpansion {
         }
     }
 
-    /// A type that is there for its schema only: it gives back the content it is made from.
+    /// A type that is only used for its schema. Its `generatedContent` is the content it was created from.
     private func schemaType(of item: EnumCase) throws -> StructDeclSyntax {
         let name = Field(key: "type", type: .string, guide: Guide(guides: [".constant(\(item.tag))"]))
         let schema = type.schema(name: item.tag, description: nil, properties: [name] + item.payloads.map(\.field))
@@ -83,7 +83,7 @@ extension EnumCase {
         return "let .\(name)(\(arguments))"
     }
 
-    /// Makes the case of either form of the enum from `content`.
+    /// Creates the case from `content`, in the enum and in its partially generated form.
     fileprivate var read: ExprSyntax {
         guard !payloads.isEmpty else { return ".\(name)" }
         let arguments = LabeledExprListSyntax {

@@ -1,7 +1,7 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// An enum without payloads: its content is the text of a case.
+/// An enum without payloads. Its content is the text of a case.
 struct PlainEnumExpansion: GenerableExpansion {
     let type: GenerableType
     let cases: [EnumCase]
@@ -33,7 +33,7 @@ struct PlainEnumExpansion: GenerableExpansion {
 }
 
 extension SwitchCaseSyntax {
-    /// The last case of a switch over text from the content, which throws.
+    /// The last case of a switch over a text from the content: it throws a `ParsingError`.
     static func unknown(expected: [ExprSyntax]) -> SwitchCaseSyntax {
         SwitchCaseSyntax("case let __text:") {
             "let __expected = \(ArrayExprSyntax(expressions: expected))"

@@ -3,7 +3,8 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@SessionPropertyEntry`: keeps a property of `SessionPropertyValues` under a key type that has the default value.
+/// `@SessionPropertyEntry`: stores a property of `SessionPropertyValues` under a generated key type with the default
+/// value.
 struct SessionPropertyEntryMacro {
     /// The parts of `var name: type = value`.
     private struct Entry {
@@ -46,10 +47,10 @@ extension SessionPropertyEntryMacro: PeerMacro {
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        // The accessor role has already reported what is wrong with the declaration.
+        // The accessor role has already reported errors in the declaration.
         guard let entry = try? Entry(declaration, attribute: node) else { return [] }
         let value = entry.value ?? "nil"
-        // Without an annotation it is the compiler that finds the type, from the value.
+        // Without an annotation, the compiler infers the type from the value.
         let defaultValue: DeclSyntax =
             if let type = entry.type {
                 "static var defaultValue: \(type) { \(value) }"
@@ -66,7 +67,7 @@ extension SessionPropertyEntryMacro: PeerMacro {
     }
 }
 
-/// Makes the initial value of a property the value of a getter, so that nothing is stored or shared.
+/// Moves the initial value of a property into a getter, so that no value is stored or shared.
 struct SessionPropertyEntryDefaultValueMacro: AccessorMacro {
     static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A stored property of a struct that is generated.
+/// A stored property of a `@Generable` struct that the model generates.
 struct StoredProperty {
     let name: TokenSyntax
     let access: DeclModifierListSyntax
@@ -15,7 +15,7 @@ struct StoredProperty {
             throw DiagnosticsError.conditional("A property", in: condition)
         }
         let bindings = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap { variable in
-            // A constant with a value cannot be assigned, so there is nothing to generate.
+            // A constant with a value cannot be assigned and is therefore not generated.
             let bindings = variable.storedBindings.filter { !variable.isConstant || $0.binding.initializer == nil }
             return bindings.map { (variable, $0.binding, $0.type) }
         }
@@ -28,7 +28,7 @@ struct StoredProperty {
         _ binding: PatternBindingSyntax, type: TypeSyntax?, of variable: VariableDeclSyntax, in enclosing: TokenSyntax
     ) throws {
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
-            throw DiagnosticsError("A '@Generable' type needs its properties declared one by one.", at: binding.pattern)
+            throw DiagnosticsError("Declare each property of a '@Generable' type separately.", at: binding.pattern)
         }
         guard let type = type ?? binding.initializer?.value.literalType else {
             throw DiagnosticsError.missingType(of: pattern)
@@ -45,7 +45,7 @@ struct StoredProperty {
     /// The property in the partially generated form.
     var partial: DeclSyntax { "\(access)var \(name): \(field.type.partial)" }
 
-    /// Sets the property of either form of the struct.
+    /// Sets the property, in the struct and in its partially generated form.
     var assignment: CodeBlockItemSyntax { "self.\(name) = \(field.read)" }
 }
 

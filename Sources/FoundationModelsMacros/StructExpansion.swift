@@ -29,7 +29,7 @@ struct StructExpansion: GenerableExpansion {
         }
     }
 
-    /// An `id` of the type's own takes the place of the generated one.
+    /// A property `id` of the struct replaces the generated one.
     private func partiallyGenerated() throws -> StructDeclSyntax {
         let id = properties.first { $0.name.plainName == "id" }
         let protocols = type.partialProtocols(isIdentifiable: id.map(identifies) ?? true)
@@ -51,7 +51,7 @@ struct StructExpansion: GenerableExpansion {
         }
     }
 
-    /// Whether an `id` does what `Identifiable` asks for: it is hashable, and as visible as the type.
+    /// Whether an `id` meets the requirements of `Identifiable`: it is hashable and as visible as the type.
     private func identifies(_ id: StoredProperty) -> Bool {
         let isVisible =
             type.access.isEmpty

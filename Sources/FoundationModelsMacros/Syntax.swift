@@ -2,13 +2,13 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 
 extension TokenSyntax {
-    /// The name without the backticks that only Swift needs.
+    /// The name without backticks.
     var plainName: String { identifier?.name ?? text }
 
-    /// The name where keywords need no backticks, as in an argument label or behind a prefix.
+    /// The name for positions where keywords need no backticks, such as an argument label or after a prefix.
     func escaped(prefix: String = "") -> TokenSyntax {
         let isWord = plainName.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
-        // The only keyword that is no argument label.
+        // The only keyword that cannot be an argument label.
         let isKept = prefix.isEmpty && plainName == "inout"
         return .identifier(isWord && !isKept ? prefix + plainName : "`\(prefix)\(plainName)`")
     }
@@ -32,7 +32,7 @@ extension TypeSyntax {
         return wrapped?.withoutParentheses
     }
 
-    /// Whether this is the name, with or without the module in front.
+    /// Whether the type has this name, with or without a module prefix.
     func isNamed(_ name: String) -> Bool {
         lastName?.text == name
     }
@@ -49,7 +49,7 @@ extension TypeSyntax {
 }
 
 extension AttributeSyntax {
-    /// The arguments with one label, or without any.
+    /// The arguments with this label, or without a label if nil.
     func arguments(labeled label: String?) -> [ExprSyntax] {
         let arguments = arguments?.as(LabeledExprListSyntax.self) ?? []
         return arguments.compactMap { $0.label?.text == label ? $0.expression : nil }
@@ -57,12 +57,12 @@ extension AttributeSyntax {
 }
 
 extension DeclModifierListSyntax {
-    /// `public`, `private` and so on, or nothing.
+    /// `public`, `private` and so on, or empty.
     var accessLevel: DeclModifierListSyntax {
         first(of: [.public, .package, .internal, .fileprivate, .private])
     }
 
-    /// At most one modifier, ready to be followed by another word; `private(set)` is not `private`.
+    /// At most one modifier, with trailing whitespace. `private(set)` does not count as `private`.
     func first(of keywords: [Keyword]) -> DeclModifierListSyntax {
         let modifier = first { $0.detail == nil && keywords.map(TokenKind.keyword).contains($0.name.tokenKind) }
         return DeclModifierListSyntax(modifier.map { [$0.trimmed.with(\.trailingTrivia, .space)] } ?? [])
@@ -76,7 +76,7 @@ extension DeclModifierListSyntax {
 extension VariableDeclSyntax {
     var isConstant: Bool { bindingSpecifier.tokenKind == .keyword(.let) }
 
-    /// The stored bindings of an instance with their types; in `var a, b: Int` the type of `b` is the one of `a` too.
+    /// The stored instance bindings with their types. In `var a, b: Int`, the type of `b` is also the type of `a`.
     var storedBindings: [(binding: PatternBindingSyntax, type: TypeSyntax?)] {
         guard !modifiers.contains(.static, .class, .lazy) else { return [] }
         var type: TypeSyntax?
@@ -89,7 +89,7 @@ extension VariableDeclSyntax {
 }
 
 extension PatternBindingSyntax {
-    /// Whether there are accessors other than observers.
+    /// Whether the binding has accessors other than observers.
     fileprivate var isComputed: Bool {
         switch accessorBlock?.accessors {
         case nil: false
@@ -101,7 +101,7 @@ extension PatternBindingSyntax {
 }
 
 extension MemberBlockItemListSyntax {
-    /// The first `#if` with a matching declaration in it.
+    /// The first `#if` that contains a matching declaration.
     func firstCondition(around isMatch: (DeclSyntax) -> Bool) -> IfConfigDeclSyntax? {
         compactMap { $0.decl.as(IfConfigDeclSyntax.self) }.first { condition in
             let members = condition.clauses.compactMap { $0.elements?.as(MemberBlockItemListSyntax.self) }
@@ -111,7 +111,7 @@ extension MemberBlockItemListSyntax {
 }
 
 extension EnumCaseParameterSyntax {
-    /// What a caller writes before the colon.
+    /// The argument label; nil for `_`.
     var label: TokenSyntax? {
         firstName.flatMap { $0.tokenKind == .wildcard ? nil : $0.trimmed }
     }

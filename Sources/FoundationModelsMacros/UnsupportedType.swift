@@ -3,7 +3,7 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 
 extension TypeSyntax {
-    /// An error for a type that is known not to be generable. The compiler would report it, but in generated code.
+    /// An error for a type that cannot be generated. Without it, the compiler would report an error in generated code.
     var unsupported: DiagnosticsError? {
         switch self.as(TypeSyntaxEnum.self) {
         case .arrayType(let array):
@@ -20,7 +20,8 @@ extension TypeSyntax {
         }
     }
 
-    /// Only names without a module in front, so that `Foundation.Date` is a way to use a conformance of one's own.
+    /// Matches only names without a module prefix, so that programs with their own conformance can use
+    /// `Foundation.Date`.
     private func unsupported(named name: String) -> DiagnosticsError? {
         let arguments = genericArguments
         switch name {

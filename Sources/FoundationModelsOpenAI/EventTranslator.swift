@@ -2,19 +2,20 @@ internal import Foundation
 internal import FoundationModels
 internal import Grammar
 
-/// Makes a session's events of what a server says, piece by piece.
+/// Converts the server-sent events of a response to events of a session.
 struct EventTranslator {
     typealias Event = LanguageModelExecutorGenerationChannel.Event
 
-    /// Calls by their index in the response: the first piece of each names it, later ones may not.
+    /// Tool calls by their index in the response. The first part of a call contains its name; later parts may not.
     private var calls: [Int: (id: String, name: String)] = [:]
     private var refusal = ""
-    /// What the server said last that the request has cost; some say it with each event.
+    /// The last reported token usage; some servers report it with each event.
     private var usage: JSONValue?
     private var hasEnded = false
 
     /// - Parameter data: The data of one server-sent event.
-    /// - Throws: ``LanguageModelError``, or ``OpenAILanguageModel/ServerError`` if this is not the protocol.
+    /// - Throws: ``LanguageModelError``, or ``OpenAILanguageModel/ServerError`` if the data does not conform to the
+    ///   protocol.
     mutating func events(for data: [UInt8]) throws -> [Event] {
         if data.elementsEqual("[DONE]".utf8) {
             hasEnded = true
@@ -42,7 +43,7 @@ struct EventTranslator {
 
     private mutating func events(_ delta: JSONValue) throws -> [Event] {
         var events: [Event] = []
-        // vLLM and others call it reasoning_content, newer servers reasoning.
+        // vLLM and others use `reasoning_content`, newer servers `reasoning`.
         if let thought = delta["reasoning_content"]?.string ?? delta["reasoning"]?.string, !thought.isEmpty {
             events.append(.reasoning(action: .appendText(thought, tokenCount: 1)))
         }
@@ -52,7 +53,7 @@ struct EventTranslator {
         refusal += delta["refusal"]?.string ?? ""
         guard case .array(let parts)? = delta["tool_calls"] else { return events }
         for (place, part) in parts.enumerated() {
-            // Some servers count calls, some do not, and some count them all as the first.
+            // Some servers send the index of a call, some do not, and some send the same index for all calls.
             var index = place
             if case .number(let number)? = part["index"] { index = number.integer ?? place }
             let name = part["function"]?["name"]?.string
@@ -85,19 +86,20 @@ struct EventTranslator {
         let output = LanguageModelExecutorGenerationChannel.Usage.Output(
             totalTokenCount: count(usage["completion_tokens"]),
             reasoningTokenCount: count(usage["completion_tokens_details"]?["reasoning_tokens"]))
-        // Whichever entry there is: an empty response beside tool calls would be one too many.
+        // With tool calls, usage belongs to their entry: a response event would add an empty response entry.
         return calls.isEmpty
             ? .response(action: .updateUsage(input: input, output: output))
             : .toolCalls(action: .updateUsage(input: input, output: output))
     }
 
-    /// - Throws: if the server has refused, or the connection ended before the response did.
+    /// - Throws: ``LanguageModelError/refusal(_:)`` if the model refused, or ``OpenAILanguageModel/ServerError`` if the
+    ///   connection was closed before the response was complete.
     mutating func finish() throws -> [Event] {
         if !refusal.isEmpty {
-            throw LanguageModelError.refusal(.init(explanation: refusal, debugDescription: "The model refuses: \(refusal)"))
+            throw LanguageModelError.refusal(.init(explanation: refusal, debugDescription: "The model refused: \(refusal)"))
         }
         guard hasEnded else {
-            throw OpenAILanguageModel.ServerError.invalidResponse(reason: "the response ends too early")
+            throw OpenAILanguageModel.ServerError.invalidResponse(reason: "the response is incomplete")
         }
         return usage.map { [event(ofUsage: $0)] } ?? []
     }

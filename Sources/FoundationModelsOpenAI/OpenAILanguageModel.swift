@@ -1,20 +1,21 @@
 public import Foundation
 public import FoundationModels
 
-/// A language model on a server that speaks OpenAI's chat completions: vLLM, llama-server, Ollama, or a commercial one.
+/// A language model on a server with OpenAI's chat completions API: vLLM, llama-server, Ollama, or a commercial
+/// service.
 ///
 /// ```swift
 /// let model = OpenAILanguageModel(name: "qwen3-8b", url: "http://localhost:8000/v1")
 /// let session = LanguageModelSession(model: model, tools: [Weather()])
 /// ```
 ///
-/// Programs written for the system model use it without another change: text, streaming, values held to schemas, tools.
-/// Protocol: https://platform.openai.com/docs/api-reference/chat
+/// Programs written for the system model can use it without other changes: text, streaming, structured responses,
+/// tools. Protocol: https://platform.openai.com/docs/api-reference/chat
 public struct OpenAILanguageModel: LanguageModel {
-    /// What a server is told with each request, and how it is reached.
+    /// The address of a server and the parameters of each request.
     struct Server: Hashable, Sendable {
         var model: String
-        /// Ends in `/v1` as a rule; `/chat/completions` is added.
+        /// The base URL, usually ending in `/v1`; `/chat/completions` is appended.
         var url: String
         var headers: [String: String]
         var timeout: Duration
@@ -24,12 +25,12 @@ public struct OpenAILanguageModel: LanguageModel {
     public let capabilities: LanguageModelCapabilities
 
     /// - Parameters:
-    ///   - name: What the server calls the model.
-    ///   - url: Where the server's API begins, such as `http://localhost:8000/v1`.
-    ///   - apiKey: Sent as a bearer token.
-    ///   - headers: Sent with each request.
-    ///   - capabilities: What the model can do.
-    ///   - timeout: How long the server may take to say the next thing.
+    ///   - name: The name of the model on the server.
+    ///   - url: The base URL of the server's API, such as `http://localhost:8000/v1`.
+    ///   - apiKey: The API key, sent as a bearer token.
+    ///   - headers: Additional HTTP headers of each request.
+    ///   - capabilities: The capabilities of the model.
+    ///   - timeout: The maximum time without data from the server, before and during a response.
     public init(
         name: String, url: String, apiKey: String? = nil, headers: [String: String] = [:],
         capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling]), timeout: Duration = .seconds(120)
@@ -42,47 +43,47 @@ public struct OpenAILanguageModel: LanguageModel {
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(server: server) }
 
-    /// Has this model answer wherever the program asks `PrivateCloudComputeLanguageModel`, which is available from then on.
+    /// Uses this model for all requests to `PrivateCloudComputeLanguageModel`, which is available after this call.
     ///
     /// - Parameters:
-    ///   - contextSize: Tokens that the server takes at most.
-    ///   - languages: The languages that the model knows.
+    ///   - contextSize: The maximum number of tokens that the server accepts.
+    ///   - languages: The languages that the model supports.
     public func answerForPrivateCloudCompute(
         contextSize: Int = 32_768, languages: Set<Locale.Language> = [Locale.Language(identifier: "en")]
     ) {
         PrivateCloudComputeLanguageModel.substitute = .init(model: self, contextSize: contextSize, languages: languages)
     }
 
-    /// Why a server did not answer, where ``LanguageModelError`` has no word for it.
+    /// An error of a server or its connection that ``LanguageModelError`` has no case for.
     public enum ServerError: LocalizedError, Equatable {
-        /// The address is none.
+        /// The URL of the server is not an HTTP or HTTPS URL with a host.
         case invalidURL(String)
-        /// The server cannot be reached.
+        /// The connection to the server failed.
         case unreachable(url: String, reason: String)
-        /// The key is not accepted.
+        /// The server rejected the API key (HTTP status 401 or 403).
         case unauthorized(reason: String)
-        /// The server refuses the request or fails.
+        /// The server responded with another HTTP error status.
         case failed(status: Int, reason: String)
-        /// What the server says is not the protocol.
+        /// The response does not conform to the protocol.
         case invalidResponse(reason: String)
 
         public var errorDescription: String? {
             switch self {
-            case .invalidURL(let url): "“\(url)” is not the address of a server."
+            case .invalidURL(let url): "“\(url)” is not a valid server URL."
             case .unreachable(let url, let reason): "The server at \(url) cannot be reached: \(reason)"
-            case .unauthorized(let reason): "The server does not accept the key: \(reason)"
-            case .failed(let status, let reason): "The server answered with status \(status): \(reason)"
-            case .invalidResponse(let reason): "The server's answer cannot be understood: \(reason)"
+            case .unauthorized(let reason): "The server rejected the API key: \(reason)"
+            case .failed(let status, let reason): "The server responded with status \(status): \(reason)"
+            case .invalidResponse(let reason): "The response of the server is invalid: \(reason)"
             }
         }
     }
 
-    /// Talks to the server.
+    /// Sends the requests of sessions to the server.
     public struct Executor: LanguageModelExecutor {
-        /// The model whose requests it answers.
+        /// The model that this executor runs.
         public typealias Model = OpenAILanguageModel
 
-        /// The server and how it is reached.
+        /// The address of the server and the parameters of each request.
         public struct Configuration: Hashable, Sendable {
             let server: Server
         }
@@ -90,7 +91,7 @@ public struct OpenAILanguageModel: LanguageModel {
         private let server: Server
         private let connection: ServerConnection
 
-        /// Called by sessions; the server is not spoken to before the first request.
+        /// Called by sessions. The first connection to the server is made by the first request.
         public init(configuration: Configuration) {
             server = configuration.server
             connection = ServerConnection(server: server)

@@ -1,11 +1,11 @@
 internal import FoundationModels
 internal import Grammar
 
-/// Makes the body of a chat completion of a session's request.
+/// Converts a request of a session to the body of a chat completion request.
 struct RequestTranslator {
     let model: String
 
-    /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if a picture cannot be read.
+    /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if an image cannot be read.
     func body(for request: LanguageModelExecutorGenerationRequest) throws -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("model", .string(model)),
@@ -22,7 +22,7 @@ struct RequestTranslator {
         if let schema = request.schema {
             let format = JSONValue.object([
                 .init("name", .string(Self.identifier(schema.name))), .init("schema", schema.json),
-                // Some servers take no optional properties where they are strict.
+                // Some servers do not accept optional properties in strict mode.
                 .init("strict", .bool(schema.json.requiresAll)),
             ])
             members.append(
@@ -56,7 +56,7 @@ struct RequestTranslator {
     }
 
     private func seed(_ seed: UInt64?) -> [JSONValue.Member] {
-        // Servers read it as a signed number.
+        // Servers parse the seed as a signed integer.
         seed.map { [.init("seed", .number(DecimalNumber(Int($0 & UInt64(Int.max)))))] } ?? []
     }
 
@@ -81,7 +81,8 @@ struct RequestTranslator {
         ])
     }
 
-    /// Names may have letters, digits, underscores and hyphens only.
+    /// Replaces the characters that names must not contain: only ASCII letters, digits, underscores and hyphens are
+    /// allowed.
     static func identifier(_ name: String) -> String {
         String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_" || $0 == "-") ? $0 : "_" }.prefix(64))
     }
@@ -92,12 +93,12 @@ struct RequestTranslator {
         for entry in transcript {
             switch entry {
             case .instructions(let entry):
-                // Tools alone make an entry without a word.
+                // An entry that only defines tools has no segments.
                 if !entry.segments.isEmpty { messages.append(message("system", .string(entry.segments.modelText))) }
             case .prompt(let prompt): messages.append(message("user", try content(prompt.segments, of: entry)))
             case .response(let response): messages.append(message("assistant", .string(response.segments.modelText)))
             case .toolCalls(let calls):
-                // A tool that failed may have left a call without an output, which servers do not take.
+                // A tool that failed can leave a call without an output, which servers reject.
                 let answered = calls.filter { outputs.contains($0.id) }
                 if answered.isEmpty { continue }
                 messages.append(
@@ -111,7 +112,7 @@ struct RequestTranslator {
                         .init("role", .string("tool")), .init("tool_call_id", .string(output.id)),
                         .init("content", .string(output.segments.modelText)),
                     ]))
-            // Servers do not take thoughts back.
+            // Servers do not accept reasoning of earlier responses.
             case .reasoning: break
             @unknown default: break
             }
@@ -132,7 +133,7 @@ struct RequestTranslator {
         ])
     }
 
-    /// Text, or a list of texts and pictures.
+    /// A text, or a list of texts and images.
     private func content(_ segments: [Transcript.Segment], of entry: Transcript.Entry) throws -> JSONValue {
         let hasPictures = segments.contains { if case .attachment = $0 { true } else { false } }
         guard hasPictures else { return .string(segments.modelText) }
@@ -148,14 +149,14 @@ struct RequestTranslator {
                     ])
                 } catch {
                     throw LanguageModelError.unsupportedTranscriptContent(
-                        .init(unsupportedContent: [entry], debugDescription: "A picture cannot be read: \(error)"))
+                        .init(unsupportedContent: [entry], debugDescription: "An image cannot be read: \(error)"))
                 }
             })
     }
 }
 
 extension JSONValue {
-    /// Whether no object of a schema has a property that may be left out.
+    /// Whether all properties of all objects in a schema are required.
     fileprivate var requiresAll: Bool {
         switch self {
         case .object(let members):

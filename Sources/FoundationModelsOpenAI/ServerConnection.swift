@@ -6,12 +6,12 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// The way to a server: requests go there, answers come back as server-sent events.
+/// A connection to a server: sends requests and receives responses as server-sent events.
 final class ServerConnection: Sendable {
     private let server: OpenAILanguageModel.Server
     private let client: HTTPClient
 
-    /// A line that is longer is no event of this protocol.
+    /// The maximum length of a line in bytes; longer lines cannot be events of this protocol.
     private static let greatestLine = 4 << 20
     private static let greatestError = 64 << 10
 
@@ -21,17 +21,17 @@ final class ServerConnection: Sendable {
         let patience = TimeAmount.seconds(min(seconds, 86_400)) + .nanoseconds(attoseconds / 1_000_000_000)
         var configuration = HTTPClient.Configuration(timeout: .init(connect: .seconds(10), read: patience))
         configuration.redirectConfiguration = .disallow
-        // A server that is not there is an error at once.
+        // An unreachable server is reported immediately, without retries.
         configuration.connectionPool.retryConnectionEstablishment = false
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     deinit {
-        // A client has to be shut down; requests hold the connection, so there are none any more.
+        // A client must be shut down. Requests retain the connection, so none is running here.
         client.shutdown { _ in }
     }
 
-    /// Sends a request and gives each event's data to `receive`.
+    /// Sends a request and calls `receive` with the data of each event.
     ///
     /// - Throws: ``LanguageModelError``, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
     func stream(_ body: JSONValue, receive: (_ data: [UInt8]) throws -> Void) async throws {
@@ -56,7 +56,7 @@ final class ServerConnection: Sendable {
             switch error {
             case .readTimeout, .connectTimeout, .deadlineExceeded, .writeTimeout:
                 throw LanguageModelError.timeout(
-                    .init(debugDescription: "The server at \(base) took longer than \(server.timeout)."))
+                    .init(debugDescription: "The server at \(base) did not respond within \(server.timeout)."))
             case .cancelled: throw CancellationError()
             default: throw OpenAILanguageModel.ServerError.unreachable(url: base, reason: error.description)
             }
@@ -73,7 +73,7 @@ final class ServerConnection: Sendable {
             text.append(contentsOf: buffer.readableBytesView.prefix(Self.greatestError - text.count))
             if text.count >= Self.greatestError { break }
         }
-        // Not every server explains itself in JSON.
+        // Some servers do not send errors as JSON.
         let body = (try? JSONParser.parse(text)) ?? .string(String(decoding: text, as: UTF8.self))
         return ServerFailure(
             status: Int(response.status.code), body: body, retryAfter: response.headers.first(name: "Retry-After")
@@ -81,7 +81,8 @@ final class ServerConnection: Sendable {
     }
 }
 
-/// Cuts a stream into the data of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+/// Splits a stream into the data of server-sent events
+/// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 struct EventLines {
     let greatestLine: Int
     private var line: [UInt8] = []
@@ -102,7 +103,7 @@ struct EventLines {
             if line.starts(with: "data:".utf8) {
                 let data = line.dropFirst(5)
                 let event = data.first == UInt8(ascii: " ") ? data.dropFirst() : data
-                // Events without data are no events; servers send them to keep the connection open.
+                // Events without data are ignored; servers send them to keep the connection open.
                 if !event.isEmpty { events.append(Array(event)) }
             }
             line.removeAll(keepingCapacity: true)
@@ -111,7 +112,7 @@ struct EventLines {
     }
 }
 
-/// A server's refusal of a request as a session's error.
+/// Converts an HTTP error response to an error of a session.
 struct ServerFailure {
     let status: Int
     let body: JSONValue
@@ -135,7 +136,7 @@ struct ServerFailure {
         case _
         where code == "context_length_exceeded" || reason.contains("maximum context length")
             || reason.contains("exceeds the available context size"):
-            // Messages name the window first, then what was asked for.
+            // The messages contain the context size first, then the number of requested tokens.
             let numbers = reason.split { !$0.isNumber }.compactMap { Int($0) }.filter { $0 > 15 }
             return LanguageModelError.contextSizeExceeded(
                 .init(contextSize: numbers.first ?? 0, tokenCount: numbers.dropFirst().first ?? 0, debugDescription: reason))

@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationModels
 
-/// What models said to prompts, to be said again in tests.
+/// Recorded requests and responses of a model, which tests can replay with ``ScriptedLanguageModel``.
 ///
 /// ```swift
 /// // Once, with the real model:
@@ -14,18 +14,18 @@ public import FoundationModels
 /// let session = LanguageModelSession(model: ScriptedLanguageModel(try Recording(contentsOf: url)))
 /// ```
 public struct Recording: Codable, Sendable, Equatable {
-    /// One thing that a model said.
+    /// One recorded request and its response.
     public struct Exchange: Codable, Sendable, Equatable {
-        /// What it answered: the text of the last prompt, and the outputs of tools since.
+        /// The key that identifies the request: the text of the last prompt, and the tool outputs after it.
         public var situation: String
-        /// What it said: reasoning, tool calls, a response.
+        /// The entries that the model generated: reasoning, tool calls, a response.
         public var said: Transcript
-        /// Tokens that the model read; 0 if nobody counted.
+        /// Input tokens; 0 if they were not counted.
         public var inputTokens: Int
-        /// Tokens that the model wrote; 0 if nobody counted.
+        /// Output tokens; 0 if they were not counted.
         public var outputTokens: Int
 
-        /// For recordings that are written by hand.
+        /// Creates an exchange, for recordings that are written by hand.
         public init(situation: String, said: Transcript, inputTokens: Int = 0, outputTokens: Int = 0) {
             self.situation = situation
             self.said = said
@@ -34,25 +34,29 @@ public struct Recording: Codable, Sendable, Equatable {
         }
     }
 
-    /// In the order in which they happened.
+    /// The exchanges in chronological order.
     public var exchanges: [Exchange]
 
-    /// For recordings that are written by hand, or put together from others.
+    /// Creates a recording that is written by hand or combined from others.
     public init(exchanges: [Exchange] = []) { self.exchanges = exchanges }
 
-    /// - Throws: an error of the file system, or `DecodingError` if this is not a recording.
+    /// Reads a recording from a file.
+    ///
+    /// - Throws: An error of the file system, or `DecodingError` if the file is not a recording.
     public init(contentsOf url: URL) throws {
         self = try JSONDecoder().decode(Recording.self, from: Data(contentsOf: url))
     }
 
-    /// Writes the recording as JSON that shows changes well.
+    /// Writes the recording as indented JSON with sorted keys, so that differences between versions are readable.
+    ///
+    /// - Throws: An error of the file system.
     public func write(to url: URL) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         try encoder.encode(self).write(to: url, options: .atomic)
     }
 
-    /// What tells one request from another: ids and options do not.
+    /// The key of a request. Ids and options are not part of it.
     static func situation(of transcript: Transcript) -> String {
         var parts: [String] = []
         for entry in transcript {

@@ -1,9 +1,9 @@
 public import FoundationModels
 internal import Synchronization
 
-/// A model that passes requests on to another one and keeps what that says.
+/// A model that forwards requests to another model and records its responses.
 public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
-    /// Where exchanges are kept; copies of the model share it.
+    /// The recorded exchanges, shared by copies of the model.
     final class Log: Sendable, Hashable {
         let exchanges = Mutex<[Recording.Exchange]>([])
 
@@ -14,10 +14,10 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
     private let base: Base
     private let log = Log()
 
-    /// Asks this model, and can do what it can do.
+    /// Creates a model that forwards requests to `base` and has the same capabilities.
     public init(_ base: Base) { self.base = base }
 
-    /// Everything said so far.
+    /// The exchanges recorded so far.
     public var recording: Recording { Recording(exchanges: log.exchanges.withLock { $0 }) }
 
     public var capabilities: LanguageModelCapabilities { base.capabilities }
@@ -26,12 +26,12 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
         Executor.Configuration(base: base.executorConfiguration, log: log)
     }
 
-    /// Passes requests on, and keeps what comes back unless it is an error.
+    /// Forwards requests and records the responses. Requests that throw an error are not recorded.
     public struct Executor: LanguageModelExecutor {
-        /// The model whose requests it answers.
+        /// The model that this executor runs.
         public typealias Model = RecordingLanguageModel<Base>
 
-        /// The other model's, and where exchanges are kept.
+        /// The configuration of the other model's executor, and the recorded exchanges.
         public struct Configuration: Hashable, Sendable {
             let base: Base.Executor.Configuration
             let log: Log
@@ -42,7 +42,7 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
 
         /// Called by sessions.
         ///
-        /// - Throws: what the other model's executor throws.
+        /// - Throws: The errors of the other model's executor.
         public init(configuration: Configuration) throws {
             base = try Base.Executor(configuration: configuration.base)
             log = configuration.log

@@ -2,7 +2,7 @@ public import Foundation
 public import FoundationModels
 internal import Synchronization
 
-/// A model that says what it was told to say: an app's tests run with it everywhere, at once, and always the same.
+/// A model that returns predefined responses, so that the tests of an app are fast, deterministic and need no model.
 ///
 /// ```swift
 /// let model = ScriptedLanguageModel([
@@ -12,39 +12,39 @@ internal import Synchronization
 /// let session = LanguageModelSession(model: model, tools: [Weather()])
 /// ```
 public struct ScriptedLanguageModel: LanguageModel {
-    /// A call of a tool.
+    /// A tool call.
     public struct Call: Sendable {
         var name: String
         var arguments: GeneratedContent
 
-        /// A call with these arguments, which nothing checks before the tool reads them.
+        /// Creates a call. The arguments are not checked before the tool parses them.
         public init(name: String, arguments: GeneratedContent) {
             self.name = name
             self.arguments = arguments
         }
     }
 
-    /// What the model does with one request.
+    /// The response to one request, or a part of it.
     public enum Step: Sendable {
-        /// Answers with a text, word by word.
+        /// Responds with a text, streamed word by word.
         case text(String)
-        /// Answers with a value, as JSON.
+        /// Responds with a value as JSON.
         case content(GeneratedContent)
-        /// Thinks; what follows in the script belongs to the same request.
+        /// Emits reasoning. The next step belongs to the same request.
         case reasoning(String)
         /// Calls tools.
         case toolCalls([Call])
-        /// Fails.
+        /// Throws an error.
         case failure(any Error)
-        /// Says nothing until it is cancelled.
+        /// Emits nothing for one hour or until the request is cancelled.
         case silence
     }
 
-    /// Why a script cannot go on.
+    /// An error of a script that has no response to a request.
     public enum ScriptError: LocalizedError, Equatable {
-        /// All steps have been used.
+        /// All steps have been used. `situation` identifies the request, see ``Recording/Exchange/situation``.
         case endOfScript(situation: String)
-        /// Nothing was recorded for this.
+        /// The recording contains no exchange for this request.
         case notRecorded(situation: String)
 
         public var errorDescription: String? {
@@ -57,7 +57,7 @@ public struct ScriptedLanguageModel: LanguageModel {
 
     fileprivate enum Source: Sendable {
         case steps([Step])
-        /// By situation; what was said several times in one comes in that order, the last again and again.
+        /// Exchanges by situation. Several exchanges of one situation are used in order, the last one repeatedly.
         case recording([String: [Recording.Exchange]])
     }
 
@@ -72,7 +72,8 @@ public struct ScriptedLanguageModel: LanguageModel {
     private let script: Script
     public let capabilities: LanguageModelCapabilities
 
-    /// A model that takes these steps, one for each request, in this order.
+    /// Creates a model that uses the steps in this order, one for each request (reasoning steps together with the next
+    /// one).
     public init(
         _ steps: [Step],
         capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision])
@@ -81,7 +82,7 @@ public struct ScriptedLanguageModel: LanguageModel {
         self.capabilities = capabilities
     }
 
-    /// A model that says again what was recorded, found by the prompt and the outputs of tools.
+    /// Creates a model that replays a recording. Responses are selected by the prompt and the tool outputs.
     public init(
         _ recording: Recording,
         capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision])
@@ -92,12 +93,12 @@ public struct ScriptedLanguageModel: LanguageModel {
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(script: script) }
 
-    /// Takes the steps of the script.
+    /// Responds to requests with the steps of the script.
     public struct Executor: LanguageModelExecutor {
-        /// The model whose requests it answers.
+        /// The model that this executor runs.
         public typealias Model = ScriptedLanguageModel
 
-        /// The script: copies of a model go on with the same one.
+        /// The script, shared by copies of the model.
         public struct Configuration: Hashable, Sendable {
             fileprivate let script: Script
         }
@@ -107,7 +108,7 @@ public struct ScriptedLanguageModel: LanguageModel {
         /// Called by sessions.
         public init(configuration: Configuration) { script = configuration.script }
 
-        /// - Throws: ``ScriptError``, or the error of a step.
+        /// - Throws: ``ScriptError``, or the error of a ``Step/failure(_:)`` step.
         public nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: ScriptedLanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel
@@ -161,7 +162,7 @@ public struct ScriptedLanguageModel: LanguageModel {
             }
         }
 
-        /// Word by word, as a model would.
+        /// Streams the text word by word.
         private nonisolated(nonsending) func say(
             _ text: String, _ channel: LanguageModelExecutorGenerationChannel
         ) async throws {
@@ -177,7 +178,7 @@ public struct ScriptedLanguageModel: LanguageModel {
 }
 
 extension ScriptedLanguageModel.Step {
-    /// What a recorded entry comes down to.
+    /// The steps that replay a recorded entry.
     fileprivate static func steps(_ entry: Transcript.Entry) -> [ScriptedLanguageModel.Step] {
         switch entry {
         case .response(let response): [.text(response.segments.modelText)]

@@ -3,7 +3,7 @@ import Inference
 import TestSupport
 import Testing
 
-/// Every instruction set against the scalar reference, for every layout, odd shapes and token counts.
+/// Compares every instruction set with the scalar reference, for every layout, with odd shapes and token counts.
 struct KernelTests {
     static let sets: [ck_isa] = [CK_AVX2, CK_AVX512, CK_AMX, CK_NEON].filter { ck_kernels_for($0) != nil }
 
@@ -70,7 +70,7 @@ struct KernelTests {
         }
     }
 
-    /// No layout takes more than 5 % more than the file does.
+    /// Each layout is at most 5 % larger than the tensor in the file.
     @Test(arguments: TensorType.allCases)
     func panelsAreAsSmallAsTheFile(type: TensorType) {
         let panel = Int(ck_panel_bytes(ck_type(rawValue: type.rawValue), 1024))
@@ -93,7 +93,7 @@ struct KernelTests {
         }
     }
 
-    /// The scalar product itself, against values decoded independently of the packing.
+    /// Compares the scalar product with values decoded independently of the packing.
     @Test(arguments: TensorType.allCases)
     func scalarProductEqualsDequantizedProduct(type: TensorType) throws {
         let (rows, columns) = (19, 512)
@@ -104,7 +104,8 @@ struct KernelTests {
         for row in 0..<rows {
             let exact = (0..<columns).reduce(0.0) { $0 + Double(weights[row * columns + $1]) * Double(test.x[$1]) }
             let size = (0..<columns).reduce(0.0) { $0 + abs(Double(weights[row * columns + $1]) * Double(test.x[$1])) }
-            // Rounding activations to 8 bits moves each by at most 1/254 of its block's largest. Random errors add up like a walk, hence the square root.
+            // Rounding an activation to 8 bits changes it by at most 1/254 of the maximum of its block. The errors
+            // are random and partly cancel, so the tolerance is less than the worst case.
             let tolerance = ck_type_layout(ck_type(rawValue: type.rawValue)).rawValue < CK_F16.rawValue ? size / 254 : size * 1e-6
             #expect(abs(Double(found[row]) - exact) <= tolerance + 1e-6)
         }
@@ -162,7 +163,7 @@ struct KernelTests {
         }
     }
 
-    /// Every chunk exactly once, also when chunks are many, few, and when regions follow each other at once.
+    /// Every chunk runs exactly once, with many or few chunks and with regions in immediate succession.
     @Test(arguments: [1, 2, 3, 8])
     func poolRunsEveryChunkOnce(threads: Int) throws {
         let pool = try #require(ck_pool_create(Int32(threads)))

@@ -4,7 +4,7 @@ import Grammar
 import TestSupport
 import Testing
 
-/// Content and schemas from outside: nothing in them is trusted.
+/// Content and schemas from untrusted sources.
 struct ContentTests {
     private static func document(_ random: inout SeededGenerator, depth: Int = 0) -> String {
         switch Int.random(in: 0...(depth > 3 ? 5 : 7), using: &random) {
@@ -24,14 +24,14 @@ struct ContentTests {
         }
     }
 
-    @Test("[B6] whole, cut and damaged JSON: complete exactly when it is a document, and never a trap") func mutations() throws {
+    @Test("[B6] complete, truncated and damaged JSON: isComplete is right, and nothing crashes") func mutations() throws {
         var random = SeededGenerator(3)
         for _ in 0..<3_000 {
             let text = Self.document(&random)
             let whole = try GeneratedContent(json: text)
             #expect(whole.isComplete)
             #expect(try GeneratedContent(json: whole.jsonString).jsonString == whole.jsonString)
-            // Every beginning is the beginning of something.
+            // Every prefix of a document is accepted as incomplete content.
             let cut = String(
                 decoding: Array(text.utf8).prefix(Int.random(in: 0...text.utf8.count, using: &random)), as: UTF8.self)
             if !cut.unicodeScalars.contains("\u{FFFD}") { _ = try GeneratedContent(json: cut).jsonString }
@@ -47,7 +47,7 @@ struct ContentTests {
         }
     }
 
-    @Test("[B6] hostile sizes: deep nesting and long numbers are errors, long texts are read in linear time") func hostile()
+    @Test("[B6] deep nesting and long numbers are errors, long texts are parsed in linear time") func hostile()
         throws
     {
         #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: String(repeating: "[", count: 100_000)) }
@@ -58,7 +58,7 @@ struct ContentTests {
         #expect(try GeneratedContent(json: long).isComplete)
     }
 
-    @Test("[B6] numbers keep their digits through Int and Decimal, and do not fit where they do not") func numbers() throws {
+    @Test("[B6] Int and Decimal keep all digits; numbers that an Int cannot represent are errors") func numbers() throws {
         #expect(try GeneratedContent(json: "9223372036854775807").value(Int.self) == .max)
         #expect(try GeneratedContent(json: "-9223372036854775808").value(Int.self) == .min)
         #expect(throws: GeneratedContent.ParsingError.self) { try GeneratedContent(json: "9223372036854775808").value(Int.self) }
@@ -76,7 +76,7 @@ struct ContentTests {
     }
 
     @Test(
-        "[B6] what begins like no number is no beginning",
+        "[B6] prefixes of invalid numbers and literals are errors",
         arguments: [
             "-true", "--", "01", "1.2.3", "1..", "1e5e5", "1-2", "{\"a\":1.e", "+1", ".5", "truee", "nul1", "1e5000", "-a",
         ])
@@ -98,7 +98,7 @@ struct ContentTests {
     }
 
     @Test(
-        "[A2] numbers of any size, and members in any order, are saved and read with a transcript",
+        "[A2] an encoded transcript preserves numbers of any size and the order of members",
         arguments: [
             "1e300", "-1e300", "1e-300", "5e-324", "1.7976931348623157e308", "1e127", "1e128", "1e165", "0.1", "-0.5",
             "0.30000000000000004", "12345678901234567890.5", "9223372036854775808",
@@ -117,7 +117,7 @@ struct ContentTests {
         }
     }
 
-    @Test("[B6] a number beyond Double keeps its digits, and is the greatest there is where a Double is asked for")
+    @Test("[B6] a number beyond the range of Double keeps its digits, and is the greatest finite Double as a Double")
     func beyond() throws {
         let content = try GeneratedContent(json: "1e400")
         #expect(content.isComplete && content.jsonString == "1e400")
@@ -136,7 +136,7 @@ struct ContentTests {
     }
     @Generable enum Keyword { case of(`inout`: Int, `let`: Int, `var`: Int, in: Int) }
 
-    @Test("[B4] a case counts when its name is whole: it never turns into another one")
+    @Test("[B4] an enum case appears in snapshots when its name is complete, and does not change to another case")
     func growingCase() throws {
         let json = #"{"shade": "redder", "shape": {"type": "circleFilled", "color": "blue"}}"#
         for length in 1...json.utf8.count {
@@ -146,7 +146,7 @@ struct ContentTests {
         }
         #expect(try Picture(GeneratedContent(json: json)).shade == .redder)
         guard case .of(1, 2, 3, 4) = try Keyword(Keyword.of(`inout`: 1, let: 2, var: 3, in: 4).generatedContent) else {
-            Issue.record("keywords are labels")
+            Issue.record("keywords as labels are not supported")
             return
         }
     }
@@ -166,7 +166,7 @@ struct ContentTests {
         var two: Two
     }
 
-    @Test("[B1] types that contain each other, and types of one name, have schemas that say what they are") func names() throws {
+    @Test("[B1] mutually recursive types and types of the same name have correct schemas") func names() throws {
         #expect(Left.generationSchema.debugDescription.utf8.count < 2_000)
         let both = Both.generationSchema.debugDescription
         #expect(both.contains("\"a\"") && both.contains("\"b\""))
@@ -180,7 +180,7 @@ struct ContentTests {
     }
 
     @Test(
-        "[B5] schemas from outside that are none are decoding errors",
+        "[B5] decoding an invalid schema throws a decoding error",
         arguments: [
             "{}x", "[]", "{\"type\":5}", "{\"type\":[\"string\"]}", "{\"$ref\":\"#\"}", "{\"type\":\"object\"}",
             "{\"title\":\"T\",\"type\":\"object\",\"properties\":{},\"required\":[\"a\"],\"x-order\":[],\"additionalProperties\":false}",
@@ -191,7 +191,7 @@ struct ContentTests {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(GenerationSchema.self, from: Data(text.utf8)) }
     }
 
-    @Test("[B5] dynamic schemas that refer to each other in a circle have an end") func circles() throws {
+    @Test("[B5] dynamic schemas with circular references have a finite representation") func circles() throws {
         let a = DynamicGenerationSchema(
             name: "A", properties: [.init(name: "b", schema: .init(referenceTo: "B"), isOptional: true)])
         let b = DynamicGenerationSchema(

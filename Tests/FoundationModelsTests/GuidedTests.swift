@@ -4,9 +4,10 @@ import FoundationModelsGGUF
 import TestSupport
 import Testing
 
-/// Guided generation over fifty types. The tiny model has random weights: whatever can be written, it will write.
+/// Guided generation with fifty types. The tiny model has random weights, so its responses cover many different
+/// outputs.
 struct GuidedTests {
-    /// Generates one value and says whether it is what its guides ask for.
+    /// Generates one value and checks that it satisfies its guides.
     private func check<Value: Checked>(
         _ type: Value.Type, _ model: some LanguageModel, seed: UInt64, limit: Int
     ) async throws {
@@ -17,7 +18,7 @@ struct GuidedTests {
         #expect(response.content.isValid, "\(type), seed \(seed): \(response.rawContent.jsonString)")
         #expect(response.rawContent.isComplete)
         #expect(response.usage.output.totalTokenCount <= limit)
-        // What the value says of itself is again a value of the type.
+        // The generated content of the value can be converted back to the type.
         let again = try Value(response.content.generatedContent)
         #expect(again.generatedContent.jsonString == response.content.generatedContent.jsonString)
         _ = response.content.asPartiallyGenerated()
@@ -33,13 +34,13 @@ struct GuidedTests {
         }
     }
 
-    @Test("[B2] the default model satisfies all guides, too") func realModel() async throws {
+    @Test("[B2] the default model satisfies all guides") func realModel() async throws {
         for (seed, type) in Guided.all.enumerated() where seed % 2 == 0 {
             try await check(type, SystemLanguageModel.default, seed: UInt64(seed), limit: 60)
         }
     }
 
-    @Test("[B9] a limit that no value fits is an error, and nothing half-parsed comes out") func tooShort() async throws {
+    @Test("[B9] a token limit that is too small for any value is an error") func tooShort() async throws {
         let session = LanguageModelSession()
         await #expect(throws: GeneratedContent.ParsingError.self) {
             try await session.respond(to: "Go", generating: Guided.S10.self, options: GenerationOptions(maximumResponseTokens: 3))
@@ -52,7 +53,7 @@ struct GuidedTests {
         #expect(session.transcript.isEmpty)
     }
 
-    @Test("[B8] leaving the schema out of the prompt saves its tokens, and the value is held to it all the same")
+    @Test("[B8] without the schema in the prompt its tokens are saved, and the value still conforms to it")
     func schemaInPrompt() async throws {
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 100)
         let with = try await LanguageModelSession().respond(to: "Go", generating: Guided.T4.self, options: options)
@@ -64,7 +65,8 @@ struct GuidedTests {
         #expect(saved > 10)
     }
 
-    @Test("[B7] snapshots fill in order, elements keep their identity, the last one is the value") func streaming() async throws {
+    @Test("[B7] snapshots grow in order, elements keep their identity, the last snapshot is the value")
+    func streaming() async throws {
         let session = LanguageModelSession()
         let stream = session.streamResponse(
             to: "Three dice", generating: Guided.L6.self, options: GenerationOptions(samplingMode: .greedy))
@@ -84,7 +86,7 @@ struct GuidedTests {
         #expect(snapshots > 1)
     }
 
-    @Test("[B1] numbers, lists and texts can be asked for directly") func primitives() async throws {
+    @Test("[B1] numbers, lists and strings can be generated directly") func primitives() async throws {
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
         _ = try await LanguageModelSession().respond(to: "What is 3+4?", generating: Int.self, options: options)
         _ = try await LanguageModelSession().respond(to: "Is water wet?", generating: Bool.self, options: options)

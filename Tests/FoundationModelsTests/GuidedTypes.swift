@@ -1,7 +1,8 @@
 import Foundation
 import FoundationModels
 
-/// A type that knows whether a value satisfies its guides; optional because most types cannot be wrong once they parse.
+/// A type that can check whether a value satisfies its guides. The default is true, because most values that can be
+/// parsed are valid.
 protocol Checked: Generable {
     var isValid: Bool { get }
 }
@@ -32,7 +33,7 @@ enum Guided {
     @Generable struct N9: Checked { @Guide(.minimum(1e3)) var large: Double; var isValid: Bool { large >= 1e3 } }
     @Generable struct N10: Checked { var any: Int; var other: Double; var third: Decimal; var fourth: Float }
 
-    // MARK: Texts
+    // MARK: Strings
     @Generable struct S1: Checked {
         @Guide(.anyOf(["red", "green", "blue"])) var color: String
         var isValid: Bool { ["red", "green", "blue"].contains(color) }

@@ -6,13 +6,13 @@ import NIOPosix
 import Synchronization
 import Testing
 
-/// A server on this machine that answers each connection's request with what it was told to.
+/// A local server that responds to requests with predefined responses, in order.
 private final class Server: Sendable {
     struct Answer: Sendable {
         var status = "200 OK"
         var headers = ""
         var body = ""
-        /// Keeps the connection open without another word.
+        /// Keeps the connection open after the response, without sending more data.
         var hangs = false
     }
 
@@ -41,7 +41,7 @@ private final class Server: Sendable {
         func answer(_ request: String) -> Answer {
             state.withLock { state in
                 state.requests.append(request)
-                return state.answers.isEmpty ? Answer(status: "500 Nothing left") : state.answers.removeFirst()
+                return state.answers.isEmpty ? Answer(status: "500 No response left") : state.answers.removeFirst()
             }
         }
     }
@@ -89,7 +89,7 @@ struct OpenAITests {
             instructions: "Be brief.")
     }
 
-    @Test("text is streamed, usage is the server's, options are sent") func text() async throws {
+    @Test("text is streamed, usage is as the server reports it, options are sent") func text() async throws {
         let server = try await Server([
             .init(
                 body: Self.events(
@@ -118,7 +118,7 @@ struct OpenAITests {
         @Guide(.range(0...40_000_000)) var people: Int
     }
 
-    @Test("values are held to a schema by the server and parsed here") func structured() async throws {
+    @Test("the schema is sent to the server, and the structured response is parsed") func structured() async throws {
         let server = try await Server([
             .init(
                 body: Self.events([
@@ -138,7 +138,7 @@ struct OpenAITests {
         func call(arguments: Arguments) async throws -> String { "Sunny in \(arguments.city)" }
     }
 
-    @Test("tool calls come in pieces, run, and go back with their ids") func tools() async throws {
+    @Test("tool calls that arrive in parts are run, and their outputs are sent with their ids") func tools() async throws {
         let server = try await Server([
             .init(
                 body: Self.events(
@@ -171,7 +171,8 @@ struct OpenAITests {
         #expect(try messages[3].value(String.self, forProperty: "tool_call_id") == "c1")
     }
 
-    @Test("[G] rate limits, refusals, windows, filters, keys, time: each its own error") func errors() async throws {
+    @Test("[G] rate limit, refusal, context size, content filter, API key, timeout: each has its own error")
+    func errors() async throws {
         func failure(_ answer: Server.Answer, timeout: Duration = .seconds(10)) async throws -> any Error {
             let server = try await Server([answer])
             do {
@@ -223,7 +224,7 @@ struct OpenAITests {
         await #expect(throws: ServerError.invalidURL("nowhere")) { try await wrong.respond(to: "Hi") }
     }
 
-    @Test("Private Cloud Compute is unavailable, until a server answers in its place") func privateCloud() async throws {
+    @Test("Private Cloud Compute is unavailable until a server replaces it") func privateCloud() async throws {
         let model = PrivateCloudComputeLanguageModel()
         #expect(model.availability == .unavailable(.deviceNotEligible))
         await #expect(throws: PrivateCloudComputeLanguageModel.Error.self) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FoundationModels
 
-/// What schemas are written as: names, references and circles, in code and from outside.
+/// The JSON of schemas: names, references and recursion, for schemas from code and from untrusted sources.
 struct SchemaTests {
     private typealias Dynamic = DynamicGenerationSchema
 
@@ -12,7 +12,7 @@ struct SchemaTests {
         try JSONDecoder().decode(GenerationSchema.self, from: Data(json.utf8))
     }
 
-    /// Encodes the schema and reads it again, and makes a grammar of it.
+    /// Encodes and decodes the schema, and compiles it to a grammar.
     @discardableResult
     private static func roundTrip(_ schema: GenerationSchema) throws -> String {
         let again = try JSONDecoder().decode(GenerationSchema.self, from: JSONEncoder().encode(schema))
@@ -28,10 +28,10 @@ struct SchemaTests {
         return try Grammar(try schema.grammarSource(), vocabulary: bytes, options: GrammarOptions(allowsZeroFraction: false))
     }
 
-    // MARK: - From outside
+    // MARK: - Untrusted schemas
 
     @Test(
-        "[B5] definitions without a name that contain themselves are written in finite room",
+        "[B5] unnamed recursive definitions have a finite representation",
         arguments: [
             ##"{"type":"array","items":{"$ref":"#/$defs/A"},"$defs":{"A":{"type":"array","items":{"$ref":"#/$defs/A"}}}}"##,
             ##"{"type":"array","items":{"$ref":"#/$defs/A"},"$defs":{"A":{"anyOf":[{"type":"null"},{"type":"array","items":{"$ref":"#/$defs/A"}}]}}}"##,
@@ -57,11 +57,11 @@ struct SchemaTests {
         #expect(!schema.contains("null"))
         #expect(Explicit(name: "a", nick: nil).generatedContent.jsonString.contains("null"))
         #expect(!Implicit(name: "a", nick: nil).generatedContent.jsonString.contains("null"))
-        // Values that were written can be read.
+        // The generated content can be converted back.
         #expect(try Explicit(Explicit(name: "a", nick: nil).generatedContent).nick == nil)
     }
 
-    @Test("filtering a transcript gives entries where a list of them is wanted, and a transcript where that is") func filtered() {
+    @Test("filtering a transcript returns an array or a transcript, depending on the expected type") func filtered() {
         let transcript = Transcript(entries: [.prompt(.init(segments: [])), .response(.init(assetIDs: [], segments: []))])
         let entries: [Transcript.Entry] = transcript.filter { if case .prompt = $0 { true } else { false } }
         let shorter: Transcript = transcript.filter { if case .prompt = $0 { true } else { false } }
@@ -69,7 +69,7 @@ struct SchemaTests {
         #expect(entries.count == 1 && shorter.count == 1 && returned().count == 2)
     }
 
-    @Test("[B5] references that lead only to each other are refused")
+    @Test("[B5] references that refer only to each other are rejected")
     func endless() {
         for json in [
             ##"{"type":"array","items":{"$ref":"#/$defs/A"},"$defs":{"A":{"$ref":"#/$defs/A"}}}"##,
@@ -79,7 +79,7 @@ struct SchemaTests {
         }
     }
 
-    @Test("[B5] definitions that double at each level stay small")
+    @Test("[B5] definitions that refer twice to the next level are not expanded exponentially")
     func doubling() throws {
         let levels = (0..<40).map { level in
             let next = ##"{"$ref":"#/$defs/p\##(level + 1)"}"##
@@ -92,7 +92,7 @@ struct SchemaTests {
         #expect(text.utf8.count < 10_000)
     }
 
-    @Test("[B5] a chain of 3,000 definitions and an object of 3,000 properties are read and written")
+    @Test("[B5] a chain of 3,000 definitions and an object of 3,000 properties are decoded and encoded")
     func large() throws {
         let count = 3_000
         let links = (0..<count).map { ##""p\##($0)":{"type":"array","items":{"$ref":"#/$defs/p\##($0 + 1)"}}"## }
@@ -111,7 +111,7 @@ struct SchemaTests {
         _ = SchemaSketch.text(of: wide)
     }
 
-    @Test("[B5] patterns from outside are checked, and ones nested without end do not end the program")
+    @Test("[B5] patterns are checked, and deeply nested patterns are errors, not crashes")
     func patterns() throws {
         let nested = String(repeating: "[", count: 50_000) + "a" + String(repeating: "]", count: 50_000)
         for pattern in [nested, String(repeating: "(", count: 50_000) + String(repeating: ")", count: 50_000)] {
@@ -130,7 +130,7 @@ struct SchemaTests {
     }
 
     @Test(
-        "[B5] numbers that only a Double holds are bounds like others", arguments: ["1e300", "-1e300", "5e-324", "1e128", "0.1"])
+        "[B5] numbers that only Double can represent are valid bounds", arguments: ["1e300", "-1e300", "5e-324", "1e128", "0.1"])
     func bounds(bound: String) throws {
         let schema = try Self.read("{\"type\":\"number\",\"minimum\":\(bound)}")
         let data = try JSONEncoder().encode(schema)
@@ -161,7 +161,7 @@ struct SchemaTests {
         var right: Right
     }
 
-    @Test("[B1] unions of one name in different types stay apart, also when a transcript is saved")
+    @Test("[B1] unions of the same name in different types remain different, also in an encoded transcript")
     func unions() throws {
         let text = try Self.roundTrip(Pair.generationSchema)
         #expect(text.contains("Kind2"))
@@ -171,7 +171,7 @@ struct SchemaTests {
         #expect(try JSONDecoder().decode(Transcript.self, from: saved).count == 1)
     }
 
-    /// Types whose schemas are put together by hand.
+    /// Types with manually built schemas.
     private struct First: Generable {
         static var generationSchema: GenerationSchema { SchemaTests.withItem("First", Dynamic(type: Int.self)) }
         let generatedContent: GeneratedContent
@@ -186,11 +186,11 @@ struct SchemaTests {
     private static func withItem(_ name: String, _ value: Dynamic) -> GenerationSchema {
         let root = Dynamic(name: name, properties: [.init(name: "item", schema: .init(referenceTo: "Item"))])
         let item = Dynamic(name: "Item", properties: [.init(name: "value", schema: value)])
-        // Both names are there.
+        // This does not throw, because both names are defined.
         return (try? GenerationSchema(root: root, dependencies: [item])) ?? Int.generationSchema
     }
 
-    @Test("[B5] a name means what it means in its own schema, whatever is called the same in others")
+    @Test("[B5] a name is resolved in its own schema, even if other schemas define the same name")
     func scopes() throws {
         let both = try GenerationSchema(
             root: Dynamic(
@@ -219,21 +219,21 @@ struct SchemaTests {
         try Self.roundTrip(both)
     }
 
-    @Test("[B5] names of any text are names", arguments: ["", "#", "a/b", "a~b", "100%", "%25", "ä 日本 🦊", "text", "Root\"s"])
+    @Test("[B5] any string is a valid name", arguments: ["", "#", "a/b", "a~b", "100%", "%25", "ä 日本 🦊", "text", "Root\"s"])
     func names(name: String) throws {
         let schema = try GenerationSchema(
             root: Dynamic(name: "Root", properties: [.init(name: "x", schema: .init(referenceTo: name))]),
             dependencies: [Dynamic(name: name, properties: [.init(name: "inner", schema: .init(type: Int.self))])])
         let text = try Self.roundTrip(schema)
         #expect(text.contains("inner"))
-        // The root by such a name, in itself.
+        // A root with this name that refers to itself.
         let own = try GenerationSchema(
             root: Dynamic(
                 name: name, properties: [.init(name: "x", schema: .init(referenceTo: name), isOptional: true)]), dependencies: [])
         #expect(try Self.roundTrip(own).contains("\"#\""))
     }
 
-    @Test("[B5] a root that is a type, or the name of a schema, is that schema")
+    @Test("[B5] a root that refers to a type or to a named schema is that schema")
     func roots() throws {
         let type = try GenerationSchema(root: Dynamic(type: HasA.self), dependencies: [])
         #expect(type.json.isEqual(to: HasA.generationSchema.json))
@@ -244,7 +244,7 @@ struct SchemaTests {
         #expect(try Self.roundTrip(named).hasPrefix("{\"title\":\"Item\""))
         let list = try GenerationSchema(root: Dynamic(type: [HasA].self), dependencies: [])
         try Self.roundTrip(list)
-        // The schema of a type that is given by type may be referred to by its name.
+        // The schema of a type can also be referred to by its name.
         let twice = Dynamic(
             name: "Root",
             properties: [
@@ -268,7 +268,7 @@ struct SchemaTests {
         #expect(Tree.generationSchema.name == "Array<Array<Tree>>")
     }
 
-    @Test("[B5] two properties of one name are an error when something is to be generated, and can be saved all the same")
+    @Test("[B5] two properties of the same name are an error in generation, but can be encoded")
     func twice() throws {
         let schema = GenerationSchema(
             type: HasA.self, properties: [.init(name: "a", type: Int.self), .init(name: "a", type: String.self)])

@@ -4,7 +4,7 @@ import FoundationModelsTesting
 import Synchronization
 import Testing
 
-/// Tools on scripted models, where what the model says does not matter, and on the default one, where it does.
+/// Tools with scripted models, and with the default model where its behaviour matters.
 struct ToolTests {
     struct Adder: Tool {
         let name = "add"
@@ -16,7 +16,7 @@ struct ToolTests {
         func call(arguments: Arguments) async throws -> String { "\(arguments.a + arguments.b)" }
     }
 
-    /// Counts its calls and says when it began and ended.
+    /// Counts its calls, and the maximum number of concurrent calls.
     final class Slow: Tool {
         let name = "slow"
         let description = "Takes its time."
@@ -29,7 +29,7 @@ struct ToolTests {
                 $0.calls += 1
                 $0.most = max($0.most, $0.now)
             }
-            // The first call is the slowest: outputs keep their order all the same.
+            // The first call takes longest, to check that outputs keep the order of the calls.
             try await Task.sleep(for: .milliseconds(arguments.id == 1 ? 60 : 20))
             running.withLock { $0.now -= 1 }
             return "done \(arguments.id)"
@@ -68,12 +68,12 @@ struct ToolTests {
         func call(arguments: Arguments) async -> String { pages.withLock { $0.isEmpty ? "the end" : $0.removeFirst() } }
     }
 
-    @Test("[C4] the same call is run again; what gives the same three times in a row is not asked for any more") func again()
+    @Test("[C4] a call may be repeated, but not after three identical outputs in a row") func again()
         async throws
     {
         let tool = NextPage(["one", "two", "three"])
         let call = Self.call("NextPage", GeneratedContent(properties: [:]))
-        // Three pages, and the end three times: then the model has to answer.
+        // Three pages, and three times the same output: after that, the model must respond.
         let model = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 6) + [.text("Read all of it.")])
         let session = LanguageModelSession(model: model, tools: [tool])
         #expect(try await session.respond(to: "Read on").content == "Read all of it.")
@@ -81,14 +81,15 @@ struct ToolTests {
             if case .toolOutput(let output) = entry { output.segments.map(\.description).joined() } else { nil }
         }
         #expect(outputs == ["one", "two", "three", "the end", "the end", "the end"])
-        // A seventh call is one too many.
+        // A seventh call is an error.
         let stubborn = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 7))
         await #expect(throws: (any Error).self) {
             try await LanguageModelSession(model: stubborn, tools: [NextPage(["one", "two", "three"])]).respond(to: "Read on")
         }
     }
 
-    @Test("[C2] calls of one round run side by side, outputs come in order, then the answer") func concurrent() async throws {
+    @Test("[C2] calls of one round run concurrently, outputs are in order, then the response follows")
+    func concurrent() async throws {
         let slow = Slow()
         let calls = (1...3).map { Self.call("slow", GeneratedContent(properties: ["id": $0])) }
         let model = ScriptedLanguageModel([.toolCalls(calls), .text("All done.")])
@@ -104,7 +105,7 @@ struct ToolTests {
         #expect(response.transcriptEntries.count == 6)
     }
 
-    @Test("[C1] a value comes back as a structure; an actor keeps its state") func structured() async throws {
+    @Test("[C1] a generable output is a structured segment; an actor as a tool keeps its state") func structured() async throws {
         let calls = ["a", "b"].map { Self.call("remember", GeneratedContent(properties: ["word": $0])) }
         let model = ScriptedLanguageModel([.toolCalls([calls[0]]), .toolCalls([calls[1]]), .text("Two words.")])
         let session = LanguageModelSession(model: model, tools: [Memory()])
@@ -117,7 +118,8 @@ struct ToolTests {
         #expect(try outputs.last?.value([String].self, forProperty: "words") == ["a", "b"])
     }
 
-    @Test("[C3] a tool that throws is named, the transcript is as before, the session goes on") func failing() async throws {
+    @Test("[C3] the error of a tool contains the tool, the transcript is reverted, the session remains usable")
+    func failing() async throws {
         let model = ScriptedLanguageModel([
             .toolCalls([Self.call("Broken", GeneratedContent(properties: ["x": 1]))]), .text("Hello again."),
         ])
@@ -125,7 +127,7 @@ struct ToolTests {
         let before = session.transcript
         do {
             try await session.respond(to: "Go")
-            Issue.record("the error was lost")
+            Issue.record("the error was not thrown")
         } catch let error as LanguageModelSession.ToolCallError {
             #expect(error.tool.name == "Broken")
             #expect(error.underlyingError is Broken.Failure)
@@ -135,7 +137,7 @@ struct ToolTests {
         #expect(try await session.respond(to: "Again").content == "Hello again.")
     }
 
-    @Test("[C3] with the preserving policy the calls stay in the transcript") func preserving() async throws {
+    @Test("[C3] with the preserving policy the calls remain in the transcript") func preserving() async throws {
         let model = ScriptedLanguageModel([.toolCalls([Self.call("Broken", GeneratedContent(properties: ["x": 1]))])])
         let session = LanguageModelSession(model: model, tools: [Broken()])
         session.transcriptErrorHandlingPolicy = .preserveTranscript
@@ -154,7 +156,7 @@ struct ToolTests {
         }
     }
 
-    @Test("[C4] a model that calls for ever is stopped") func endless() async throws {
+    @Test("[C4] a model that does not stop calling tools is stopped") func endless() async throws {
         let slow = Slow()
         let steps = (0..<40).map { id in
             ScriptedLanguageModel.Step.toolCalls([Self.call("slow", GeneratedContent(properties: ["id": id]))])
@@ -165,7 +167,7 @@ struct ToolTests {
         #expect(!session.isResponding)
     }
 
-    @Test("tool calling modes: disallowed hides the tools, required needs some") func modes() async throws {
+    @Test("tool calling modes: disallowed hides the tools, required without tools is an error") func modes() async throws {
         let session = LanguageModelSession(model: ScriptedLanguageModel([.text("Words.")]), tools: [Adder()])
         let quiet = GenerationOptions(toolCallingMode: .disallowed)
         #expect(try await session.respond(to: "2+2?", options: quiet).content == "Words.")
@@ -175,7 +177,7 @@ struct ToolTests {
         }
     }
 
-    @Test("[C2] the default model calls a calculator for sums, and answers small talk itself") func realModel() async throws {
+    @Test("[C2] the default model calls a calculator for sums, and no tool for small talk") func realModel() async throws {
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
         let session = LanguageModelSession(tools: [Adder()])
         try await session.respond(to: "What is 12 plus 30?", options: options)
@@ -184,7 +186,7 @@ struct ToolTests {
         let arguments = try calls.first?.first?.arguments.value(Adder.Arguments.self)
         #expect(arguments?.a == 12 && arguments?.b == 30)
         guard case .response? = session.transcript.last else {
-            Issue.record("there is no answer")
+            Issue.record("there is no response")
             return
         }
         let greeting = LanguageModelSession(tools: [Adder()])
@@ -192,7 +194,7 @@ struct ToolTests {
         #expect(greeting.transcript.map { if case .toolCalls = $0 { 1 } else { 0 } }.reduce(0, +) == 0)
     }
 
-    @Test("[C2] required calls are made whatever the model would rather say, with valid arguments") func requiredOnRealModel()
+    @Test("[C2] required calls are always made, with valid arguments") func requiredOnRealModel()
         async throws
     {
         let session = LanguageModelSession(tools: [Broken()])
@@ -202,7 +204,7 @@ struct ToolTests {
         }
     }
 
-    @Test("[C5] the definitions of tools are counted before sending, exactly") func counted() async throws {
+    @Test("[C5] token counts of tool definitions are exact") func counted() async throws {
         var options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 4)
         let session = LanguageModelSession(tools: [Adder()], instructions: "Be brief.")
         let with = try await session.respond(to: "Hello, how are you?", options: options).usage.input.totalTokenCount

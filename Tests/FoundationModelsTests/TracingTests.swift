@@ -4,7 +4,7 @@ import InMemoryTracing
 import Testing
 import Tracing
 
-/// Spans of requests, with the attribute names of OpenTelemetry's conventions for generative AI.
+/// Spans of requests, with attribute names from the OpenTelemetry conventions for generative AI.
 struct TracingTests {
     struct Clock: Tool {
         let name = "clock"
@@ -12,14 +12,14 @@ struct TracingTests {
         func call(arguments: GeneratedContent) async throws -> String { "Noon." }
     }
 
-    /// The tracer of this process: it can be set once.
+    /// The tracer of this process, which can be set only once.
     private static let tracer: InMemoryTracer = {
         let tracer = InMemoryTracer()
         InstrumentationSystem.bootstrap(tracer)
         return tracer
     }()
 
-    @Test("[D10] a request is a span, and so is the call of a tool in it") func spans() async throws {
+    @Test("[D10] a request is a span, and a tool call is a child span") func spans() async throws {
         let tracer = Self.tracer
         tracer.clearFinishedSpans()
         let model = ScriptedLanguageModel([

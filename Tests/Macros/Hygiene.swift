@@ -1,6 +1,6 @@
 import FoundationModels
 
-// Names that the generated code uses itself, and names that Swift needs backticks for.
+// Names that the generated code also uses, and names that require backticks in Swift.
 
 @Generable
 struct Names {

@@ -1,7 +1,7 @@
 internal import Foundation
 package import Inference
 
-/// Writes GGUF files for tests: any metadata, any tensors, and the places of all header fields for tests that damage them.
+/// Writes GGUF files for tests, with any metadata and tensors.
 package struct GGUFBuilder {
     package enum Value {
         case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), uint32s([UInt32])
@@ -14,7 +14,7 @@ package struct GGUFBuilder {
 
     package init() {}
 
-    /// The same model in several files; the first one has all metadata.
+    /// The same model split into several files; the first one contains all metadata.
     package func shards(_ count: Int) -> [GGUFBuilder] {
         (0..<count).map { number in
             var shard = self
@@ -84,7 +84,7 @@ package struct GGUFBuilder {
     }
 }
 
-/// A file that lives as long as the value.
+/// A temporary file that is deleted with the value.
 package final class TemporaryFile {
     package let path: String
 
@@ -96,7 +96,7 @@ package final class TemporaryFile {
     deinit { unlink(path) }
 }
 
-/// Repeatable random numbers for tests.
+/// A deterministic random number generator for tests.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
     package init(_ seed: UInt64) { state = seed }

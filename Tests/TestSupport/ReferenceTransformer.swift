@@ -1,8 +1,8 @@
 internal import Foundation
 package import Inference
 
-/// The llama architecture written down as its formulas say, in double precision and without any cache: what the engine
-/// is compared with. Knows nothing of the engine's kernels.
+/// A direct implementation of the formulas of the llama architecture, in double precision and without a KV cache, as a
+/// reference for the engine. It does not use the kernels of the engine.
 package struct ReferenceTransformer {
     package let model: TinyModel
     /// Values of a tensor, row-major.
@@ -16,7 +16,7 @@ package struct ReferenceTransformer {
     private func tensor(_ name: String) -> [Double] { values[name] ?? [] }
 
     private func product(_ name: String, _ x: [Double]) -> [Double] {
-        // Plain loops over pointers: this runs unoptimised, and is most of what a test of it does.
+        // Plain loops over pointers: this code runs without optimisation and takes most of the time of a test.
         let w = tensor(name)
         var result = [Double](repeating: 0, count: w.count / x.count)
         w.withUnsafeBufferPointer { w in

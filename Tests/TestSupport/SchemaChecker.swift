@@ -1,13 +1,13 @@
 internal import Foundation
 package import Grammar
 
-/// Says whether a document fits a JSON Schema (draft 2020-12, and the forms of drafts 4 to 7 that it replaced), keyword by
-/// keyword as the specification reads. Shares nothing with the decoder but the tree of values.
+/// Checks whether a document conforms to a JSON Schema (draft 2020-12, and the keywords of drafts 4 to 7 that it
+/// replaced), keyword by keyword according to the specification. Shares only the JSON values with the decoder.
 ///
-/// Not supported: `$dynamicRef`, `$recursiveRef` and references to other documents. A name that comes twice in an object
-/// is a violation.
+/// Not supported: `$dynamicRef`, `$recursiveRef` and references to other documents. A duplicate name in an object is a
+/// violation.
 package struct SchemaChecker: Sendable {
-    /// A schema and the base address in force around it.
+    /// A schema and its enclosing base URI.
     private struct Place {
         var schema: JSONValue
         var base: String
@@ -15,7 +15,7 @@ package struct SchemaChecker: Sendable {
         func with(_ schema: JSONValue) -> Place { Place(schema: schema, base: base) }
     }
 
-    /// A value of the document, where it is, and how many schemas deep the check is.
+    /// A value of the document, its location, and the nesting depth of the check.
     private struct Instance {
         var value: JSONValue
         var pointer = ""
@@ -27,7 +27,7 @@ package struct SchemaChecker: Sendable {
         }
     }
 
-    /// Which items and members, by index, some keyword has looked at: what `unevaluated…` leaves alone.
+    /// Indices of the items and members that a keyword has evaluated; `unevaluated…` does not apply to them.
     private struct Evaluated {
         var items: Set<Int> = []
         var members: Set<Int> = []
@@ -40,19 +40,19 @@ package struct SchemaChecker: Sendable {
 
     private enum Failure: Error {
         case violation(String)
-        /// The schema cannot be judged. Unlike a violation, this is never turned around by `not`.
+        /// The schema cannot be evaluated. Unlike a violation, this is not inverted by `not`.
         case unsupported(String)
     }
 
-    /// Each schema and each reference on the way counts: more are taken for a reference that leads to itself.
-    /// In a debug build each takes about 5 kB of stack.
+    /// The maximum nesting depth of schemas and references; a greater depth is treated as infinite recursion.
+    /// In a debug build, each level takes about 5 kB of stack.
     private static let greatestDepth = 400
 
     private let root: Place
     private let checksFormats: Bool
-    /// In drafts 4 to 7 a reference hides the keywords next to it.
+    /// In drafts 4 to 7, keywords next to a reference are ignored.
     private let referencesStandAlone: Bool
-    /// By "address#" for schemas with an `$id`, "address#name" for those with an anchor.
+    /// Targets of references. The key is "URI#" for schemas with an `$id`, "URI#name" for those with an anchor.
     private var targets: [String: Place] = [:]
 
     package init(_ schema: JSONValue, checksFormats: Bool = true) {
@@ -69,7 +69,7 @@ package struct SchemaChecker: Sendable {
 
     package func accepts(_ document: JSONValue) -> Bool { problem(document) == nil }
 
-    /// The first violation and its place; nil if the document is valid.
+    /// The first violation and its location; nil if the document is valid.
     package func problem(_ document: JSONValue) -> String? {
         do {
             _ = try check(Instance(value: document), root)
@@ -88,7 +88,7 @@ package struct SchemaChecker: Sendable {
     private func check(_ parent: Instance, _ outer: Place) throws -> Evaluated {
         var instance = parent
         instance.depth += 1
-        if instance.depth > Self.greatestDepth { throw Failure.unsupported("schemas without end at \(instance.pointer)") }
+        if instance.depth > Self.greatestDepth { throw Failure.unsupported("infinite recursion at \(instance.pointer)") }
         switch outer.schema {
         case .bool(true): return Evaluated()
         case .bool(false): throw violation(instance, "nothing is allowed here")
@@ -110,7 +110,7 @@ package struct SchemaChecker: Sendable {
         return evaluated
     }
 
-    /// What was evaluated if the value fits, nil if it does not.
+    /// The evaluated items and members if the value conforms, otherwise nil.
     private func attempt(_ instance: Instance, _ place: Place) throws -> Evaluated? {
         do { return try check(instance, place) } catch Failure.violation { return nil }
     }
@@ -121,7 +121,7 @@ package struct SchemaChecker: Sendable {
 
     // MARK: References
 
-    /// The base address inside a schema.
+    /// The base URI inside a schema.
     private func base(of place: Place) -> String {
         guard case .string(let id)? = place.schema["$id"], !id.hasPrefix("#") else { return place.base }
         if referencesStandAlone, place.schema["$ref"] != nil { return place.base }
@@ -220,7 +220,7 @@ package struct SchemaChecker: Sendable {
 
     private func checkNumber(_ number: DecimalNumber, _ instance: Instance, _ schema: JSONValue) throws {
         func limit(_ keyword: String, _ exclusiveKeyword: String, isBroken: (DecimalNumber, DecimalNumber) -> Bool) throws {
-            // Draft 4: whether `minimum` itself is excluded; later, a limit of its own.
+            // In draft 4 a boolean that excludes the limit itself; later a separate limit.
             var isExclusive = false
             if case .bool(let value)? = schema[exclusiveKeyword] {
                 isExclusive = value
@@ -238,11 +238,11 @@ package struct SchemaChecker: Sendable {
         }
     }
 
-    /// Both numbers as whole digits times a power of ten, then long division on paper.
+    /// Represents both numbers as integers times a power of ten and computes the remainder by long division.
     private static func isMultiple(_ number: DecimalNumber, of divisor: DecimalNumber) -> Bool {
         if number.isZero || divisor.isZero { return number.isZero }
         let zeros = (number.exponent - number.digits.count) - (divisor.exponent - divisor.digits.count)
-        // The last digit of `number` is not zero: it is no multiple of something that ends in a zero.
+        // The last digit of `number` is not zero, so it cannot be a multiple of a number that ends in zero.
         if zeros < 0 { return false }
         var rest: [UInt8] = []
         for digit in number.digits + [UInt8](repeating: 0, count: zeros) {
@@ -286,13 +286,13 @@ package struct SchemaChecker: Sendable {
         return expression.firstMatch(in: text, range: NSRange(location: 0, length: text.utf16.count)) != nil
     }
 
-    /// `min…` and `max…` of a keyword that counts.
+    /// Checks `min…` and `max…` of a count.
     private func checkCount(_ count: Int, _ keyword: String, _ instance: Instance, _ schema: JSONValue) throws {
         if let limit = try number(schema, "min" + keyword), DecimalNumber(count) < limit {
-            throw violation(instance, "\(count) is less than min\(keyword) \(limit.text)")
+            throw violation(instance, "\(count) is less than the minimum, min\(keyword) \(limit.text)")
         }
         if let limit = try number(schema, "max" + keyword), DecimalNumber(count) > limit {
-            throw violation(instance, "\(count) is more than max\(keyword) \(limit.text)")
+            throw violation(instance, "\(count) is more than the maximum, max\(keyword) \(limit.text)")
         }
     }
 
@@ -330,7 +330,7 @@ package struct SchemaChecker: Sendable {
         let schema = place.schema
         var names: Set<[UInt8]> = []
         for member in members where !names.insert(Array(member.name.utf8)).inserted {
-            throw violation(instance, "\(member.name) comes twice")
+            throw violation(instance, "\(member.name) is a duplicate name")
         }
         try checkCount(members.count, "Properties", instance, schema)
         for name in try strings(oneOrMore: schema["required"] ?? .array([]), "required") where instance.value[name] == nil {
@@ -384,12 +384,13 @@ package struct SchemaChecker: Sendable {
         if schema["uniqueItems"] == .bool(true),
             let twice = values.indices.first(where: { index in values[..<index].contains { $0.isEqual(to: values[index]) } })
         {
-            throw violation(instance, "item \(twice) comes twice")
+            throw violation(instance, "item \(twice) is a duplicate")
         }
         let items = values.enumerated().map { instance.child($1, String($0)) }
         var first = try array(schema, "prefixItems") ?? []
         var rest = schema["items"]
-        // Before 2020-12 the first schemas were an array in `items`, that of the others `additionalItems`.
+        // Before 2020-12, the schemas of the first items were an array in `items`, and that of the others
+        // `additionalItems`.
         if case .array(let schemas)? = rest { (first, rest) = (schemas, schema["additionalItems"]) }
         for (index, item) in items.enumerated() {
             guard let schema = index < first.count ? first[index] : rest else { continue }
@@ -413,7 +414,7 @@ package struct SchemaChecker: Sendable {
         }
     }
 
-    // MARK: Keywords of a type
+    // MARK: Values of keywords
 
     private func number(_ schema: JSONValue, _ keyword: String) throws -> DecimalNumber? {
         guard let value = schema[keyword] else { return nil }
@@ -439,7 +440,7 @@ package struct SchemaChecker: Sendable {
         return members
     }
 
-    /// The texts of an array, or a single one.
+    /// The strings of an array, or a single string as an array.
     private func strings(oneOrMore value: JSONValue, _ keyword: String) throws -> [String] {
         var values = [value]
         if case .array(let several) = value { values = several }

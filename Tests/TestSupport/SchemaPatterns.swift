@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Writes an ECMA-262 pattern as ICU, the engine of NSRegularExpression, understands it.
+/// Translates an ECMA-262 pattern to the syntax of ICU, the engine of NSRegularExpression.
 struct PatternTranslation {
     private enum Member {
         case scalar(UInt32)
@@ -22,7 +22,7 @@ struct PatternTranslation {
     private var next: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
 
     mutating func icuPattern() -> String {
-        // NSRegularExpression refuses a pattern without any character.
+        // NSRegularExpression rejects an empty pattern.
         var result = "(?:)"
         while let scalar = next {
             index += 1
@@ -46,7 +46,7 @@ struct PatternTranslation {
         return true
     }
 
-    /// The rest of `{1}`, `{1,}` or `{1,2}`; other braces stand for themselves.
+    /// Parses the rest of `{1}`, `{1,}` or `{1,2}`; nil for other braces, which are literals.
     private mutating func quantifier() -> String? {
         guard let end = scalars[index...].firstIndex(of: "}") else { return nil }
         let bounds = scalars[index..<end].split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
@@ -70,7 +70,7 @@ struct PatternTranslation {
         }
     }
 
-    /// What a backslash means inside brackets as well as outside.
+    /// Parses an escape sequence that is valid inside and outside brackets.
     private mutating func escapedMember() -> Member {
         guard let letter = next else { return .scalar(0x5C) }
         index += 1
@@ -121,7 +121,7 @@ struct PatternTranslation {
         return UInt32(digits.map(String.init).joined(), radix: 16)
     }
 
-    /// The rest of a class, rewritten so that nothing in it has a meaning of its own to ICU.
+    /// Parses the rest of a character class. All characters are escaped, so that ICU treats none of them as special.
     private mutating func bracket() -> String {
         let isNegated = take("^")
         var content = ""
@@ -153,7 +153,7 @@ struct PatternTranslation {
     private static func hex(_ value: UInt32) -> String { "\\x{" + String(value, radix: 16) + "}" }
 }
 
-/// The formats that are checked; any text is of any other format.
+/// Checks strings against formats. Unknown formats accept every string.
 enum SchemaFormat {
     static func accepts(_ text: String, _ format: String) -> Bool {
         switch format {
@@ -176,7 +176,7 @@ enum SchemaFormat {
         }
     }
 
-    /// Of a host name; at most 63 characters.
+    /// A label of a host name; at most 63 characters.
     private static let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
     /// RFC 6901.
     private static let pointer = "(?:/(?:[^~/]|~[01])*)*"
@@ -186,7 +186,7 @@ enum SchemaFormat {
     /// RFC 3987, iprivate.
     private static let privateUse = "\\x{E000}-\\x{F8FF}\\x{F0000}-\\x{FFFFD}\\x{100000}-\\x{10FFFD}"
 
-    /// The groups of a pattern that matches all of the text; empty where one takes no part.
+    /// The groups of a pattern if it matches the whole text, otherwise nil. Groups that do not participate are empty.
     private static func groups(_ text: String, _ pattern: String) -> [String]? {
         guard let expression = try? NSRegularExpression(pattern: "\\A(?:" + pattern + ")\\z"),
             let match = expression.firstMatch(in: text, range: NSRange(location: 0, length: text.utf16.count))
@@ -205,7 +205,7 @@ enum SchemaFormat {
         return (1...12).contains(month) && (1...days[month - 1]).contains(day)
     }
 
-    /// RFC 3339, full-time. Second 60 only where it is the last of a day in UTC.
+    /// RFC 3339, full-time. Second 60 is valid only as the last second of a day in UTC.
     private static func isTime(_ text: String) -> Bool {
         let pattern = "([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
         guard let parts = groups(text, pattern), parts.count == 6 else { return false }
@@ -236,7 +236,7 @@ enum SchemaFormat {
         return parts?.allSatisfy { (Int($0) ?? 256) < 256 } ?? false
     }
 
-    /// RFC 4291: eight groups, the last two perhaps as IPv4; `::` once for one group of zeros or more.
+    /// RFC 4291: eight groups, the last two optionally as IPv4; `::` at most once, for one or more groups of zeros.
     private static func isIPv6(_ text: String) -> Bool {
         func count(_ text: String, endsInIPv4: Bool) -> Int? {
             if text.isEmpty { return 0 }
@@ -255,7 +255,7 @@ enum SchemaFormat {
         return before + after < 8
     }
 
-    /// RFC 3339, appendix A: units that follow each other, none left out between.
+    /// RFC 3339, appendix A: consecutive units, without gaps.
     private static func isDuration(_ text: String) -> Bool {
         guard let parts = groups(text, "P([0-9]+W)|P((?:[0-9]+[YMD])*)(T(?:[0-9]+[HMS])+)?"), parts.count == 3 else {
             return false
@@ -267,7 +267,7 @@ enum SchemaFormat {
                 && ["", "H", "M", "S", "HM", "MS", "HMS"].contains(time)
     }
 
-    /// RFC 3986, section 3 and appendix B; RFC 3987 with characters beyond ASCII.
+    /// RFC 3986, section 3 and appendix B; RFC 3987 with non-ASCII characters.
     private static func isURI(_ text: String, beyondASCII: String = "", isReference: Bool = false) -> Bool {
         let pattern = "(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\\?([^#]*))?(?:#(.*))?"
         guard let parts = groups(text, pattern), parts.count == 5 else { return false }

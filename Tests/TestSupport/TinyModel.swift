@@ -1,7 +1,7 @@
 internal import Foundation
 package import Inference
 
-/// A complete little model with random weights: byte vocabulary, chat template, llama architecture.
+/// A complete small model with random weights: byte vocabulary, chat template, llama architecture.
 package struct TinyModel {
     package var layers = 2
     package var width = 64
@@ -9,7 +9,7 @@ package struct TinyModel {
     package var heads = 4
     package var kvHeads = 2
     package var context = 512
-    /// Type of all weight matrices.
+    /// The tensor type of all weight matrices.
     package var type = TensorType.f32
     package var seed: UInt64 = 1
     package var rope: [(String, GGUFBuilder.Value)] = []
@@ -24,7 +24,7 @@ package struct TinyModel {
 
     package static let merges = ["t h", "th e", "i n", "in g", "a n", "Ġ t", "Ġt h", "Ġth e", "e r", "o n"]
 
-    /// 256 bytes in GPT-2's alphabet, the merged tokens, then the special ones.
+    /// 256 bytes in the alphabet of GPT-2, the merged tokens, then the special tokens.
     package static var tokens: [String] {
         var tokens: [String] = []
         var next = 0x100
@@ -85,7 +85,7 @@ package struct TinyModel {
 
     package func file() throws -> TemporaryFile { try TemporaryFile(builder().bytes()) }
 
-    /// Random data of a tensor type whose values are of the size of trained weights.
+    /// Random blocks of a tensor type whose values have the magnitude of trained weights.
     package static func randomBlocks(_ type: TensorType, _ count: Int, _ random: inout SeededGenerator) -> [UInt8] {
         func half(_ range: ClosedRange<Float>) -> [UInt8] {
             withUnsafeBytes(of: halfBits(random.uniform(range)).littleEndian, Array.init)
@@ -115,7 +115,7 @@ package struct TinyModel {
             case .iq3_XXS, .iq3_S: bytes += half(0.0005...0.001) + noise(type.blockBytes - 2)
             case .iq1_S: bytes += half(0.005...0.01) + noise(48)
             case .iq1_M:
-                // The scale is spread over the top nibbles of the four last words.
+                // The scale is stored in the high nibbles of the last four 16-bit words.
                 var block = noise(56)
                 for (index, nibble) in [0x8, 0x2, 0x1, 0x2].enumerated() {
                     block[49 + 2 * index] = block[49 + 2 * index] & 0xF | UInt8(nibble) << 4
@@ -129,7 +129,7 @@ package struct TinyModel {
         return bytes
     }
 
-    /// Binary16 of a value in its normal range, by truncation.
+    /// Converts a value to binary16 by truncation. The value must be less than the maximum of binary16.
     private static func halfBits(_ value: Float) -> UInt16 {
         let bits = value.bitPattern
         let exponent = Int(bits >> 23 & 0xFF) - 112

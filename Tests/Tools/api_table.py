@@ -4,16 +4,16 @@
 One line per public symbol:       KIND <TAB> path.of.symbol <TAB> declaration
 one line per conformance:         conformance <TAB> Type <TAB> Protocol [where ...]
 Reads every *.symbols.json in GRAPH_DIR and, when present, GRAPH_DIR/digest.json
-(swift-api-digester -dump-sdk), which adds what symbol graphs do not carry:
-@_disfavoredOverload, the true setter access, inferred associated types.
+(swift-api-digester -dump-sdk), which adds information that symbol graphs do not contain:
+@_disfavoredOverload, the actual setter access, inferred associated types.
 
   --nonsending-default  the module was built with NonisolatedNonsendingByDefault:
                         print nonisolated(nonsending) on plain async declarations
-  --loose               leave out parameter names that callers do not write and
-                        print default arguments as `= …`
+  --loose               omit internal parameter names and print default arguments
+                        as `= …`
   --usr                 add the mangled name (USR) as a fourth column
   --no-digest           ignore digest.json
-  --undocumented        print the symbols of the module itself that have no doc comment, and nothing else
+  --undocumented        print only the symbols of the module that have no doc comment
 """
 import argparse, glob, json, os, re, subprocess, sys
 
@@ -111,7 +111,7 @@ def constraint(c):
     return squeeze('%s %s %s' % (c['lhs'], '==' if c['kind'] == 'sameType' else ':', MODULE.sub('', c['rhs'])))
 
 def own_constraints(path):
-    """constraints of a type and of the types around it: an extension repeats them"""
+    """constraints of a type and its enclosing types, which an extension repeats"""
     out, parts = set(), path.split('.')
     for i in range(1, len(parts) + 1):
         s = type_by_path.get('.'.join(parts[:i]))
@@ -187,7 +187,7 @@ def tokens_before_introducer(t):
         t = t[end:].lstrip()
 
 def behind_parameters(t):
-    """what follows the parameter list of a function"""
+    """the part of a declaration after the parameter list of a function"""
     d = 0
     for i in range(t.find('('), len(t)):
         d += (t[i] == '(') - (t[i] == ')')
@@ -233,7 +233,7 @@ def declaration(s):
         attrs.append('@_disfavoredOverload')
     if deprecated(s) and not any('.'.join(path[:i]) in deprecated_types for i in range(1, len(path))):
         attrs.append('@available(*, deprecated)')
-    # properties and subscripts: one spelling for stored and computed
+    # properties and subscripts: one notation for stored and computed
     if kind in ('property', 'type.property', 'subscript', 'type.subscript'):
         is_let = rest.startswith('let ')
         rest = re.sub(r'^let ', 'var ', rest)
@@ -360,7 +360,7 @@ def implied_by(weak, strong):
     return all(one(c) for c in weak)
 
 for (src, p), wheres in conf.items():
-    # a type conforms once: of several printed conditions keep the weakest
+    # a type conforms only once: of several printed conditions, keep the weakest
     sets = {w: [c for c in w.split(', ') if c] for w in wheres}
     wheres = {w for w in wheres if not any(v != w and implied_by(sets[v], sets[w]) for v in wheres)} or wheres
     for w in ({''} if '' in wheres else wheres):

@@ -1,4 +1,4 @@
-"""What recipes of tiny random models are made of; see record_architectures.py."""
+"""The building blocks of recipes of tiny random models; see record_architectures.py."""
 import math
 
 import numpy as np

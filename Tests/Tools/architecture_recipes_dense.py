@@ -1,4 +1,4 @@
-"""Recipes of models whose layers are all attention and a dense feed-forward part."""
+"""Recipes of models whose layers all consist of attention and a dense feed-forward network."""
 from architecture_recipe import VOCABULARY, Recipe, heads, llama_like, recipe
 
 
@@ -45,7 +45,7 @@ def llama_linear():
 
 @recipe
 def llama_scale_linear():
-    # The key of old files, without a scaling type.
+    # The metadata key of old files, without a scaling type.
     return llama_like("llama-scale-linear", "llama", tied=True, rope__scale_linear=2.5)
 
 
@@ -155,7 +155,7 @@ def olmo2():
 @recipe
 def olmo2_window_yarn():
     return olmo2_like("olmo2-window-yarn", 5, attention__sliding_window=8, rope__scaling__type="yarn", rope__scaling__factor=4.0, rope__scaling__original_context_length=16, rope__scaling__yarn_attn_factor=1.1386,
-                      rope__scaling__yarn_beta_fast=32.0, rope__scaling__yarn_beta_slow=1.0)  # the last three as converters write them: without effect
+                      rope__scaling__yarn_beta_fast=32.0, rope__scaling__yarn_beta_slow=1.0)  # the last three have no effect; converters write them
 
 
 @recipe
@@ -309,7 +309,7 @@ def cohere2():
 
 @recipe
 def exaone4_window():
-    # The loader windows exaone4 at 64 layers only.
+    # The loader uses a sliding window for exaone4 only with 64 layers.
     r = Recipe("exaone4-window", "exaone4", 32, 64, feed_forward_length=40, **heads(4, 2), rope__freq_base=5000.0, attention__sliding_window=8)
     r.ends(True)
     for i in range(64):
@@ -359,7 +359,7 @@ def bitnet():
 
 @recipe
 def llama_scales():
-    # The optional multipliers every architecture accepts beside a weight.
+    # Optional multipliers that every architecture accepts for a weight.
     r = llama_like("llama-scales", "llama", 56, 2)
     for i in range(2):
         for n in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
@@ -376,14 +376,14 @@ def qwen3vl():
 
 @recipe
 def qwen2vl():
-    r = llama_like("qwen2vl", "qwen2vl", 64, 3, 4, 2, None, biases="q", epsilon=1e-9)  # this version of the loader does not read it
+    r = llama_like("qwen2vl", "qwen2vl", 64, 3, 4, 2, None, biases="q", epsilon=1e-9)  # this version of the loader ignores it
     r.key("rope.dimension_sections", [2, 3, 3, 0])
     return r
 
 
 @recipe
 def gemma3n():
-    # The loader fixes 20 layers with keys and values, 4 streams, rank 64 and 256 inputs per layer.
+    # The loader requires 20 layers with keys and values, 4 streams, rank 64 and 256 inputs per layer.
     width, layers, streams, rank, layered = 48, 25, 4, 64, 256
     r = Recipe("gemma3n", "gemma3n", width, layers, feed_forward_length=72, **heads(4, 2, 12), rope__freq_base=50000.0, rope__freq_base_swa=2000.0, attention__sliding_window=8,
                attention__shared_kv_layers=5, attention__sliding_window_pattern=[i % 5 != 4 for i in range(layers)], embedding_length_per_layer_input=layered, altup__num_inputs=streams, altup__active_idx=0,

@@ -246,7 +246,8 @@ def deepseek2_like(name, lora=0, absorbed=False, sigmoid=False, norm=False, scal
         r.matrix(b + "attn_kv_a_mqa", 56, latent + rope, 1.3)
         r.norm(b + "attn_kv_a_norm", latent)
         if absorbed:
-            # The rows of attn_k_b are indexed by the latent, so its columns are nope: keys would sum over the latent.
+            # The rows of attn_k_b are indexed by the latent dimension, so its columns are the nope dimensions:
+            # otherwise keys would sum over the latent dimension.
             bound = math.sqrt(3 / latent) * 1.4
             r.tensor(b + "attn_k_b.weight", [nope, latent, n], -bound, bound)
             r.matrix(b + "attn_v_b", latent, val, 1, n)
@@ -305,7 +306,7 @@ def ernie4_5_moe():
 
 @recipe
 def olmoe():
-    # Its attn_k_norm has the full width, so the loader needs as many key heads as heads.
+    # attn_k_norm has the full width, so the loader requires as many key heads as query heads.
     r = Recipe("olmoe", "olmoe", 56, 3, feed_forward_length=24, **heads(4, 4), rope__freq_base=5000.0, expert_count=10, expert_used_count=4)
     r.ends(False)
     for i in range(3):
@@ -401,7 +402,7 @@ def glm4moe():
 
 @recipe
 def deepseek2_lite_27():
-    # Without the key attention.q_lora_rank the loader wants 26 or 27 layers.
+    # Without the key attention.q_lora_rank the loader requires 26 or 27 layers.
     return deepseek2_like("deepseek2-lite-27", lora=None, layers=27, yarn=0.0707)
 
 
@@ -458,7 +459,7 @@ def phimoe():
 
 @recipe
 def qwen3next_legacy():
-    """With the older ssm_in in place of attn_qkv and attn_gate: per key head q, k, its v heads, its z heads."""
+    """With the older tensor ssm_in instead of attn_qkv and attn_gate: per key head q, k, its v heads, its z heads."""
     r = qwen35_like("qwen3next-legacy", "qwen3next", 2, moe=True, sections=False, interval=2)
     r.tensors = [t for t in r.tensors if t["name"] not in ("blk.0.attn_qkv.weight", "blk.0.attn_gate.weight")]
     r.matrix("blk.0.ssm_in", 56, (2 * 2 + 2 * 6) * 16, 1.3)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compares the public interface of FoundationModels, as built in the folder given, with the table of Apple's in
-# Tests/FoundationModelsTests/api.tsv, and asks for a doc comment on every public symbol. Prints what is missing (<) or
-# extra (>), and fails if there is anything.
+# Compares the public interface of FoundationModels in the given build folder with the table of Apple's interface in
+# Tests/FoundationModelsTests/api.tsv, and requires a doc comment on every public symbol. Prints missing (<) and extra
+# (>) declarations, and fails if there are any.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1

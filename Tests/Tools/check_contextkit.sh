@@ -1,6 +1,6 @@
 #!/bin/sh
-# ContextKit is written over the public interface of FoundationModels, so that it also compiles where that is Apple's: compiles
-# it once more as if it belonged to another package. Also asks for a doc comment on every public symbol.
+# ContextKit uses only the public interface of FoundationModels, so that it also compiles with Apple's framework. Checks
+# this by compiling it as part of another package. Also requires a doc comment on every public symbol.
 set -eu
 cd "$(dirname "$0")/../.."
 build=$1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Checks the macros, as built in the folder given: compares what each file of Tests/Macros expands to with its
-# .expanded.txt (--update writes that instead), and has the compiler verify the diagnostics and fix-its that the files of
-# Tests/Macros/Diagnostics expect.
+# Checks the macros in the given build folder: compares the expansion of each file of Tests/Macros with its
+# .expanded.txt (--update writes that file instead), and lets the compiler verify the expected diagnostics and fix-its
+# in Tests/Macros/Diagnostics.
 set -u
 build=$1 update=${2-}
 fixtures=$(cd "$(dirname "$0")/../Macros" && pwd)
@@ -18,8 +18,8 @@ check() {
         -enable-upcoming-feature ExistentialAny "$@"
 }
 
-# Names each expansion after what the buffer's mangled name stands for, leaves out the empty ones, and sorts:
-# the order is the one in which the compiler happens to ask for them.
+# Names each expansion by the demangled name of its buffer, removes empty expansions, and sorts them, because the order
+# in which the compiler requests expansions is not stable.
 clean() {
     sed -E 's/^@__swiftmacro_(.*)\.swift$/@$s\1/' | swift demangle |
         sed -E '/^@/s/\(([^ ()]*|`[^`]*`) in _[0-9A-F]+\)/\1/g
@@ -43,14 +43,14 @@ for source in "$fixtures"/*.swift; do
     if [ "$update" = --update ]; then
         cp "$work/expanded" "$expected"
     elif ! diff -u "$expected" "$work/expanded"; then
-        echo "expands differently: $source"
+        echo "the expansion differs: $source"
         failures=$((failures + 1))
     fi
 done
 
 for source in "$fixtures"/Diagnostics/*.swift; do
     if ! check -Xfrontend -verify "$source" >"$work/out" 2>&1; then
-        echo "other diagnostics: $source"
+        echo "the diagnostics differ: $source"
         cat "$work/out"
         failures=$((failures + 1))
     fi

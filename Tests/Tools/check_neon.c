@@ -1,4 +1,4 @@
-// Compares the NEON kernels with the scalar ones on random matrices. See check_neon.sh.
+// Compares the NEON kernels with the scalar kernels on random matrices. See check_neon.sh.
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ static uint64_t state = 1;
 static uint32_t noise(void) { return (uint32_t)((state = state * 6364136223846793005u + 1442695040888963407u) >> 33); }
 static float uniform(float low, float high) { return low + (high - low) * (float)(noise() & 0xFFFFFF) / 16777216; }
 
-/// A type with kernels of its own, and where its blocks have binary16 factors (-1 for none).
+/// The types with their own kernels, and the offsets of the binary16 factors in their blocks (-1 for none).
 static const struct { ck_type type; int first, second; } types[] = {
     {CK_TYPE_Q4_0, 0, -1}, {CK_TYPE_Q4_1, 0, 2}, {CK_TYPE_Q5_0, 0, -1}, {CK_TYPE_Q5_1, 0, 2}, {CK_TYPE_Q8_0, 0, -1},
     {CK_TYPE_Q2_K, 80, 82}, {CK_TYPE_Q3_K, 108, -1}, {CK_TYPE_Q4_K, 0, 2}, {CK_TYPE_Q5_K, 0, 2}, {CK_TYPE_Q6_K, 208, -1},
@@ -72,11 +72,11 @@ int main(void) {
         for (int i = 0; i < TOKENS * ROWS; i++) worst = fmaxf(worst, fabsf(y[0][i] - y[1][i])), size = fmaxf(size, fabsf(y[0][i]));
         int ok = worst <= 1e-5f * size && size > 0;
         failures += !ok;
-        printf("type %d: greatest difference %g of %g: %s\n", (int)type, worst, size, ok ? "equal" : "DIFFERENT");
+        printf("type %d: maximum difference %g of %g: %s\n", (int)type, worst, size, ok ? "equal" : "DIFFERENT");
         free(file);
         free(data);
     }
-    // Attention over a random cache, one token and several.
+    // Attention over a random KV cache, with one token and with several.
     enum { HEADS = 6, KV = 2, DIM = 20, STRIDE = 32, CAPACITY = 320 };
     uint16_t *keys = malloc(2 * KV * CAPACITY * DIM), *values = malloc(2 * KV * CAPACITY * STRIDE);
     for (int i = 0; i < KV * CAPACITY * DIM; i++) keys[i] = ck_float_to_half(uniform(-1, 1));
@@ -96,7 +96,7 @@ int main(void) {
         for (int i = 0; i < rows * HEADS * DIM; i++) worst = fmaxf(worst, fabsf(out[0][i] - out[1][i]));
         int ok = worst < 1e-5f;
         failures += !ok;
-        printf("attention of %d rows: greatest difference %g: %s\n", rows, worst, ok ? "equal" : "DIFFERENT");
+        printf("attention of %d rows: maximum difference %g: %s\n", rows, worst, ok ? "equal" : "DIFFERENT");
     }
     ck_pool_destroy(pool);
     return failures != 0;

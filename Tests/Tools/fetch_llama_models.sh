@@ -1,7 +1,8 @@
 #!/bin/sh
-# Fetches vocabularies with test vectors, and chat templates, from the source package of llama.cpp's Python binding:
+# Downloads vocabularies with test vectors, and chat templates, from the source package of the Python binding of
+# llama.cpp:
 #   Tests/Tools/fetch_llama_models.sh FOLDER
-# Nothing of it is kept in this repository. Does nothing if the folder is there.
+# These files are not part of this repository. Does nothing if the folder is already complete.
 set -eu
 [ -f "$1/templates/complete" ] && exit 0
 rm -rf "$1"

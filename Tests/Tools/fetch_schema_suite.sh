@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fetches the official JSON-Schema-Test-Suite (draft 2020-12) into the folder given, from the source package of the
-# Python validator that carries it. Prints nothing and fails quietly: the test that needs it says when it is missing.
+# Downloads the official JSON-Schema-Test-Suite (draft 2020-12) into the given folder, from the source package of a
+# Python validator that contains it. Prints nothing, also on failure: the test that needs the suite reports if it is
+# missing.
 set -eu
 folder=$1
 [ -d "$folder/draft2020-12" ] && exit 0

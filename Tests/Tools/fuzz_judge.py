@@ -1,4 +1,4 @@
-"""Judges JSON documents with the `jsonschema` package, numbers exactly."""
+"""Validates JSON documents with the `jsonschema` package, with exact numbers."""
 from __future__ import annotations
 
 import json, re, signal
@@ -13,7 +13,7 @@ JSON = Any
 VALIDATION_SECONDS = 2.0
 
 def _multiple_of(validator: Any, divisor: Any, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
-    """Exact, unlike the package's, which divides floating-point numbers."""
+    """Exact, unlike the implementation of the package, which divides floating-point numbers."""
     if validator.is_type(instance, "number") and Fraction(instance) % Fraction(divisor) != 0:
         yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")
 
@@ -33,7 +33,8 @@ ExactValidator = validators.extend(
 )
 
 
-# Departures that are known: integers are not written with an exponent, and zero has no sign where nothing is negative.
+# Known deviations: integers are not generated with an exponent, and zero has no sign if negative numbers are not
+# allowed.
 SPELLINGS = re.compile(r"-0\.0|\de[+-]?\d|\d\.0\b")
 
 
@@ -42,7 +43,7 @@ class RepeatedName(Exception):
 
 
 class TooSlow(Exception):
-    """The judge needed too long, usually for a regular expression."""
+    """Validation took too long, usually because of a regular expression."""
 
 
 def _members(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -53,7 +54,7 @@ def _members(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 
 def parse(text: str) -> JSON:
-    """JSON with exact decimals; refuses repeated names, and NaN and its like."""
+    """Parses JSON with exact decimals; rejects duplicate names, NaN and infinities."""
 
     def refuse(constant: str) -> JSON:
         raise ValueError(constant)
@@ -62,7 +63,7 @@ def parse(text: str) -> JSON:
 
 
 def python_pattern(pattern: str) -> str:
-    """A pattern of ECMA-262 for Python: `.` and `$` know other ends of lines there."""
+    """Translates an ECMA-262 pattern to Python, where `.` and `$` use different line terminators."""
     out, index, in_class = [], 0, False
     while index < len(pattern):
         char = pattern[index]
@@ -83,14 +84,14 @@ def python_pattern(pattern: str) -> str:
     return "".join(out)
 
 
-# Keywords whose value is a schema, a list of schemas, or schemas by name.
+# Keywords whose value is a schema, a list of schemas, or an object of schemas.
 ONE = ["additionalProperties", "propertyNames", "items", "contains", "not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems"]
 MANY = ["prefixItems", "anyOf", "oneOf", "allOf"]
 NAMED = ["properties", "patternProperties", "dependentSchemas", "$defs"]
 
 
 def for_python(schema: JSON) -> JSON:
-    """The schema with its patterns as Python reads them."""
+    """The schema with its patterns translated to Python."""
     if not isinstance(schema, dict):
         return schema
     result: dict[str, JSON] = {}
@@ -109,14 +110,14 @@ def for_python(schema: JSON) -> JSON:
 
 
 class Judge:
-    """Says whether documents validate."""
+    """Validates documents against a schema."""
 
     def __init__(self, schema: JSON) -> None:
         exact = parse(json.dumps(for_python(schema)))
         self.validator = ExactValidator(exact, format_checker=Draft202012Validator.FORMAT_CHECKER)
 
     def is_valid(self, value: JSON) -> bool:
-        """Raises TooSlow, and RecursionError for schemas that refer to themselves without end."""
+        """Raises TooSlow, and RecursionError for schemas with infinite recursion."""
 
         def stop(*_: Any) -> None:
             raise TooSlow

@@ -1,4 +1,4 @@
-"""Makes random patterns, JSON Schemas and documents near them."""
+"""Generates random patterns, JSON Schemas and documents similar to valid ones."""
 from __future__ import annotations
 
 import copy, random, re
@@ -11,7 +11,7 @@ from fuzz_judge import JSON, python_pattern
 
 
 class PatternMaker:
-    """Random patterns that mean the same in ECMA-262 and Python, each with a maker of texts that mostly match."""
+    """Random patterns with the same meaning in ECMA-262 and Python, each with a generator of likely matches."""
 
     Sampler = Callable[[random.Random], str]
     LETTERS = "abcxyz019_ é日😀"
@@ -56,7 +56,7 @@ class PatternMaker:
                 (0, 1, "?"), (low, low, f"{{{low}}}"), (low, low + rng.choice([0, 1, 4]), ""), (0, None, "*"), (1, None, "+"),
                 (low, None, f"{{{low},}}"),
             ]  # fmt: skip
-            # An endless repetition in another makes Python's matcher take for ever.
+            # Nested unbounded repetitions take exponential time in Python's matcher.
             low, high, mark = rng.choice([c for c in choices if unbounded or c[1] is not None])
             mark = mark or f"{{{low},{high}}}"
             least, most = low, low + 3 if high is None else high
@@ -91,7 +91,7 @@ NUMBERS: list[int | float] = [
     0, 1, 2, 3, 5, 7, 10, 12, 99, 100, 1000, -1, -2, -5, -10, -99, 0.5, 1.5, 0.1, 0.3, 0.25, -0.5, -1.25, 2.75, 9.99, 10.01, 0.001, 1e3,
     123456789, -0.07, 1.0, 1e16, 1e-7,
 ]  # fmt: skip
-# Without relative-json-pointer: the judge refuses 702 as having a leading zero.
+# Without relative-json-pointer: the validator rejects 702 because of a leading zero.
 FORMATS = {
     "date": (["2024-02-29", "1999-12-31"], ["2023-02-29", "1999-13-01", "99-1-1"]),
     "time": (["12:00:00Z", "23:59:59.25+01:30"], ["12:00:00", "24:00:00Z"]),
@@ -111,7 +111,7 @@ SURE_STRINGS = {text for samples in FORMATS.values() for part in samples for tex
 
 
 class SchemaMaker:
-    """Random schemas of all supported keywords."""
+    """Random schemas with all supported keywords."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -138,12 +138,13 @@ class SchemaMaker:
 
     def pattern(self) -> str:
         text, sampler = PatternMaker(self.rng).make()
-        text = text or "^"  # The judge overlooks an empty name in `patternProperties`.
+        text = text or "^"  # The validator ignores an empty name in `patternProperties`.
         self.samplers[text] = sampler
         return text
 
     def schema(self, depth: int, definition: int, guarded: bool = False, positive: bool = True) -> JSON:
-        """`definition` is the one being made; `guarded`: below a member or an item, where any reference is finite."""
+        """`definition` is the definition being generated. `guarded`: inside a member or an item, where every reference
+        is finite."""
         rng = self.rng
         inner = dict(definition=definition, positive=positive)
         kind = rng.random()
@@ -254,7 +255,7 @@ class SchemaMaker:
         if rng.random() < 0.15:
             result["uniqueItems"] = True
             if rng.random() < 0.8:
-                # Of scalars: what else is not supported.
+                # Scalars only, because other values are not supported here.
                 kinds = self.few(TYPES[:5], 2)
                 result.pop("prefixItems", None)
                 result.pop("contains", None)
@@ -308,20 +309,20 @@ class SchemaMaker:
 
 
 class DocumentMaker:
-    """Documents that are near a schema: some valid, some not."""
+    """Documents similar to those of a schema: some valid, some not."""
 
     def __init__(self, rng: random.Random, root: JSON, maker: SchemaMaker) -> None:
         self.rng, self.root, self.maker = rng, root, maker
 
     def instance(self, schema: JSON, depth: int = 6) -> JSON:
-        """Tries to satisfy a schema, without promise."""
+        """Tries to satisfy a schema; the result may be invalid."""
         rng = self.rng
         if not isinstance(schema, dict) or depth <= 0:
             return self.maker.value(1 if depth > 0 else 0)
         for keyword in ["$ref", "allOf", "anyOf", "oneOf", "then", "else"]:
             if keyword not in schema or rng.random() > 0.6:
                 continue
-            # The whole with one of its parts: merged as well as a merge of dictionaries can.
+            # Merges the schema with one of its parts, as far as merging dictionaries allows.
             if keyword == "$ref":
                 part = self.root
                 for name in schema["$ref"].split("/")[1:]:
@@ -342,7 +343,7 @@ class DocumentMaker:
             return copy.deepcopy(rng.choice(schema["enum"]))
         kinds = schema.get("type")
         if kinds is None:
-            # Without a type, what the keywords speak of is of interest.
+            # Without a type, the types that the keywords apply to.
             kinds = [
                 kind
                 for kind, marks in [
@@ -422,7 +423,7 @@ class DocumentMaker:
         return members
 
     def mutated(self, value: JSON, depth: int = 3) -> JSON:
-        """The value with one small change somewhere."""
+        """The value with one small random change."""
         rng = self.rng
         if depth > 0 and isinstance(value, (list, dict)) and value and rng.random() < 0.65:
             result = copy.copy(value)

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Speaks the interface of the Hugging Face hub for the files of a folder, OWNER/REPO/PATH, and misbehaves as the owner's name says.
+"""A test server with the API of the Hugging Face hub for files OWNER/REPO/PATH of a folder. The owner selects a fault.
 
     hub_server.py FOLDER
 
-Prints the port of the hub and the port of the host that files are redirected to, then serves until its input ends. Each request
-is a line of FOLDER/requests.txt. Owners:
+Prints the port of the hub and the port of the host that files are redirected to, then serves until standard input ends.
+Each request is recorded as a line of FOLDER/requests.txt. Owners:
 
-    good      answers as it should, in pages of two files
+    good      responds correctly, in pages of two files
     cut       closes the connection after each 100,000 bytes of a file
     stuck     closes the connection before the first byte of a file
-    whole     ignores ranges
-    wrong     sends other bytes than its listing promises
-    huge      promises more bytes than any disk has
+    whole     ignores range requests
+    wrong     sends other bytes than its listing specifies
+    huge      lists a file larger than any disk
     private   401 without the token “secret”
-    gated     lists its files, but 403 for all of them
+    gated     lists its files, but responds with 403 for all of them
     limited   429
-    broken    lists its files in a language of its own
+    broken    lists its files in an invalid format
 """
 import hashlib, http.server, json, os, pathlib, re, sys, threading, urllib.parse
 
@@ -113,7 +113,7 @@ class Files(Handler):
 
 class Server(http.server.ThreadingHTTPServer):
     def handle_error(self, *_):
-        pass  # clients that hang up are what some tests are about
+        pass  # some tests close connections on purpose
 
 
 hub = Server(("127.0.0.1", 0), Hub)

@@ -1,10 +1,10 @@
-"""Records reference logits of tiny random models of many architectures from llama.cpp. Run by hand, never in CI.
+"""Records reference logits of tiny random models of many architectures from llama.cpp. Run manually, never in CI.
 
     PYTHONPATH=DIR_WITH_EXACT_GELU_BUILD python record_architectures.py OUT_DIR [NAME …] [--check]
 
-Each model is a recipe: metadata, tensor shapes and ranges. Tensor values follow from the recipe alone (see `values`), so
-that a test in any language can rebuild the file. --check also perturbs every tensor and every number of the metadata and
-reports those that do not change the logits. Writes OUT_DIR/NAME.json.
+Each model is a recipe: metadata, tensor shapes and ranges. Tensor values are computed from the recipe (see `values`),
+so that tests in any language can generate the file. --check also changes every tensor and every number of the metadata
+and reports those that do not affect the logits. Writes OUT_DIR/NAME.json.
 """
 import ctypes, json, math, os, pathlib, random, sys, tempfile
 import numpy as np
@@ -142,7 +142,7 @@ def run(recipe, tokens, change=None):
 
 
 def margin(recipe, captured, tokens):
-    """The smallest distance between a chosen and a rejected expert (or group), in units of what is compared."""
+    """The minimum distance between a chosen and a rejected expert (or group), in units of the compared values."""
     get = {key: value for key, kind, value in recipe.metadata for key in [key.split(".", 1)[-1]]}
     count, used = get.get("expert_count"), get.get("expert_used_count")
     if not count:
@@ -153,7 +153,7 @@ def margin(recipe, captured, tokens):
         logits = captured.get(f"ffn_moe_logits_biased-{i}", captured.get(f"ffn_moe_logits-{i}"))
         scores = captured.get(f"ffn_moe_probs_biased-{i}")
         if scores is None:
-            # Softmax and raw logits order the experts alike.
+            # Softmax does not change the order of the experts.
             scores = logits
             if logits is None:
                 continue
@@ -179,7 +179,7 @@ def record(name, out, check):
         write(recipe, file.name)
         moe = any(key.endswith(".expert_count") for key, _, _ in recipe.metadata)
         model = Model(file.name, recipe.context, (lambda n: n.startswith(("ffn_moe_logits", "ffn_moe_probs"))) if moe else None)
-        # Of several prompts take the one whose choice of experts is clearest.
+        # Of several prompts, use the one with the largest margin in the choice of experts.
         for attempt in range(24 if moe else 1):
             rng = random.Random(f"{name}/{attempt}")
             tokens = [rng.randrange(VOCABULARY) for _ in range(recipe.length)]

@@ -1,4 +1,4 @@
-"""Records the golden files of the tests from independent references. Run by hand when a reference changes, never in CI.
+"""Records the golden files of the tests from independent references. Run manually if a reference changes, not in CI.
 
     python3 -m venv .build-golden && .build-golden/bin/pip install llama-cpp-python==0.3.36 gguf numpy
     .build-golden/bin/python Tests/Tools/record_golden.py MODEL.gguf
@@ -115,7 +115,7 @@ def record_dequantized():
         block, size = gguf.GGML_QUANT_SIZES[kind]
         count = 512 // block if block > 1 else 64
         data = rng.integers(0, 256, (count, size), dtype=np.uint8)
-        # Scales must be finite and of ordinary size: their binary16 fields get plain values.
+        # Scales must be finite and of normal magnitude, so their binary16 fields are not random bits.
         half = rng.uniform(0.001, 0.1, (count, 2)).astype(np.float16).view(np.uint8)
         if name in ("F16",):
             data = rng.normal(size=(count, 1)).astype(np.float16).view(np.uint8)
@@ -130,7 +130,7 @@ def record_dequantized():
         elif name == "NVFP4":
             data[:, :4] = rng.integers(0, 128, (count, 4))
         elif name == "IQ1_M":
-            # The scale's four nibbles are the highest of the last four words.
+            # The four nibbles of the scale are the high nibbles of the last four words.
             word = half[:, :2].copy().view(np.uint16)[:, 0]
             for i in range(4):
                 data[:, 49 + 2 * i] = (data[:, 49 + 2 * i] & 0xF) | ((word >> (4 * i) & 0xF) << 4).astype(np.uint8)

@@ -1,12 +1,12 @@
-"""Records log-probabilities and perplexity of a real model from llama.cpp. Run by hand, never in CI.
+"""Records log-probabilities and perplexity of a real model from llama.cpp. Run manually, never in CI.
 
     python record_models.py MODEL.gguf OUT.json
     python record_models.py --exact F32.gguf OUT.json
 
-32-bit KV cache, no flash attention. "logits": after each prompt the 20 likeliest next tokens. "perplexity": mean negative
-log-likelihood of windows of 1,000 tokens, each from an empty context, without its first 100 tokens. With --exact the same
-numbers are added to OUT.json from a file whose tensors were dequantized to F32 beforehand (make_f32.py), that is without
-the rounding of activations llama.cpp does for quantized weights.
+32-bit KV cache, no flash attention. "logits": the 20 most probable next tokens after each prompt. "perplexity": mean
+negative log-likelihood of windows of 1,000 tokens, each with an empty context, without its first 100 tokens. With
+--exact the same numbers are added to OUT.json from a file whose tensors were dequantized to F32 (make_f32.py), that is
+without the rounding of activations that llama.cpp applies for quantized weights.
 """
 import ctypes, hashlib, json, pathlib, sys
 import numpy as np
@@ -288,7 +288,7 @@ class Model:
     def __init__(self, path, threads):
         parameters = C.llama_model_default_params()
         parameters.n_gpu_layers = 0
-        parameters.use_extra_bufts = False  # plain kernels
+        parameters.use_extra_bufts = False  # without repacked weights
         self.model = C.llama_model_load_from_file(str(path).encode(), parameters)
         assert self.model, path
         self.vocabulary = C.llama_model_get_vocab(self.model)
@@ -311,7 +311,7 @@ class Model:
         return list(buffer[:count])
 
     def evaluate(self, tokens, wanted):
-        """The log-probabilities after each wanted position, yielded in order; the context starts empty."""
+        """Yields the log-probabilities after each wanted position in order, starting with an empty context."""
         C.llama_memory_clear(C.llama_get_memory(self.context), True)
         for start in range(0, len(tokens), 512):
             part = tokens[start:start + 512]
@@ -348,7 +348,7 @@ def record(path, out):
         cases.append({"prompt": prompt, "tokens": tokens, "top": top, "logProbabilities": values})
     joined = [t for text in (NOVEL, SCIENCE, WORLD, MIXED) for t in model.tokens(text, False)]
     print(len(joined), "tokens of text")
-    # Every window starts with the beginning-of-sequence token if the file asks for one.
+    # Every window starts with the beginning-of-sequence token if the file specifies this.
     begin = model.tokens("", True)
     each, windows = 1000 - len(begin), []
     for i in range(4):

@@ -13,7 +13,7 @@ OUTPUT    JSON file to write: {"conversations": {NAME: VARIABLES},
           if the template renders in a more permissive environment: lists may
           be changed, tojson writes a generator as a list, and there is a
           from_json filter. Some engines render such templates.
-          The file holds no text of a template and no rendered text.
+          The file contains no text of templates and no rendered text.
 --rendered FOLDER
           also write each rendered text to FOLDER/FILE/NAME.txt, each error
           message to FOLDER/FILE/NAME.error.txt, and the texts of the permissive
@@ -22,9 +22,10 @@ OUTPUT    JSON file to write: {"conversations": {NAME: VARIABLES},
 Templates are rendered with jinja2 as the Python package transformers does it:
 immutable sandbox, trim_blocks and lstrip_blocks, the loopcontrols extension, a
 "generation" block that renders its body, a tojson filter without HTML escaping,
-and the functions raise_exception and strftime_now. The clock stands still at
-2026-11-21 12:00:00. The variables of a conversation are passed as they are: one
-that a conversation does not name is undefined. Needs jinja2 3.1 or later.
+and the functions raise_exception and strftime_now. The time is always
+2026-11-21 12:00:00. The variables of a conversation are passed unchanged; a
+variable that a conversation does not define is undefined. Requires jinja2 3.1
+or later.
 """
 
 import argparse
@@ -40,10 +41,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 NOW = datetime.datetime(2026, 11, 21, 12, 0, 0)
 
-# What is rendered is what a reader of the output file parses: the text of this file.
+# The conversations, which are also part of the output file, so that tests render the same data.
 CONVERSATIONS = (pathlib.Path(__file__).parent / "template_conversations.json").read_text()
 
-# Every conversation gets these two.
+# Variables that are added to every conversation.
 TOKENS = {"bos_token": "<BOS>", "eos_token": "<EOS>"}
 
 
@@ -54,7 +55,7 @@ class RaisedByTemplate(jinja2.TemplateError):
 class GenerationBlock(jinja2.ext.Extension):
     """{% generation %} … {% endgeneration %}: renders its body.
 
-    The body becomes a call block, as in transformers: what is set inside is
+    The body becomes a call block, as in transformers: variables set inside are
     not visible outside.
     """
 
@@ -101,7 +102,7 @@ def make_permissive_environment():
 
 
 def render_all(environment, template, conversations):
-    """For each conversation its name, the text or None, and None or (kind of error, message)."""
+    """Yields for each conversation its name, the text or None, and None or (kind of error, message)."""
     try:
         compiled, failure = environment.from_string(template), None
     except Exception as error:
@@ -110,7 +111,7 @@ def render_all(environment, template, conversations):
         text, error = None, failure
         if not error:
             try:
-                # A copy: no rendering can change the variables of another one.
+                # A copy, so that a rendering cannot change the variables of another one.
                 text = compiled.render(**json.loads(json.dumps(variables)))
             except RaisedByTemplate as raised:
                 error = ("raised", str(raised))

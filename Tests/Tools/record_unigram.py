@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Records what llama.cpp makes of texts with a Unigram vocabulary: Tests/InferenceTests/Golden/unigram.json.
+"""Records tokenizations by llama.cpp with a Unigram vocabulary: Tests/InferenceTests/Golden/unigram.json.
 
     pip install llama-cpp-python==0.3.36
     Tests/Tools/fetch_llama_models.sh .build/llama-models
     Tests/Tools/record_unigram.py
 
-llama.cpp publishes no vectors for this one of its vocabularies. The texts are those of another one's vectors, and more that the
-character map changes.
+llama.cpp publishes no test vectors for this vocabulary. The texts are those of the vectors of another vocabulary, and
+additional texts that the character map changes.
 """
 import json, pathlib
 

@@ -1,8 +1,8 @@
 /// Block arithmetic for transformer inference on CPUs: packed matrices, activations, attention, a thread pool.
 ///
-/// No I/O and no global state but the dispatch table. Nothing here allocates except `ck_pool_create`.
-/// Every function that has a faster twin for an instruction set is reached through `ck_kernels`;
-/// `scalar.c` is the reference the others are tested against.
+/// Except `ck_physical_cores`, no function does I/O. The dispatch table is the only global state, and only
+/// `ck_pool_create` allocates. Functions with implementations for several instruction sets are called through
+/// `ck_kernels`; `scalar.c` is the reference implementation that the others are tested against.
 #ifndef CKERNELS_H
 #define CKERNELS_H
 
@@ -12,32 +12,34 @@
 
 // MARK: - Thread pool
 
-/// Workers and the caller claim chunks from one atomic ticket; the caller waits for claimed chunks only.
+/// Workers and the caller claim chunks from one atomic counter; the caller waits for claimed chunks only.
 typedef struct ck_pool ck_pool;
 
-/// A pool of `threads` threads, the caller being one of them. Null if memory is short.
-/// If the system refuses a thread, the pool works with those it got.
+/// Creates a pool of `threads` threads, including the caller. Returns null if allocation fails.
+/// If the system cannot create all threads, the pool uses those that were created.
 ck_pool *ck_pool_create(int threads);
 void ck_pool_destroy(ck_pool *pool);
 int ck_pool_threads(const ck_pool *pool);
-/// Physical cores within this process's CPU affinity: hyperthreads share the units that arithmetic waits for.
+/// The number of physical cores within this process's CPU affinity. Hyperthreads are not counted because they share the
+/// arithmetic units of their core.
 int ck_physical_cores(void);
-/// Calls `body(context, i)` once for every `i` in `0..<chunks` (at most 65,535) and returns when all are done.
-/// One caller at a time; `body` must not call the pool.
+/// Calls `body(context, i)` once for every `i` in `0..<chunks` (at most 65,535) and returns when all calls have
+/// returned. Not thread-safe: one caller at a time. `body` must not call the pool.
 void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context);
 
 // MARK: - Matrices
 
-/// Rows of a packed matrix are interleaved in panels of this many, so that one vector register
-/// holds the same columns of all rows of a panel and no horizontal sum is ever needed.
+/// Rows of a packed matrix are interleaved in panels of this many rows, so that one vector register
+/// holds the same columns of all rows of a panel and no horizontal sum is needed.
 enum { CK_PANEL = 16 };
 
 /// How a matrix stores its weights. Integer layouts hold unsigned codes; a weight is `scale·(code − offset) + minimum`.
 ///
-/// A block is 16 rows by 32 columns, or by 256 where the file's blocks have so many: codes in groups of 32 columns, then
-/// scales of 8 bits for each group (or half of one) of each row, then `d` and, where present, the factor of the minima as
-/// binary16 for each row. A group of 4-bit codes is `[step][16 rows][4 columns]`, low nibbles are columns 0–15, high ones
-/// 16–31; bits beyond the fourth follow as bit planes in the same order. No layout takes more than 4 % more than the file.
+/// A block is 16 rows by 32 columns, or by 256 where the file's blocks have 256 elements: codes in groups of 32
+/// columns, then 8-bit scales for each group (or half group) of each row, then `d` and, where present, the factor of
+/// the minima as binary16 for each row. A group of 4-bit codes is `[step][16 rows][4 columns]`; low nibbles are columns
+/// 0–15, high nibbles 16–31. Bits above the fourth follow as bit planes in the same order. Each layout is at most 4 %
+/// larger than the tensor in the file.
 typedef enum {
     CK_LAYOUT_Q4_0,
     CK_LAYOUT_Q4_1,
@@ -53,9 +55,9 @@ typedef enum {
     CK_LAYOUT_IQ4_XS,
     CK_LAYOUT_MXFP4,
     CK_F16,   ///< binary16 as `[column][16 rows]`
-    CK_BF16,  ///< bfloat16, the same order
-    CK_F32,   ///< binary32, the same order
-    CK_ROWS,  ///< rows as in the file, decoded to binary32 when they are used: types without kernels of their own
+    CK_BF16,  ///< bfloat16 as `[column][16 rows]`
+    CK_F32,   ///< binary32 as `[column][16 rows]`
+    CK_ROWS,  ///< rows as in the file, decoded to binary32 when they are used; for types without kernels of their own
 } ck_layout;
 
 /// The tensor types of GGUF, by their number in the file.
@@ -90,41 +92,42 @@ typedef enum {
     CK_TYPE_Q2_0 = 42,
 } ck_type;
 
-/// A matrix as kernels read it; `data` holds `ceil(rows/16)` panels of `panel_bytes`, missing rows are zero.
-/// The product is multiplied by `scale`.
+/// A packed matrix. `data` holds `ceil(rows/16)` panels of `panel_bytes`; missing rows of the last panel are zero.
+/// Products are multiplied by `scale`.
 typedef struct {
     int32_t rows;
     int32_t columns;
     ck_layout layout;
-    ck_type type;  ///< of the file's tensor
+    ck_type type;  ///< type of the tensor in the file
     float scale;
     size_t panel_bytes;
     const uint8_t *data;
 } ck_matrix;
 
-/// Elements and bytes of one block of a tensor type; both 0 for a type that is not known.
+/// Elements and bytes of one block of a tensor type; both 0 for an unknown type.
 int32_t ck_type_block(ck_type type);
 int32_t ck_type_bytes(ck_type type);
 /// The layout that a tensor type with rows of `columns` is packed into.
 ck_layout ck_type_layout(ck_type type);
-/// Bytes of one panel, or 0 if `columns` is not whole blocks.
+/// Bytes of one panel, or 0 if `columns` is not a positive multiple of the type's block size.
 size_t ck_panel_bytes(ck_type type, int32_t columns);
 /// Packs one panel from up to 16 rows of the file.
 void ck_pack(const ck_matrix *matrix, const uint8_t *const *rows, int32_t count, uint8_t *panel);
 /// Decodes `count` elements (whole blocks) of a row-major tensor to binary32.
 void ck_dequantize(ck_type type, const uint8_t *source, size_t count, float *destination);
-/// weights `[rows][columns]` += scale · b `[rows][rank]` · a `[rank][columns]`: a low-rank adapter merged into a matrix.
+/// Merges a low-rank adapter into a matrix: weights `[rows][columns]` += scale · b `[rows][rank]` · a
+/// `[rank][columns]`.
 void ck_add_low_rank(
     float *weights, const float *b, const float *a, int32_t rows, int32_t rank, int32_t columns, float scale);
 /// Encodes `count` elements (whole blocks of 32) as Q8_0.
 void ck_quantize_q8_0(const float *x, size_t count, uint8_t *blocks);
-/// Decodes one row of a packed matrix; how token embeddings are read.
+/// Decodes one row of a packed matrix, for example a token embedding.
 void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination);
 
 // MARK: - Activations
 
-/// `count` rows of activations, each `columns` wide (stride `columns`), in binary32 and, for integer layouts,
-/// as signed bytes with one scale per 32 columns: `x ≈ d·q`.
+/// `count` rows of activations, each `columns` wide (stride `columns`), in binary32 and, for products with integer
+/// layouts, as signed bytes with one scale per 32 columns: `x ≈ d·q`.
 typedef struct {
     int32_t count;
     int32_t columns;
@@ -132,22 +135,22 @@ typedef struct {
     int8_t *q;         ///< [count][columns]
     float *d;          ///< [count][columns/32]
     float *s;          ///< [count][columns/32], `d` times the sum of the block's `q`
-    int32_t *sums;     ///< [count][columns/16], the negated sum of each 16 `q`
+    int32_t *sums;     ///< [count][columns/16], the negated sum of every 16 values of `q`
 } ck_activations;
 
-/// One attention call: `rows` tokens that end at `length`, for all heads.
+/// One attention call for all heads. The queries are the last `rows` of `length` positions; the mask is causal.
 ///
-/// Keys are stored in blocks of 16 positions as `[position/16][head_dim][16]`, values as `[position][head_dim]`,
+/// Keys are stored in blocks of 16 positions as `[position/16][head_dim][16]`, values as `[position][value_stride]`,
 /// both binary16, one region of `capacity` positions per KV head. `value_stride` is `value_dim` rounded up to a multiple of
-/// 16; capacity is a multiple of 16.
+/// 16; `capacity` is a multiple of 16.
 typedef struct {
     const float *q;          ///< [rows][heads·head_dim], already rotated
     float *out;              ///< [rows][heads·value_dim]
     const uint16_t *keys;    ///< [kv_heads][capacity/16][head_dim][16]
     const uint16_t *values;  ///< [kv_heads][capacity][value_stride]
-    float *partial;          ///< scratch for a split over positions: see `ck_attention_partial_floats`
-    const float *sinks;      ///< [heads], scores of a position without a value (gpt-oss); null for none
-    float scale;             ///< applied to the products, usually `1/√head_dim`
+    float *partial;          ///< scratch memory for a split over positions: see `ck_attention_partial_floats`
+    const float *sinks;      ///< [heads], attention sinks: scores of a position without a value (gpt-oss); null for none
+    float scale;             ///< factor of the dot products, usually `1/√head_dim`
     float soft_cap;          ///< scores become `cap·tanh(score/cap)`; 0 for none
     int32_t rows;
     int32_t heads;
@@ -156,11 +159,11 @@ typedef struct {
     int32_t value_dim;
     int32_t value_stride;
     int32_t capacity;
-    int32_t length;          ///< positions in the cache, the rows' own included
+    int32_t length;          ///< positions in the cache, including those of the rows
     int32_t window;          ///< sliding window in positions, 0 for none
 } ck_attention;
 
-/// Floats of `partial` that a call can need.
+/// The maximum number of floats of `ck_attention.partial` that a call uses.
 size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t capacity);
 
 // MARK: - Kernels
@@ -168,9 +171,9 @@ size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t cap
 /// The non-linear function of a feed-forward layer.
 typedef enum {
     CK_SILU,         ///< x·σ(x) (SwiGLU, arXiv:2002.05202)
-    CK_GELU,         ///< the tanh form (arXiv:1606.08415)
+    CK_GELU,         ///< the tanh approximation (arXiv:1606.08415)
     CK_RELU_SQUARED,
-    CK_SWIGLU_OAI,   ///< gpt-oss: gate limited to 7, up to ±7, gate·σ(1.702·gate)·(up + 1)
+    CK_SWIGLU_OAI,   ///< gpt-oss: gate·σ(1.702·gate)·(up + 1), with gate clamped to ≤ 7 and up to ±7
 } ck_activation;
 
 typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
@@ -179,100 +182,104 @@ typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 typedef struct {
     ck_isa isa;
     const char *name;
-    /// y[t][row] (stride `ldy`) = or += matrix · x[t], for one panel and all rows of the activations.
+    /// y[t][row] (stride `ldy`) = matrix · x[t], or += if `add`, for one panel and all rows of the activations.
     void (*panel)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
-    /// Quantises one row of activations: fills `q`, `d`, `s`, `sums` for row `row`.
+    /// Quantises one row of activations: writes `q`, `d`, `s`, `sums` of row `row`.
     void (*quantize)(const ck_activations *a, int32_t row);
-    /// out = x / rms(x) · weight; `epsilon` is added to the mean square. A null weight is all ones.
+    /// out = x / rms(x) · weight; `epsilon` is added to the mean square. A null weight stands for all ones.
     void (*rmsnorm)(const float *x, const float *weight, float epsilon, int32_t n, float *out);
     /// gate = act(gate) · up, or act(gate) where `up` is null.
     void (*activate)(ck_activation kind, float *gate, const float *up, int32_t n);
-    /// One step of a gated delta net for one value head: see `ck_delta`.
+    /// One step of a gated DeltaNet for one value head: see `ck_delta`.
     void (*delta_step)(float *state, const float *q, const float *k, const float *v, float decay, float beta,
                        int32_t key_dim, int32_t value_dim, float *out);
     /// One step of Mamba-2 for one head: see `ck_mamba`.
     void (*mamba_step)(float *state, const float *x, const float *b, const float *c, float decay, float delta,
                        int32_t head_dim, int32_t state_size, float *out);
-    /// One work item of an attention call: a group of query rows of one KV head over a range of positions.
+    /// One work item of an attention call: up to 12 query rows (heads times rows) of one KV head over the positions
+    /// `from ..< to`. `partial` receives [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised
+    /// output.
     void (*attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
                       int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial);
     /// Rounds `n` values to binary16.
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
-    /// Index of the greatest value; the first of equals.
+    /// Index of the maximum; the first one if there are several.
     int32_t (*argmax)(const float *x, int32_t n);
     /// x = cap · tanh(x / cap)
     void (*soft_cap)(float *x, float cap, int32_t n);
-    /// x = exp((x − max) · inverse_temperature); returns the sum.
+    /// out = exp((x − max) · inverse_temperature); returns the sum.
     float (*exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out);
 } ck_kernels;
 
-/// The best kernels this processor can run. Chosen once.
+/// The fastest kernels this processor supports. Selected on the first call; thread-safe.
 const ck_kernels *ck_kernels_best(void);
-/// The kernels of one instruction set, or null if this processor or build has none.
+/// The kernels of one instruction set, or null if this processor or build does not support it.
 const ck_kernels *ck_kernels_for(ck_isa isa);
 
 // MARK: - Parallel operations
 
-/// One product of a set.
+/// One product of a `ck_matmul` call.
 typedef struct {
     ck_matrix matrix;
-    const ck_activations *activations;  ///< null for those of the whole set
+    const ck_activations *activations;  ///< null for the activations passed to the call
     float *y;      ///< [count][ldy]
     int32_t ldy;
-    bool add;
+    bool add;      ///< adds to `y` instead of overwriting it
 } ck_product;
 
-/// Runs the products over the pool in one parallel region.
+/// Computes the products on the pool in one parallel region.
 void ck_matmul(ck_pool *pool, const ck_kernels *k, const ck_activations *a, const ck_product *products, int32_t count);
-/// Computes the panels of a product that hold the given rows of its matrix, in ascending order, on the calling thread.
+/// Computes the panels of a product that contain the given rows of its matrix, on the calling thread. `rows` is in
+/// ascending order.
 void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_product *product, const int32_t *rows,
                     int32_t count);
-/// Attention of all heads and rows over the pool.
+/// Computes attention of all heads and rows on the pool.
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a);
-/// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`. A null weight
-/// copies instead of normalising.
+/// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`. If `weight`
+/// is null, the rows are copied and not normalised.
 void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, float epsilon,
                   float *out, const ck_activations *a, bool quantize);
-/// residual += scale · norm(x), row by row: a branch whose output is normalised before it is added. A null weight
-/// adds `x` as it is. `x` is overwritten.
+/// residual += scale · norm(x), row by row: adds a branch whose output is normalised. If `weight` is null, `x` is not
+/// normalised. `x` is overwritten.
 void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,
                    float *residual, int32_t rows, int32_t columns);
 /// Adds `bias` to each of `rows` rows.
 void ck_add_bias(float *x, const float *bias, int32_t rows, int32_t columns);
-/// gate = act(gate) · up by row (= `a->x`), with biases added first where not null, and quantisation of the result if
-/// `quantize`.
+/// gate = act(gate) · up, row by row, where `gate` is `a->x`. Biases that are not null are added first. The result is
+/// quantised if `quantize`.
 void ck_activate(ck_pool *pool, const ck_kernels *k, ck_activation kind, float *gate, const float *up, const float *gate_bias,
                  const float *up_bias, const ck_activations *a, bool quantize);
-/// x = x · σ(gate), by element.
+/// x = x · σ(gate), element by element.
 void ck_multiply_sigmoid(ck_pool *pool, float *x, const float *gate, int32_t rows, int32_t columns);
-/// Each row of `x` (`[rows][columns]`) times σ(row of `input` · `vector`), which have `width` elements.
+/// Multiplies each row of `x` (`[rows][columns]`) by σ(input row · vector). `input` is `[rows][width]`, `vector`
+/// `[width]`.
 void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *input, const float *vector, int32_t width);
-/// Quantisation of `a->x` by row.
+/// Quantises each row of `a->x`.
 void ck_quantize(ck_pool *pool, const ck_kernels *k, const ck_activations *a);
 
-/// Where queries and keys are normalised.
+/// How and when queries and keys are normalised.
 typedef enum {
     CK_NORM_NONE,
-    CK_NORM_HEADS,           ///< each head by itself, before rotation
-    CK_NORM_HEADS_ROTATED,   ///< each head by itself, after rotation
+    CK_NORM_HEADS,           ///< each head separately, before rotation
+    CK_NORM_HEADS_ROTATED,   ///< each head separately, after rotation
     CK_NORM_WHOLE,           ///< all heads together, before rotation
 } ck_head_norm;
 
-/// The step between projections and attention: biases, norms and rotation of queries and keys of `rows` tokens; keys and
-/// values are written into the cache at `position` and on, in the order that `ck_attention` describes.
+/// The step between projections and attention: biases, norms and rotation of queries and keys of `rows` tokens. Keys
+/// and values are written into the KV cache from `position` on, in the order that `ck_attention` describes.
 typedef struct {
     float *q;             ///< [rows][heads·head_dim], changed in place
-    float *k;             ///< [rows][kv_heads·head_dim], changed in place; null where another layer's cache is used
+    float *k;             ///< [rows][kv_heads·head_dim], changed in place; null if another layer's KV cache is used
     float *v;             ///< [rows][kv_heads·value_dim], changed in place
     const float *q_bias, *k_bias, *v_bias;  ///< null for none
-    const float *q_norm, *k_norm;           ///< [head_dim], or of all heads
+    const float *q_norm, *k_norm;           ///< [head_dim], or [heads·head_dim] with `CK_NORM_WHOLE`
     const float *q_scale;                   ///< [rows], multiplies queries; null for none
     const float *cosine;  ///< [rows][pairs]
     const float *sine;    ///< [rows][pairs]
     uint16_t *keys;
     uint16_t *values;
     ck_head_norm norm;
-    bool normalize_values;  ///< each head by its root mean square, without weights (Gemma 4)
+    bool normalize_values;  ///< RMS norm of each value head, without weights (Gemma 4)
     float epsilon;
     int32_t rows;
     int32_t heads;
@@ -282,7 +289,7 @@ typedef struct {
     int32_t value_stride;
     int32_t capacity;
     int32_t position;
-    int32_t pairs;        ///< dimensions past 2·pairs are not rotated
+    int32_t pairs;        ///< rotated pairs: the 2·pairs dimensions from `first` on
     int32_t first;        ///< the first dimension that is rotated
     bool halves;          ///< pairs are (i, i+pairs) instead of (2i, 2i+1)
 } ck_rotation;
@@ -294,24 +301,25 @@ void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *
 typedef enum {
     CK_GATE_SOFTMAX,         ///< softmax over all experts
     CK_GATE_SIGMOID,
-    CK_GATE_SOFTMAX_CHOSEN,  ///< softmax over the chosen ones (gpt-oss)
+    CK_GATE_SOFTMAX_CHOSEN,  ///< softmax over the chosen experts (gpt-oss)
 } ck_gating;
 
-/// How a row is sent to experts.
+/// How experts are chosen for a row, and how their outputs are weighted.
 typedef struct {
-    int32_t experts, used;
-    int32_t groups, used_groups;  ///< experts are chosen within the best groups; 1 and 1 for none
+    int32_t experts, used;        ///< at most 1024 experts; the number used per row
+    int32_t groups, used_groups;  ///< experts are chosen from the best `used_groups` groups; 1 and 1 for no groups
     ck_gating gating;
-    bool normalizes;              ///< weights of the chosen ones add up to 1
-    float scale;                  ///< of the weights
+    bool normalizes;              ///< weights of the chosen experts add up to 1 (before `scale`)
+    float scale;                  ///< factor of the weights
     const float *bias;            ///< [experts], added to the logits; null for none
-    const float *selection_bias;  ///< [experts], added for the choice only; null for none
+    const float *selection_bias;  ///< [experts], added for the selection but not to the weights; null for none
 } ck_routing;
 
-/// Chooses experts for `rows` rows of router logits `[rows][experts]`, which are overwritten: `chosen` and `weights` are
-/// `[rows][used]`, the best first; of equals the first.
+/// Chooses experts for `rows` rows of router logits `[rows][experts]`, which are overwritten. `chosen` and `weights`
+/// are `[rows][used]`, in descending order of the score for the selection; of equal experts, the one with the lower
+/// index comes first.
 void ck_route(const ck_routing *r, float *logits, int32_t rows, int32_t *chosen, float *weights);
-/// Copies rows of activations: row i of `to` is row `source[i]` of `from`, in all its forms.
+/// Copies rows of activations: row i of `to` becomes row `source[i]` of `from`, with its quantised form if `quantized`.
 void ck_gather(ck_pool *pool, const ck_activations *from, const int32_t *source, const ck_activations *to, bool quantized);
 /// y[row] += Σ weights[row][slot] · x[place[row][slot]] over the slots in order, for `rows` rows of `columns`.
 void ck_combine(ck_pool *pool, const float *x, const int32_t *place, const float *weights, int32_t rows, int32_t used,
@@ -319,18 +327,19 @@ void ck_combine(ck_pool *pool, const float *x, const int32_t *place, const float
 
 // MARK: - Layers with a recurrent state
 
-/// out[row][i] = a[row][i] · b[row][i] for `rows` rows of `columns`, each with a stride of its own.
+/// out[row][i] = a[row][i] · b[row][i] for `rows` rows of `columns`; each array has its own stride.
 void ck_multiply(const float *a, int32_t a_stride, const float *b, int32_t b_stride, float *out, int32_t out_stride,
                  int32_t rows, int32_t columns);
-/// Copies `rows` rows of `columns`.
+/// Copies `rows` rows of `columns` elements; each array has its own stride.
 void ck_copy_rows(const float *from, int32_t from_stride, float *to, int32_t to_stride, int32_t rows, int32_t columns);
 
-/// Causal convolution of each channel by itself over `rows` rows of `channels`, in place, with SiLU if `silu`: `state` holds
-/// the last `width − 1` inputs `[width − 1][channels]` and is brought up to date.
+/// Causal depthwise convolution over `rows` rows of `channels`, in place, followed by SiLU if `silu`. `kernel` is
+/// `[channels][width]`, `width` at most 16; `bias` is `[channels]` or null. `state` contains the last `width − 1`
+/// inputs `[width − 1][channels]` and is updated.
 void ck_convolve(ck_pool *pool, float *x, float *state, const float *kernel, const float *bias, int32_t rows,
                  int32_t channels, int32_t stride, int32_t width, bool silu);
 
-/// A gated delta net (arXiv:2412.06464) over `rows` rows, after projections and convolution.
+/// A gated DeltaNet layer (arXiv:2412.06464) over `rows` rows, after projections and convolution.
 /// For each value head: S ← e^g·S; δ = β·(v − S·k); S ← S + δ·kᵀ; out = S·q.
 typedef struct {
     const float *mixed;   ///< [rows][2·key_heads·key_dim + value_heads·value_dim]: queries, keys, values
@@ -344,16 +353,16 @@ typedef struct {
     float *out;           ///< [rows][value_heads·value_dim], normalised and gated
     float epsilon;
     int32_t rows, key_heads, value_heads, key_dim, value_dim;
-    bool tiled;           ///< value head h belongs to key head h mod key_heads, else to h / (value_heads / key_heads)
+    bool tiled;           ///< value head h uses key head h mod key_heads instead of h / (value_heads / key_heads)
 } ck_delta;
 
 void ck_delta_net(ck_pool *pool, const ck_kernels *k, const ck_delta *d);
 
-/// The scan of Mamba-2 (arXiv:2405.21060) over `rows` rows, after projection and convolution.
+/// The scan of a Mamba-2 layer (arXiv:2405.21060) over `rows` rows, after projection and convolution.
 typedef struct {
     const float *mixed;   ///< [rows][inner + 2·groups·state_size]: x, B, C
-    const float *z;       ///< [rows] with a stride of `stride`, the gate
-    const float *dt;      ///< [rows] with a stride of `stride`: `heads` values
+    const float *z;       ///< the gate: `rows` rows of `inner` values, `stride` apart
+    const float *dt;      ///< `rows` rows of `heads` values, `stride` apart
     const float *dt_bias; ///< [heads]
     const float *a;       ///< [heads], −exp(A_log)
     const float *d;       ///< [heads]

@@ -25,6 +25,6 @@ protocol Shape {}
 private struct Outer {
     @Generable
     private struct Inner {}
-    // expected-error@-1:5 {{A '@Generable' type in another one cannot be 'private'.}}
+    // expected-error@-1:5 {{A nested '@Generable' type cannot be 'private'.}}
     // expected-note@-2:5 {{Change 'private' to 'fileprivate'}} {{5-12=fileprivate}}
 }

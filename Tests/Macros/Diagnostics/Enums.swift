@@ -16,7 +16,7 @@ enum Labels {
     // expected-error@-1:10 {{'generationSchema' is the name of a member that '@Generable' adds; use another name.}}
     case d(x: Int)
     case d(y: Int)
-    // expected-error@-1:10 {{Another case is called 'd' as well; use another name.}}
+    // expected-error@-1:10 {{Another case is also named 'd'; use another name.}}
 }
 
 @Generable

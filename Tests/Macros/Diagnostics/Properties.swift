@@ -9,7 +9,7 @@ struct Untyped {
     // expected-error@-1:9 {{The property 'items' of a '@Generable' type needs a type annotation.}}
     // expected-note@-2:9 {{Add a type annotation}} {{14-14=: <#Type#>}}
     var (x, y) = (1, 2)
-    // expected-error@-1:9 {{A '@Generable' type needs its properties declared one by one.}}
+    // expected-error@-1:9 {{Declare each property of a '@Generable' type separately.}}
     let constant = String()
     var generatedContent: Int
     // expected-error@-1:9 {{'generatedContent' is the name of a member that '@Generable' adds; use another name.}}
@@ -28,7 +28,7 @@ struct Conditional {
 }
 
 @Generable(representNilExplicitlyInGeneratedContent: [true][0])
-// expected-error@-1:54 {{'@Generable' needs 'true' or 'false' here.}}
+// expected-error@-1:54 {{'@Generable' requires the literal 'true' or 'false' here.}}
 struct Flag {
     var name: String
 }

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A news article, whose fields happen to be called what code around them is called.
+/// A news article with property names that also occur in the generated code and in the framework.
 @Generable
 struct NewsArticle: Equatable {
     var content: String
@@ -37,7 +37,7 @@ private struct Draft: Equatable {
     fileprivate enum Pages: Equatable { case one, many(count: Int, content: String) }
 }
 
-/// What a picker shows.
+/// The values of a picker.
 @Generable
 enum Edition: Int, CaseIterable, Identifiable, Codable, Sendable {
     case first = 1
@@ -50,7 +50,7 @@ enum Edition: Int, CaseIterable, Identifiable, Codable, Sendable {
     func isBefore(_ other: Edition) -> Bool { rawValue < other.rawValue }
 }
 
-/// Payloads without labels, several of them, and optional ones.
+/// Unlabelled, multiple and optional payloads.
 @Generable
 enum NewsEvent: Equatable {
     case published(Edition)
@@ -65,7 +65,7 @@ enum NewsEvent: Equatable {
     }
 }
 
-/// A type of the app that is called as one of the framework's is.
+/// A type of the app with the same name as a type of the framework.
 struct Newsroom {
     typealias Tool = String
     enum Segment { case front, back }

@@ -1,6 +1,6 @@
 import FoundationModels
 
-// Regex literals between bare slashes, which the compiler reads in its language mode 6 without a flag.
+// Bare-slash regex literals, which the compiler accepts without a flag in language mode 6.
 #if swift(>=6)
     @Generable
     struct LicencePlate: Equatable {

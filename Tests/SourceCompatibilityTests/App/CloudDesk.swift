@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Long texts go to the larger model where there is one.
+/// Long texts are sent to the larger model if it is available.
 struct CloudDesk {
     let cloud = PrivateCloudComputeLanguageModel()
 

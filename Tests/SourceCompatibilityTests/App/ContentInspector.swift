@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Content by hand: what a form sends, and what a server answers.
+/// Content created in code: the data of a form, and the response of a server.
 enum OrderContent {
     static func order(number: Int, lines: [(String, Double)], isGift: Bool, note: String?) -> GeneratedContent {
         let rows = lines.map { name, price in
@@ -27,7 +27,7 @@ enum OrderContent {
 
     static let mixed = GeneratedContent(elements: ["a", 1, false] as [any ConvertibleToGeneratedContent])
 
-    /// Two sources for the same form: the later one wins.
+    /// Merges two sources of the same form; later values replace earlier ones.
     static func merged(_ pairs: [(String, any ConvertibleToGeneratedContent)]) -> GeneratedContent {
         GeneratedContent(properties: pairs, uniquingKeysWith: { _, new in new })
     }
@@ -43,7 +43,7 @@ enum OrderContent {
     }
 }
 
-/// Walks through content whose shape is known only at run time.
+/// Traverses content whose structure is known only at run time.
 enum ContentInspector {
     static func describe(_ content: GeneratedContent) -> String {
         switch content.kind {
@@ -65,7 +65,7 @@ enum ContentInspector {
         }
     }
 
-    /// The keys in the order in which they were written.
+    /// The keys in their original order.
     static func keys(of content: GeneratedContent) -> [String] {
         guard case .structure(_, let orderedKeys) = content.kind else { return [] }
         return orderedKeys
@@ -79,7 +79,7 @@ enum ContentInspector {
         }
     }
 
-    /// Reads what a server sent, also when the connection broke.
+    /// Parses the data from a server, even if it is incomplete because the connection failed.
     static func read(_ json: String) throws -> (content: GeneratedContent, isWhole: Bool) {
         let content = try GeneratedContent(json: json)
         return (content, content.isComplete)
@@ -104,7 +104,7 @@ enum ContentInspector {
         try content.value([String].self)
     }
 
-    /// One type's value becomes another's, over the content between them.
+    /// Converts a value to another type through its content.
     static func convert<Source, Target>(_ value: Source, to type: Target.Type = Target.self) throws -> Target
     where Source: ConvertibleToGeneratedContent, Target: ConvertibleFromGeneratedContent {
         try Target(value.generatedContent)

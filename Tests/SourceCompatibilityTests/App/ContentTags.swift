@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Tags for a text, from the model that is made for them.
+/// Tags for a text, from the content tagging model.
 @Generable
 struct ContentTags: Equatable {
     @Guide(description: "What it is about", .maximumCount(3))
@@ -35,7 +35,7 @@ struct Tagger {
     }
 }
 
-/// A text of someone else's is only changed, so it is not refused for its topic.
+/// The text is only transformed, so it is not rejected because of its topic.
 struct Proofreader {
     let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
 
@@ -47,7 +47,7 @@ struct Proofreader {
     }
 }
 
-/// What the about screen says of the model.
+/// Facts about the model for the about screen.
 enum ModelFacts {
     static func facts(about model: SystemLanguageModel) -> [String: String] {
         [
@@ -65,7 +65,7 @@ enum ModelFacts {
     }
 }
 
-/// A module trained by the app's makers, in the way of the first release.
+/// An adapter trained by the developers of the app, with the API of the first release.
 enum ToneAdapters {
     static func session(withAdapterAt url: URL) throws -> LanguageModelSession {
         let adapter = try SystemLanguageModel.Adapter(fileURL: url)

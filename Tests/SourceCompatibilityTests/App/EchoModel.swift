@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A model for previews: it says what it is told, word by word.
+/// A model for previews that repeats the prompt word by word.
 struct EchoModel: LanguageModel {
     var name = "echo"
     var prefix = ""
@@ -54,7 +54,7 @@ struct EchoModel: LanguageModel {
     }
 }
 
-/// A model that answers every form with its smallest value, to see what a screen looks like filled in.
+/// A model that responds to every structured request with the same JSON, for previews of a filled-in screen.
 struct FormEchoModel: LanguageModel {
     let json: String
 
@@ -76,7 +76,7 @@ struct FormEchoModel: LanguageModel {
                 throw LanguageModelError.unsupportedTranscriptContent(
                     .init(unsupportedContent: Array(request.transcript), debugDescription: "Only forms are filled in."))
             }
-            // In pieces, as a server sends them.
+            // In parts, as a server sends them.
             var rest = Substring(model.json)
             while !rest.isEmpty {
                 let piece = rest.prefix(7)

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// What the app says when a request fails, written for the first release's errors.
+/// The messages of the app for failed requests, with the errors of the first release.
 struct AdviceDesk {
     enum Outcome: Equatable {
         case answer(String)
@@ -13,7 +13,7 @@ struct AdviceDesk {
 
     let session: LanguageModelSession
 
-    /// One `catch` for each case that the screen treats in its own way.
+    /// One `catch` clause for each case that the screen handles specifically.
     func ask(_ question: String) async throws -> Outcome {
         do {
             return .answer(try await session.respond(to: question).content)
@@ -31,7 +31,7 @@ struct AdviceDesk {
         }
     }
 
-    /// The same with one `catch` and a switch that names every case.
+    /// The same with one `catch` clause and a switch over all cases.
     func askBriefly(_ question: String) async -> String {
         do {
             return try await session.respond(to: question).content
@@ -75,7 +75,7 @@ struct AdviceDesk {
         }
     }
 
-    /// The texts that the errors bring along.
+    /// The localized texts of the errors.
     static func alert(for error: LanguageModelSession.GenerationError) -> (title: String, body: String) {
         (
             error.errorDescription ?? "Something went wrong.",
@@ -83,7 +83,7 @@ struct AdviceDesk {
         )
     }
 
-    /// A refusal explains itself while the model writes the explanation.
+    /// The explanation of a refusal, streamed while the model generates it.
     func explainRefusal(of question: String, each: (String) -> Void) async throws {
         do {
             try await session.respond(to: question, generating: NoteSummary.self)
@@ -95,7 +95,7 @@ struct AdviceDesk {
         }
     }
 
-    /// Errors that an app makes itself, in previews and tests.
+    /// Errors that an app creates itself, for previews and tests.
     static let samples: [LanguageModelSession.GenerationError] = {
         let context = LanguageModelSession.GenerationError.Context(debugDescription: "A sample.")
         return [

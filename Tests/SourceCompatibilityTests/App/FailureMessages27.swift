@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// What the app says when a request fails, written for the second release's errors.
+/// The messages of the app for failed requests, with the errors of the second release.
 struct ConciergeDesk {
     let session: LanguageModelSession
 
@@ -71,7 +71,7 @@ struct ConciergeDesk {
         }
     }
 
-    /// The advice for a person, with what each error knows.
+    /// The advice for the user, with the details of each error.
     static func advice(for error: LanguageModelError) -> String {
         switch error {
         case .contextSizeExceeded(let details):

@@ -39,7 +39,7 @@ struct Answer: Equatable {
     @Guide(.maximumCount(2)) var questions: [Question]
 }
 
-/// An expression: recursion through an enum alone.
+/// An expression: recursion through an enum only.
 @Generable
 indirect enum Arithmetic: Equatable, Sendable {
     case number(Int)
@@ -53,7 +53,7 @@ indirect enum Arithmetic: Equatable, Sendable {
     }
 }
 
-/// A page of anything.
+/// A page of elements of any generable type.
 @Generable
 struct ResultPage<Item: Generable> {
     @Guide(description: "The items on this page")
@@ -63,7 +63,7 @@ struct ResultPage<Item: Generable> {
 
 extension ResultPage: Equatable where Item: Equatable {}
 
-/// A pair, with a constraint that is said in a where clause.
+/// A pair, with a constraint in a where clause.
 @Generable
 struct Ranked<Value> where Value: Generable {
     var rank: Int
@@ -85,7 +85,7 @@ struct Genealogist {
         try await session.respond(to: text, generating: [Ranked<String>].self).content
     }
 
-    /// Any type of the app, asked for by the caller.
+    /// Generates any type of the app that the caller chooses.
     func answer<Content: Generable>(_ text: String, as type: Content.Type = Content.self) async throws -> Content {
         try await session.respond(to: text, generating: type).content
     }

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// What people think of an answer, for the team.
+/// Feedback of users about a response, for the developers.
 struct FeedbackForm {
     let session: LanguageModelSession
 
@@ -30,7 +30,7 @@ struct FeedbackForm {
         session.logFeedbackAttachment(sentiment: .negative, desiredOutput: entry)
     }
 
-    /// The console is the only reader.
+    /// Logs the feedback without using the returned data.
     func note() {
         session.logFeedbackAttachment(sentiment: .neutral)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A form that the person designs, and the model fills in.
+/// A form that the user designs and the model fills in.
 struct FormDesign {
     enum Field {
         case text
@@ -52,7 +52,7 @@ struct FormDesign {
     }
 }
 
-/// A menu whose dishes come from today's delivery.
+/// A menu with the dishes of today's delivery as choices.
 enum MenuForms {
     static func menu(dishes: [String]) throws -> GenerationSchema {
         let dish = DynamicGenerationSchema(name: "Dish", description: "What the kitchen can cook", anyOf: dishes)
@@ -119,7 +119,7 @@ enum MenuForms {
     }
 }
 
-/// Tells the designer what is wrong with a form.
+/// Reports the errors in a form to the designer.
 enum FormProblems {
     static func message(for error: GenerationSchema.SchemaError) -> String {
         switch error {
@@ -148,7 +148,7 @@ enum FormProblems {
     }
 }
 
-/// Keeps forms in files, as JSON Schema.
+/// Stores forms in files as JSON Schema.
 enum FormFiles {
     static func data(for schema: GenerationSchema) throws -> Data {
         let encoder = JSONEncoder()

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A type that explains itself to the model without the macro.
+/// A type that conforms to `Generable` without the macro.
 struct Temperature: Generable, Equatable {
     var degrees: Double
     var scale: String
@@ -36,7 +36,7 @@ struct Temperature: Generable, Equatable {
     }
 }
 
-/// Guides on a type with a conformance by hand: they say what the schema below repeats.
+/// Guides on a type with a manual conformance; the schema below repeats them.
 struct Pressure: Generable {
     @Guide(description: "In hectopascal", .range(850...1090))
     var value: Int
@@ -54,7 +54,7 @@ struct Pressure: Generable {
     }
 }
 
-/// A conformance by hand with a partial form of its own.
+/// A manual conformance with its own partial form.
 struct Forecast: Generable, Equatable {
     var summary: String
     var readings: [Temperature]
@@ -96,7 +96,7 @@ struct Forecast: Generable, Equatable {
     }
 }
 
-/// A choice by hand.
+/// A choice with a manual conformance.
 enum WindDirection: String, CaseIterable, Generable {
     case north, east, south, west
 
@@ -115,7 +115,7 @@ enum WindDirection: String, CaseIterable, Generable {
     var generatedContent: GeneratedContent { GeneratedContent(rawValue) }
 }
 
-/// One of several types, by hand.
+/// A union of types with a manual conformance.
 enum SensorValue: Generable {
     case temperature(Temperature)
     case pressure(Pressure)
@@ -140,7 +140,7 @@ enum SensorValue: Generable {
     }
 }
 
-/// Read from content, but never asked for: no schema.
+/// Created from content, but never generated, so it has no schema.
 struct WeatherQuery: ConvertibleFromGeneratedContent, Equatable {
     var place: String
     var days: Int

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A tool as a struct: text in, text out.
+/// A tool as a struct with text as input and output.
 struct WeatherTool: Tool {
     let name = "getWeather"
     let description = "Says what the weather is like in a city."
@@ -23,7 +23,7 @@ struct WeatherTool: Tool {
     }
 }
 
-/// No name of its own, not asynchronous, does not throw, and answers with a type.
+/// Without an explicit name, not asynchronous, not throwing, with a generable type as output.
 struct RoomSizeTool: Tool {
     let description = "Measures a room."
 
@@ -43,7 +43,7 @@ struct RoomSizeTool: Tool {
     }
 }
 
-/// A tool as a class, which counts.
+/// A tool as a class that counts its calls.
 final class LampTool: Tool, Sendable {
     let name = "switchLamp"
     let description: String
@@ -70,7 +70,7 @@ actor LampLog {
     func record(_ isOn: Bool) { states.append(isOn) }
 }
 
-/// A tool as an actor: its state is its own.
+/// A tool as an actor with isolated state.
 actor CounterTool: Tool {
     nonisolated let name = "count"
     nonisolated let description = "Counts upwards."
@@ -91,7 +91,7 @@ actor CounterTool: Tool {
     }
 }
 
-/// Answers with a prompt made of several parts.
+/// Returns a prompt with several parts.
 struct RecipeBoxTool: Tool {
     let name = "findRecipe"
     let description = "Finds recipes in the box."
@@ -115,7 +115,7 @@ struct RecipeBoxTool: Tool {
     }
 }
 
-/// Answers with a list.
+/// Returns a list.
 struct DoorTool: Tool {
     var name: String { "listDoors" }
     var description: String { "Lists the doors that are open." }
@@ -129,7 +129,7 @@ struct DoorTool: Tool {
     }
 }
 
-/// The arguments may be declared elsewhere, and so may the conformance.
+/// The arguments and the conformance may be declared elsewhere.
 @Generable
 struct TimerArguments {
     @Guide(.range(1...180)) var minutes: Int
@@ -152,7 +152,7 @@ extension TimerTool: Tool {
     }
 }
 
-/// A tool around any other: it says when that one is called.
+/// A tool that wraps any other tool and reports its calls.
 struct AnnouncedTool<Base: Tool>: Tool {
     let base: Base
     let announce: @Sendable (String) async -> Void

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A tool that takes nothing but a text: it says itself what its parameters look like.
+/// A tool whose argument is a plain string; it declares its own parameter schema.
 struct NicknameTool: Tool {
     let name = "nickname"
     let description = "Makes a nickname."
@@ -13,11 +13,11 @@ struct NicknameTool: Tool {
     }
 }
 
-/// Ordinary Swift around sessions: sequences, task groups, closures.
+/// Common Swift patterns with sessions: sequences, task groups, closures.
 struct Idioms {
     let session: LanguageModelSession
 
-    /// One session for each text, all at once.
+    /// One session for each text, concurrently.
     static func answers(
         to texts: [String], in makeSession: @escaping @Sendable () -> LanguageModelSession
     ) async throws -> [String: String] {
@@ -40,7 +40,7 @@ struct Idioms {
         return try await (first, second)
     }
 
-    /// Streams are sequences, with all that sequences have.
+    /// Streams are asynchronous sequences with all their methods.
     func lengths(_ text: String) async throws -> [Int] {
         try await session.streamResponse(to: text)
             .map { $0.content.count }
@@ -72,7 +72,7 @@ struct Idioms {
         return try await session.respond(to: prompt).content
     }
 
-    /// The response may travel to another task.
+    /// The response can be sent to another task.
     @MainActor
     static func onMainActor(_ session: LanguageModelSession) async throws -> LanguageModelSession.Response<NoteSummary> {
         let task = Task.detached { try await session.respond(to: "note", generating: NoteSummary.self) }

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A row of a list needs an identity that the model does not write.
+/// A list row with an identity that the model does not generate.
 @Generable
 struct InventoryItem: Identifiable, Equatable {
     let id = UUID()
@@ -15,7 +15,7 @@ struct InventoryItem: Identifiable, Equatable {
     }
 }
 
-/// The identity may also come from the model.
+/// An identity that the model generates.
 @Generable
 struct CatalogueEntry: Identifiable {
     @Guide(description: "A short unique code")
@@ -29,7 +29,7 @@ struct NumberedEntry: Identifiable, Hashable, Sendable {
     var label: String
 }
 
-/// Constants, defaults and computed properties beside what is generated.
+/// Constants, defaults and computed properties in addition to generated properties.
 @Generable(description: "A label for a shelf")
 struct ShelfLabel: Codable, Hashable, Sendable {
     static let width = 20
@@ -48,7 +48,7 @@ struct ShelfLabel: Codable, Hashable, Sendable {
     }
 }
 
-/// The schema may be called by another name than the type.
+/// A schema with a different name from the type.
 @Generable(name: "stock_report", description: "What is in stock")
 struct StockReportVersion2 {
     var items: [InventoryItem]
@@ -68,7 +68,7 @@ struct QuietDelivery {
     var trackingCode: String?
 }
 
-/// Whatever the model makes of it.
+/// A document with content of any structure.
 @Generable
 struct ScannedDocument {
     var kind: String
@@ -76,11 +76,11 @@ struct ScannedDocument {
     var pages: [GeneratedContent]
 }
 
-/// Nothing to fill in: a tool without arguments has one of these.
+/// A type without properties, for tools without arguments.
 @Generable
 struct NoDetails {}
 
-/// Types in other types, and in extensions.
+/// Types nested in other types and in extensions.
 enum Warehouse {
     @Generable
     struct Aisle: Equatable {
@@ -111,7 +111,7 @@ extension Warehouse {
     }
 }
 
-/// A library's type, for other modules.
+/// A public type of a library for other modules.
 @Generable
 public struct PublicParcel: Equatable, Sendable {
     @Guide(description: "Where it goes")

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Looks up what is left in the kitchen.
+/// Looks up the supplies in the kitchen.
 struct PantryTool: Tool {
     let name = "lookUpPantry"
     let description = "Says how much of an ingredient is left in the pantry."
@@ -24,13 +24,13 @@ enum KitchenProblem: Error, Equatable {
     case houseRulesMissing
 }
 
-/// Opens the sessions of a cooking app, one for each of its screens.
+/// Creates the sessions of a cooking app, one for each screen.
 struct KitchenSessions {
     var isMetric = true
     var allergies: [String] = []
     var houseRules: String?
 
-    // MARK: On the system's model
+    // MARK: With the system model
 
     func blank() -> LanguageModelSession {
         LanguageModelSession()
@@ -41,7 +41,7 @@ struct KitchenSessions {
     }
 
     func teacher(speaking language: String) -> LanguageModelSession {
-        // An interpolated string stays a string.
+        // An interpolated string is a `String` here.
         LanguageModelSession(instructions: "You are a patient cooking teacher. Answer in \(language).")
     }
 
@@ -105,7 +105,7 @@ struct KitchenSessions {
         LanguageModelSession(model: .default, tools: [PantryTool()], transcript: transcript)
     }
 
-    /// The builder may throw, and then so does the initializer.
+    /// The initializer throws if the builder throws.
     func houseKeeper() throws -> LanguageModelSession {
         try LanguageModelSession {
             try requiredHouseRules()
@@ -113,7 +113,7 @@ struct KitchenSessions {
         }
     }
 
-    // MARK: On any model
+    // MARK: With any model
 
     func blank(on model: some LanguageModel) -> LanguageModelSession {
         LanguageModelSession(model: model)

@@ -1,13 +1,13 @@
 import Foundation
 import FoundationModels
 
-/// A chat that goes on when its context window is full.
+/// A chat that continues when its context window is full.
 actor LongChat {
     private(set) var session: LanguageModelSession
     private(set) var restarts = 0
     private let renew: @Sendable (Transcript) -> LanguageModelSession
 
-    /// - Parameter renew: makes a session that goes on from a transcript.
+    /// - Parameter renew: Creates a session that continues from a transcript.
     init(
         _ session: LanguageModelSession,
         renew: @escaping @Sendable (Transcript) -> LanguageModelSession = { LanguageModelSession(transcript: $0) }
@@ -16,7 +16,7 @@ actor LongChat {
         self.renew = renew
     }
 
-    /// Retries once on a condensed transcript. A second overflow is the caller's problem.
+    /// Retries once with a condensed transcript. A second overflow is thrown to the caller.
     func send(_ text: String) async throws -> String {
         do {
             return try await session.respond(to: text).content
@@ -27,7 +27,7 @@ actor LongChat {
         }
     }
 
-    /// The instructions, or whatever came first, and the last thing said.
+    /// The first entry (usually the instructions) and the last entry.
     static func condensed(_ transcript: Transcript) -> Transcript {
         var entries: [Transcript.Entry] = []
         if let first = transcript.first {
@@ -40,7 +40,7 @@ actor LongChat {
     }
 }
 
-/// Counts before it sends.
+/// Counts tokens before a request.
 struct PreflightCheck {
     var model = SystemLanguageModel.default
     var share = 0.85
@@ -57,7 +57,7 @@ struct PreflightCheck {
         return Report(used: history + next, limit: Int(Double(model.contextSize) * share))
     }
 
-    /// What the parts cost, before there is a session at all.
+    /// The token counts of the parts, before a session exists.
     func cost(
         instructions: Instructions, tools: [any Tool], schema: GenerationSchema?, prompt: Prompt
     ) async throws -> [String: Int] {
@@ -76,7 +76,7 @@ struct PreflightCheck {
         try await model.tokenCount(for: entries)
     }
 
-    /// Starts over with a summary before the window is full.
+    /// Starts a new session with a summary before the window is full.
     func compact(_ session: LanguageModelSession, before prompt: String) async throws -> LanguageModelSession {
         guard try await !check(session, adding: prompt).fits else { return session }
         let summary = try await summarize(session.transcript)

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// What the settings screen says about the model.
+/// The status of the model for the settings screen.
 struct ModelStatus: Equatable {
     var isReady: Bool
     var message: String
@@ -37,7 +37,7 @@ struct ModelStatus: Equatable {
     }
 }
 
-/// Shows the button only where it works.
+/// Shows the button only if the model is available.
 enum SuggestionFeature {
     static var isVisible: Bool {
         SystemLanguageModel.default.isAvailable
@@ -55,7 +55,7 @@ enum SuggestionFeature {
     }
 }
 
-/// Which languages the app may offer.
+/// The languages that the app can offer.
 enum ModelLanguages {
     static func canAnswer(in locale: Locale) -> Bool {
         SystemLanguageModel.default.supportsLocale(locale)
@@ -75,7 +75,7 @@ enum ModelLanguages {
         SystemLanguageModel.default.supportedLanguages.contains { $0.languageCode == language.languageCode }
     }
 
-    /// Instructions for people who do not read English.
+    /// Instructions for users who do not read English.
     static func instructions(for locale: Locale) -> Instructions {
         Instructions {
             "You help people write letters."
@@ -86,7 +86,7 @@ enum ModelLanguages {
     }
 }
 
-/// Warms the model up while the person is still typing, and never sends two requests at once.
+/// Prewarms the model while the user is typing, and never sends two requests concurrently.
 struct LetterWriter {
     let session: LanguageModelSession
 

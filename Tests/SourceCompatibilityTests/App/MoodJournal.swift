@@ -9,7 +9,7 @@ enum Mood: Equatable, CaseIterable {
     case tired
 }
 
-/// Choices with a text of their own.
+/// Choices with raw values.
 @Generable(description: "The part of the day")
 enum DayPart: String, CaseIterable {
     case morning = "early in the day"
@@ -24,7 +24,7 @@ enum Weekday: String, Codable {
     var isWeekend: Bool { self == .saturday || self == .sunday }
 }
 
-/// Choices that bring something along: labelled, unlabelled, several, none.
+/// Choices with payloads: labelled, unlabelled, several, none.
 @Generable(description: "Something that was done")
 enum Activity: Equatable {
     case rest
@@ -50,7 +50,7 @@ enum Activity: Equatable {
     }
 }
 
-/// A union of types that are generated elsewhere.
+/// A union of generable types.
 @Generable
 enum Attachable {
     case mood(Mood)
@@ -58,7 +58,7 @@ enum Attachable {
     case remark(text: String?)
 }
 
-/// An entry that uses all of them.
+/// An entry that uses all these types.
 @Generable
 struct JournalEntry: Equatable {
     var day: Weekday
@@ -73,7 +73,7 @@ struct JournalEntry: Equatable {
     var otherMoods: [Mood]
 }
 
-/// Reads diaries.
+/// Analyses diary entries.
 struct Journal {
     let session: LanguageModelSession
 
@@ -88,7 +88,7 @@ struct Journal {
         }.content
     }
 
-    /// Choices are known before the answer is complete.
+    /// Choices are available before the response is complete.
     func watchActivity(in text: String) async throws -> [String] {
         var seen: [String] = []
         for try await snapshot in session.streamResponse(to: text, generating: Activity.self) {
@@ -108,7 +108,7 @@ struct Journal {
         }
     }
 
-    /// The model's example is written in Swift and sent as content.
+    /// The example for the model is a Swift value that is sent as content.
     static let example = JournalEntry(
         day: .saturday, part: .evening, mood: .cheerful,
         activities: [.walk(minutes: 40), .meal(.init(dish: "Soup", isHomemade: true)), .rest],

@@ -10,7 +10,7 @@ struct NoteSummary: Equatable {
     var tasks: [String]
 }
 
-/// Every way to ask for an answer about a note, as of the first release of the framework.
+/// All variants of requests about a note, with the API of the first release.
 struct NoteRequests {
     let session: LanguageModelSession
     var options = GenerationOptions()
@@ -39,7 +39,7 @@ struct NoteRequests {
         return response.content
     }
 
-    /// Only the transcript matters here, so the response is dropped without a word.
+    /// Only the transcript is used, so the response is discarded.
     func remember(_ fact: String) async throws {
         try await session.respond(to: fact)
         try await session.respond { "Remember this too: \(fact)" }
@@ -68,7 +68,7 @@ struct NoteRequests {
         }.content
     }
 
-    /// The type may follow from the place where the answer goes.
+    /// The type can be inferred from the context.
     func inferredOutline(of note: String) async throws -> NoteSummary {
         let response: LanguageModelSession.Response<NoteSummary> = try await session.respond(to: note)
         return response.content
@@ -110,7 +110,7 @@ struct NoteRequests {
     }
 }
 
-/// The options that the settings screen offers.
+/// The options of the settings screen.
 enum NoteStyle: CaseIterable {
     case exact, balanced, inventive, sameAsYesterday, untouched
 

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// The same requests with what the second release added: context options and metadata.
+/// The same requests with the additions of the second release: context options and metadata.
 struct AnnotatedNoteRequests {
     let session: LanguageModelSession
     var requestID = "note-1"
@@ -92,14 +92,14 @@ struct AnnotatedNoteRequests {
     }
 }
 
-/// Options by their newer names.
+/// Options with their newer names.
 enum NoteSampling {
     static let exact = GenerationOptions(samplingMode: .greedy)
     static let short = GenerationOptions(samplingMode: .random(top: 20, seed: 7), maximumResponseTokens: 60)
     static let mustLookUp = GenerationOptions(samplingMode: nil, temperature: 0.3, toolCallingMode: .required)
     static let offline = GenerationOptions(toolCallingMode: .disallowed)
 
-    /// Reads a sampling mode back, for the debug overlay.
+    /// Describes a sampling mode for the debug overlay.
     static func label(of options: GenerationOptions) -> String {
         guard let mode = options.samplingMode else { return "model's own" }
         switch mode.kind {

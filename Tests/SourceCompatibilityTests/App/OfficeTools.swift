@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A tool whose parameters are known only at run time: content in, content out.
+/// A tool whose parameters are known only at run time, with content as input and output.
 struct SpreadsheetTool: Tool {
     typealias Arguments = GeneratedContent
 
@@ -37,7 +37,7 @@ struct SpreadsheetTool: Tool {
     }
 }
 
-/// Arguments that are only read from content need a schema beside them.
+/// Arguments that only convert from content require a separate schema.
 struct ForecastTool: Tool {
     let name = "forecast"
     let description = "Forecasts the weather."
@@ -59,7 +59,7 @@ struct ForecastTool: Tool {
     }
 }
 
-/// What several tools share: one works on what the other has found.
+/// State shared by several tools: one tool uses the results of another.
 actor Appointments {
     private(set) var titles: [String]
 
@@ -113,7 +113,7 @@ struct ListAppointmentsTool: Tool {
     }
 }
 
-/// A tool for a view: it works on the main actor.
+/// A tool for a view that runs on the main actor.
 @MainActor
 final class BannerTool: Tool {
     nonisolated let name = "showBanner"
@@ -139,7 +139,7 @@ extension BannerTool {
     }
 }
 
-/// The office's assistant and its tools.
+/// The office assistant and its tools.
 struct OfficeAssistant {
     let appointments: Appointments
 
@@ -162,7 +162,7 @@ struct OfficeAssistant {
         tools.map(\.name)
     }
 
-    /// What the model is told of a tool.
+    /// The definition of a tool that the model receives.
     static func definitions(of tools: [any Tool]) -> [Transcript.ToolDefinition] {
         tools.map { Transcript.ToolDefinition(tool: $0) }
     }

@@ -20,7 +20,7 @@ struct Recipe: Equatable {
     enum Method: String, Equatable { case bake, boil, fry }
 }
 
-/// A row on the screen: known as soon as it has begun, and the same row until it is done.
+/// A row on the screen that appears with the first part of an element and keeps its identity.
 struct RecipeRow: Identifiable, Equatable {
     let id: GenerationID
     var title: String
@@ -38,18 +38,18 @@ enum RecipeScreen {
         (recipe.ingredients ?? []).map(RecipeRow.init)
     }
 
-    /// A whole value, shown by the view that shows partial ones.
+    /// A complete value, converted to the partial form for the same view.
     static func preview(of recipe: Recipe) -> [RecipeRow] {
         rows(of: recipe.asPartiallyGenerated())
     }
 
-    /// A partial value from JSON that was cut off.
+    /// A partial value from truncated JSON.
     static func partial(fromCutOff json: String) throws -> Recipe.PartiallyGenerated {
         let content = try GeneratedContent(json: json)
         return try Recipe.PartiallyGenerated(content)
     }
 
-    /// Which fields have arrived, by key path.
+    /// The fields that are available, by key path.
     static func progress(of recipe: Recipe.PartiallyGenerated) -> [String] {
         let texts: [(String, KeyPath<Recipe.PartiallyGenerated, String?>)] = [
             ("name", \Recipe.PartiallyGenerated.name)
@@ -59,14 +59,14 @@ enum RecipeScreen {
         if recipe.isVegan != nil { fields.append("isVegan") }
         if recipe.ingredients?.isEmpty == false { fields.append("ingredients") }
         if let method = recipe.method {
-            // A plain enum has no partial form: it is there, or it is not.
+            // An enum without payloads has no partial form: it is either complete or nil.
             fields.append(method == .bake ? "oven" : "stove")
         }
         return fields
     }
 }
 
-/// Helpers for every type that streams.
+/// Helpers for streams of any generable type.
 enum StreamHelpers {
     /// The last value of one field.
     static func last<Content: Generable, Field>(
@@ -80,7 +80,7 @@ enum StreamHelpers {
         return last
     }
 
-    /// The identities of the snapshots: one, if the value keeps its own.
+    /// The identities of the snapshots; only one if the value keeps its identity.
     static func identities<Content>(
         in stream: LanguageModelSession.ResponseStream<Content>
     ) async throws -> Set<GenerationID>
@@ -92,12 +92,12 @@ enum StreamHelpers {
         return identities
     }
 
-    /// Types that are complete or not there at all.
+    /// Types without a separate partial form.
     static func isAtomic<Content: Generable>(_ type: Content.Type) -> Bool where Content.PartiallyGenerated == Content {
         true
     }
 
-    /// Snapshots for a view, in a stream that may go anywhere.
+    /// Snapshots for a view in a sendable stream.
     static func relay<Content: Generable>(
         _ prompt: String, as type: Content.Type, from session: LanguageModelSession
     ) -> AsyncThrowingStream<Content.PartiallyGenerated, any Error> where Content.PartiallyGenerated: Sendable {
@@ -118,7 +118,7 @@ enum StreamHelpers {
 }
 
 extension LanguageModelSession {
-    /// A request with a place to show what is there so far.
+    /// A request with a callback for the value so far.
     func respond<Content: Generable>(
         to prompt: String, generating type: Content.Type, showing show: (Content.PartiallyGenerated) -> Void
     ) async throws -> Content {

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Questions about pictures.
+/// Questions about images.
 struct PhotoDesk {
     let session: LanguageModelSession
 
@@ -12,7 +12,7 @@ struct PhotoDesk {
         }.content
     }
 
-    /// Labels let the model say which picture it means.
+    /// Labels allow the model to refer to an image.
     func choose(from photos: [URL]) async throws -> PhotoChoice {
         try await session.respond(generating: PhotoChoice.self) {
             "Which picture is best for the cover?"
@@ -23,7 +23,7 @@ struct PhotoDesk {
         }.content
     }
 
-    /// The chosen picture's file, out of the conversation.
+    /// The file of the chosen image, from the transcript.
     func file(of choice: PhotoChoice) -> URL? {
         choice.photo.resolved(in: session.transcript)?.url
     }
@@ -47,7 +47,7 @@ struct PhotoChoice: Equatable {
     var reason: String
 }
 
-/// A tool that gets the picture itself from the conversation.
+/// A tool that resolves an image reference from the transcript.
 struct CropTool: Tool {
     let name = "cropPhoto"
     let description = "Crops a picture to its subject."

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Something of the app that knows how to be said to the model.
+/// A type of the app that can be used in a prompt.
 struct Customer: PromptRepresentable, InstructionsRepresentable {
     var name: String
     var isRegular: Bool
@@ -24,7 +24,7 @@ struct Customer: PromptRepresentable, InstructionsRepresentable {
 
 enum Tone { case formal, friendly, brief }
 
-/// Prompts and instructions made of parts.
+/// Prompts and instructions with several parts.
 enum PromptParts {
     static func order(for customer: Customer, tone: Tone, extras: [String], voucher: String?) -> Prompt {
         Prompt {
@@ -80,7 +80,7 @@ enum PromptParts {
         }
     }
 
-    /// Values of generable types are said as content.
+    /// Values of generable types are included as content.
     static func examples(_ orders: [CoffeeOrder]) -> Prompt {
         Prompt {
             "Here is an order:"
@@ -131,7 +131,7 @@ enum PromptParts {
         return text
     }
 
-    /// Numbers and the like need no quotes.
+    /// Numbers and Booleans can be used directly.
     static func figures() -> Prompt {
         Prompt {
             "Add these:"
@@ -150,7 +150,7 @@ struct CoffeeOrder: Equatable {
     @Guide(.range(1...6)) var cups: Int
 }
 
-/// A builder of the app's own, on top of the framework's.
+/// A custom builder on top of the builder of the framework.
 struct Letter {
     private let body: Prompt
 

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A model that plays a script, one turn for each request: for demonstrations without a network.
+/// A model with scripted turns, one for each request, for demonstrations without a network.
 struct ScriptedModel: LanguageModel {
     enum Step: Sendable {
         case text(String)
@@ -14,7 +14,7 @@ struct ScriptedModel: LanguageModel {
         case metadata([String: String])
         case usage(input: Int, cached: Int, output: Int)
         case failure(any Error)
-        /// Waits until someone opens the gate.
+        /// Waits until the gate is opened.
         case wait(Gate)
     }
 
@@ -43,14 +43,14 @@ struct ScriptedModel: LanguageModel {
     typealias Executor = ScriptedExecutor
 }
 
-/// The turns of a play, and what was asked for in each.
+/// The scripted turns, and the requests received so far.
 actor Script {
     private var turns: [[ScriptedModel.Step]]
     private(set) var requests: [LanguageModelExecutorGenerationRequest] = []
     private(set) var prewarmed: [Transcript] = []
     private(set) var executors = 0
 
-    /// The last turn is played again and again if the script has an encore.
+    /// Whether the last turn is repeated for all further requests.
     private let hasEncore: Bool
 
     init(_ turns: [[ScriptedModel.Step]], encore: Bool = false) {
@@ -74,7 +74,7 @@ actor Script {
     }
 }
 
-/// Lets requests wait for each other.
+/// Suspends requests until it is opened.
 actor Gate {
     private(set) var isOpen = false
     private(set) var arrivals = 0

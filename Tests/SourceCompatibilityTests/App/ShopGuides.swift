@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// What the guides below refer to: the shop's own lists and limits.
+/// The lists and limits of the shop that the guides below refer to.
 enum Shop {
     static let departments = ["garden", "kitchen", "books"]
     static let maximumGifts = 3
@@ -11,7 +11,7 @@ enum Shop {
     enum Colour: String, CaseIterable { case red, green, blue }
 }
 
-/// Guides are expressions: they may name constants, call functions and span lines.
+/// Guides are expressions that can use constants, call functions and span several lines.
 @Generable(
     description: """
         A wish for a birthday.
@@ -49,7 +49,7 @@ struct GiftWish: Equatable {
     var `default`: Bool
     var width, height: Int
 
-    /// Other spellings of the same types.
+    /// Other notations of the same types.
     var note: Swift.String
     var sizes: Array<Int>
     var nickname: Optional<String>
@@ -66,7 +66,7 @@ struct GiftWish: Equatable {
         case box(lid: Bool)
     }
 
-    // Neither computed nor stored for the type, nor written by the model.
+    // Static, constant, lazy and computed properties are not generated.
     private static var counter: Int { 0 }
     let createdBy = "app"
     lazy var summary = "\(department), \(colour)"
@@ -80,7 +80,7 @@ struct GiftWish: Equatable {
     }
 }
 
-/// A schema of the app's own, for choices that are fetched at run time.
+/// A custom schema for choices that are loaded at run time.
 struct ShopSearch {
     let session: LanguageModelSession
 
@@ -91,7 +91,7 @@ struct ShopSearch {
         return try response.content.value(String.self)
     }
 
-    /// Guides may be put together in plain code too.
+    /// Guides can also be created in code.
     static func guides(isStrict: Bool) -> [GenerationGuide<Int>] {
         var guides: [GenerationGuide<Int>] = [.minimum(0)]
         if isStrict { guides.append(.maximum(10)) }

@@ -15,7 +15,7 @@ struct StoryOutline: Equatable {
     }
 }
 
-/// Every way to stream, with the loops that people write around them.
+/// All variants of streaming, with typical loops.
 struct StoryStreams {
     let session: LanguageModelSession
     var options = GenerationOptions()
@@ -56,7 +56,7 @@ struct StoryStreams {
             latest = snapshot.content
         }
         _ = latest?.chapters?.last?.heading
-        // The stream is through: what it collected is complete.
+        // The stream has ended, so the collected response is complete.
         return try await stream.collect().content
     }
 
@@ -103,13 +103,13 @@ struct StoryStreams {
 
     // MARK: Around the loop
 
-    /// An iterator by hand: the first words are enough for a preview.
+    /// Uses an iterator directly and reads only the beginning, for a preview.
     func firstWords(_ topic: String) async throws -> String? {
         var iterator = session.streamResponse(to: topic).makeAsyncIterator()
         return try await iterator.next()?.content
     }
 
-    /// A stream of plain text for a view that knows nothing of the framework.
+    /// A stream of strings for a view that does not import the framework.
     func lines(about topic: String) -> AsyncThrowingStream<String, any Error> {
         AsyncThrowingStream { continuation in
             let task = Task {
@@ -126,7 +126,7 @@ struct StoryStreams {
         }
     }
 
-    /// What a request has cost so far, for the status line.
+    /// The token usage of a request so far, for the status line.
     func costs(_ topic: String) async throws -> [Int] {
         var costs: [Int] = []
         for try await snapshot in session.streamResponse(to: topic) {

@@ -2,7 +2,7 @@ import Foundation
 import FoundationModels
 import Observation
 
-/// The model behind a chat view: text that grows while it is written.
+/// The view model of a chat view: text that grows while it is generated.
 @MainActor
 @Observable
 final class ChatViewModel {
@@ -52,7 +52,7 @@ final class ChatViewModel {
     }
 }
 
-/// The model behind a form: fields appear one after the other.
+/// The view model of a form whose fields appear one after the other.
 @Observable
 @MainActor
 final class RecipeViewModel {
@@ -85,13 +85,13 @@ final class RecipeViewModel {
         }
     }
 
-    /// Nothing is shown before it is complete.
+    /// Shows a value only when it is complete.
     func writeAtOnce(about dish: String) async throws {
         finished = try await session.streamResponse(to: dish, generating: Recipe.self).collect().content
     }
 }
 
-/// The transcript and the state of a session drive the view themselves.
+/// A view observes the transcript and the state of a session directly.
 @MainActor
 @Observable
 final class SessionMonitor {
@@ -115,7 +115,7 @@ final class SessionMonitor {
         session.isResponding ? "writing" : "ready"
     }
 
-    /// One element as soon as `isResponding` changes, as a view's body would be drawn again.
+    /// A stream that yields one element when `isResponding` changes, as SwiftUI would update a view.
     func changeOfActivity() -> AsyncStream<Void> {
         AsyncStream { continuation in
             withObservationTracking {
@@ -128,7 +128,7 @@ final class SessionMonitor {
     }
 }
 
-/// A newer question makes the older one pointless.
+/// A newer question cancels the older one.
 actor LiveSuggestions {
     private let makeSession: @Sendable () -> LanguageModelSession
     private var running: Task<String, any Error>?

@@ -15,7 +15,7 @@ struct TranscriptArchive {
         try JSONDecoder().decode(Transcript.self, from: Data(contentsOf: url(of: name)))
     }
 
-    /// Tools are code and not in the file: they are given again.
+    /// Tools are code and not part of the file, so they must be passed again.
     func session(named name: String, on model: some LanguageModel, tools: [any Tool]) throws -> LanguageModelSession {
         LanguageModelSession(model: model, tools: tools, transcript: try transcript(named: name))
     }
@@ -25,7 +25,7 @@ struct TranscriptArchive {
     }
 }
 
-/// Transcripts written by hand: a conversation that never took place, for a session to go on from.
+/// Transcripts created in code, as the start of a session.
 enum SampleTranscripts {
     static let text = Transcript(entries: [
         .instructions(
@@ -36,7 +36,7 @@ enum SampleTranscripts {
             Transcript.Response(id: "r-1", assetIDs: [], segments: [.text(.init(id: "s-3", content: "Try “Drops”."))])),
     ])
 
-    /// One of everything.
+    /// One entry of each kind.
     static func everything() -> Transcript {
         let tool = Transcript.ToolDefinition(
             name: "findBook", description: "Finds a book.", parameters: BookQuery.generationSchema)
@@ -86,7 +86,7 @@ enum SampleTranscripts {
                 + outputs.map(Transcript.Entry.toolOutput) + [.response(response)])
     }
 
-    /// As the first release wrote it: `source`, and asset identifiers.
+    /// The format of the first release, with `source` and asset identifiers.
     static func early() -> Transcript {
         let segment = Transcript.StructuredSegment(
             id: "s-1", source: "BookQuery", content: BookQuery(subject: "rain", year: nil).generatedContent)

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// What an app may do to a conversation between two requests.
+/// Changes of a transcript between two requests.
 struct ConversationEditor {
     let session: LanguageModelSession
 
@@ -14,7 +14,7 @@ struct ConversationEditor {
         session.transcript.history = []
     }
 
-    /// Takes the last question and its answer back.
+    /// Removes the last question and its response.
     func undo() {
         var transcript = session.transcript
         guard let index = transcript.lastIndex(where: { if case .prompt = $0 { true } else { false } }) else { return }
@@ -22,7 +22,7 @@ struct ConversationEditor {
         session.transcript = transcript
     }
 
-    /// Puts a fact into the conversation as though it had been said.
+    /// Inserts a fact into the conversation as a prompt and a response.
     func insert(question: String, answer: String) {
         session.transcript.append(contentsOf: [
             .prompt(.init(segments: [.text(.init(content: question))])),
@@ -30,7 +30,7 @@ struct ConversationEditor {
         ])
     }
 
-    /// Leaves out what tools have said: the answers carry it already.
+    /// Removes tool calls and outputs, because the responses contain the information.
     func dropToolEntries() {
         session.transcript.history.removeAll { entry in
             switch entry {
@@ -40,14 +40,14 @@ struct ConversationEditor {
         }
     }
 
-    /// Corrects the last answer in place.
+    /// Corrects the last response in place.
     func correct(_ text: String) {
         guard let index = session.transcript.history.lastIndex(where: { $0.isAnswer }) else { return }
         let entry = Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])
         session.transcript.history[index] = .response(entry)
     }
 
-    /// Hides a word in everything said so far.
+    /// Redacts a word in all entries.
     func redact(_ word: String) {
         for index in session.transcript.indices {
             guard case .prompt(var prompt) = session.transcript[index] else { continue }
@@ -60,12 +60,12 @@ struct ConversationEditor {
         }
     }
 
-    /// A second conversation with the same past.
+    /// A second session with a copy of the transcript.
     func fork(on model: some LanguageModel) -> LanguageModelSession {
         LanguageModelSession(model: model, transcript: session.transcript)
     }
 
-    /// Whether a failed request leaves its traces.
+    /// Whether entries of a failed request remain in the transcript.
     func keepTracesOfFailures(_ keeps: Bool) {
         session.transcriptErrorHandlingPolicy = keeps ? .preserveTranscript : .revertTranscript
     }
@@ -78,7 +78,7 @@ extension Transcript.Entry {
 }
 
 extension Transcript.HistoryView {
-    /// The last questions with what followed each of them.
+    /// The last turns: each question with the entries after it.
     func lastTurns(_ count: Int) -> Transcript.HistoryView {
         let starts = indices.filter { index in
             if case .prompt = self[index] { true } else { false }
@@ -89,7 +89,7 @@ extension Transcript.HistoryView {
 }
 
 enum TranscriptBuilding {
-    /// A transcript is a collection that may be filled bit by bit.
+    /// A transcript is a collection that can be filled incrementally.
     static func conversation(instructions: String, turns: [(String, String)]) -> Transcript {
         var transcript = Transcript()
         transcript.append(.instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])))

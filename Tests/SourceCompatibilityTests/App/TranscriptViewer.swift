@@ -62,7 +62,7 @@ enum TranscriptViewer {
         }
     }
 
-    /// The most recent answer, for the widget.
+    /// The most recent response, for the widget.
     static func lastAnswer(in transcript: Transcript) -> String? {
         for entry in transcript.reversed() {
             if case .response(let response) = entry {
@@ -96,7 +96,7 @@ enum TranscriptViewer {
         .mapValues(\.count)
     }
 
-    /// By index, as the list of the screen asks for rows.
+    /// Access by index, as a list view does.
     static func ids(in transcript: Transcript) -> [Transcript.Entry.ID] {
         transcript.indices.map { transcript[$0].id }
     }

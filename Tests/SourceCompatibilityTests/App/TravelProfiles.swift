@@ -2,7 +2,7 @@ import Foundation
 import FoundationModels
 
 extension SessionPropertyValues {
-    /// How far the booking is.
+    /// The stage of the booking.
     @SessionPropertyEntry var bookingStage: BookingStage = .searching
 
     @SessionPropertyEntry
@@ -15,7 +15,7 @@ enum BookingStage: Sendable, Equatable {
     case searching, paying
 }
 
-/// A tool that moves the booking on.
+/// A tool that changes the stage of the booking.
 struct ChooseHotelTool: Tool {
     let name = "chooseHotel"
     let description = "Chooses a hotel."
@@ -47,7 +47,7 @@ struct PayTool: Tool {
     func call(arguments: Arguments) async throws -> String { "Paid \(arguments.amount)." }
 }
 
-/// Instructions that other instructions are made of.
+/// Instructions that other instructions contain.
 struct GuestList: DynamicInstructions {
     @SessionProperty(\.guests) var guests
 
@@ -87,7 +87,7 @@ struct HotelRules: DynamicInstructions {
     }
 }
 
-/// Two stages of one conversation, each with its own tools and style.
+/// Two stages of one conversation, each with its own tools and options.
 struct BookingProfile: LanguageModelSession.DynamicProfile {
     let model: any LanguageModel
     var rules: [HouseRule] = []
@@ -116,7 +116,7 @@ struct BookingProfile: LanguageModelSession.DynamicProfile {
     }
 }
 
-/// A profile around another.
+/// A profile that wraps another one.
 struct PoliteProfile<Base: LanguageModelSession.DynamicProfile>: LanguageModelSession.DynamicProfile {
     let base: Base
 
@@ -128,7 +128,7 @@ struct PoliteProfile<Base: LanguageModelSession.DynamicProfile>: LanguageModelSe
     }
 }
 
-/// What is sent is shortened; what is stored stays.
+/// Shortens the history of requests; the stored transcript is unchanged.
 struct ShortMemory: LanguageModelSession.DynamicProfileModifier {
     let entries: Int
 
@@ -140,13 +140,13 @@ struct ShortMemory: LanguageModelSession.DynamicProfileModifier {
 }
 
 extension LanguageModelSession.DynamicProfile {
-    /// The app's own modifier, spelled like the framework's.
+    /// A custom modifier with the same syntax as those of the framework.
     func remembering(_ entries: Int) -> some LanguageModelSession.DynamicProfile {
         modifier(ShortMemory(entries: entries))
     }
 }
 
-/// The sessions that profiles and dynamic instructions make.
+/// Sessions with profiles and dynamic instructions.
 enum BookingSessions {
     static func booking(on model: any LanguageModel) -> LanguageModelSession {
         LanguageModelSession(profile: BookingProfile(model: model, rules: [HouseRule(id: 1, text: "No smoking.")]))

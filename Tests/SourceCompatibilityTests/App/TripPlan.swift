@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// A trip, with every guide there is.
+/// A trip that uses all guides.
 @Generable(description: "A short trip")
 struct TripPlan: Equatable {
     @Guide(description: "A name for the trip")
@@ -52,13 +52,13 @@ struct TripPlan: Equatable {
     @Guide(description: "The days, in order", .count(2))
     var days: [Day]
 
-    /// Guides may be stacked, one below the other.
+    /// A property can have several `@Guide` attributes.
     @Guide(description: "Hours in the saddle")
     @Guide(.minimum(0))
     @Guide(.maximum(12))
     var cyclingHours: Int
 
-    /// No guide: the name says enough.
+    /// Without a guide, because the name is sufficient.
     var isAbroad: Bool
 
     var remark: String?
@@ -80,14 +80,14 @@ struct TripPlan: Equatable {
         @Guide(.range(0...23)) var hour: Int
     }
 
-    // What is computed or belongs to the type is not generated.
+    // Computed and static properties are not generated.
     static let maximumNights = 7
     var isLong: Bool { nights > 4 }
     func headline() -> String { "\(name), \(nights) nights" }
 }
 
 extension TripPlan {
-    /// An example for the instructions: the memberwise initializer stays.
+    /// An example for the instructions; the memberwise initializer is still available.
     static let example = TripPlan(
         name: "Lakes", format: "trip/1", transport: "train", bookingCode: "ABC-12", postalCode: "39042",
         hashtag: "#lakes", nights: 2, travellers: 2, budget: 320.5, rainRisk: 0.25, deposit: 49.5,
@@ -99,7 +99,7 @@ extension TripPlan {
         ],
         cyclingHours: 0, isAbroad: false, remark: nil, alternative: "boat")
 
-    /// Whether the guides hold, said once more in plain code.
+    /// Whether the guides are satisfied, checked in code.
     var faults: [String] {
         var faults: [String] = []
         func check(_ holds: Bool, _ fault: String) { if !holds { faults.append(fault) } }
@@ -127,7 +127,7 @@ extension TripPlan {
     }
 }
 
-/// A smaller plan for tests on the device.
+/// A smaller plan for tests with the real model.
 @Generable
 struct ErrandPlan: Equatable {
     @Guide(.anyOf(["home", "work"]))

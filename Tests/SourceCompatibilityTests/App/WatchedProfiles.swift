@@ -1,7 +1,7 @@
 import Foundation
 import FoundationModels
 
-/// Notes what happens, in the order in which it happens.
+/// Records events in order.
 actor EventLog {
     private(set) var events: [String] = []
     func note(_ event: String) { events.append(event) }
@@ -30,7 +30,7 @@ struct ObservedProfile: LanguageModelSession.DynamicProfile {
     }
 }
 
-/// A profile that will not let certain prompts through.
+/// A profile that rejects certain prompts.
 struct GuardedProfile: LanguageModelSession.DynamicProfile {
     struct Forbidden: Error, Equatable { let word: String }
 
@@ -46,7 +46,7 @@ struct GuardedProfile: LanguageModelSession.DynamicProfile {
     }
 }
 
-/// Trims the stored history itself before every request.
+/// A profile that trims the stored history before every request.
 struct TrimmedProfile: LanguageModelSession.DynamicProfile {
     let model: any LanguageModel
     let limit: Int
@@ -66,7 +66,7 @@ extension SessionPropertyValues {
     @SessionPropertyEntry var isNight: Bool = false
 }
 
-/// Two profiles that take turns; the log says when.
+/// Two profiles that alternate; the log records activation and deactivation.
 struct ShiftProfile: LanguageModelSession.DynamicProfile {
     let model: any LanguageModel
     let log: EventLog

@@ -8,7 +8,7 @@ struct AppContentTests {
 
     // MARK: Building
 
-    @Test("[B6] content keeps the order in which it was written, as JSON too")
+    @Test("[B6] content keeps the order of properties, also as JSON")
     func building() throws {
         #expect(ContentInspector.keys(of: Self.order) == ["number", "lines", "isGift", "note", "total"])
         #expect(
@@ -29,7 +29,7 @@ struct AppContentTests {
         #expect(kinds[3] == .bool(true))
         #expect(kinds[4] == .null && kinds[6] == .null)
         guard case .array(let elements) = kinds[5] else {
-            Issue.record("an array is no array")
+            Issue.record("an array does not have the kind array")
             return
         }
         #expect(elements.map(\.kind) == [.number(1), .number(2), .number(3)])
@@ -38,7 +38,7 @@ struct AppContentTests {
         #expect(ContentInspector.depth(of: Self.order) == 3)
     }
 
-    @Test("[B6] numbers without a fraction are written without one; text is escaped")
+    @Test("[B6] integral numbers are encoded without a fraction; text is escaped")
     func jsonStrings() throws {
         #expect(GeneratedContent(5.0).jsonString == "5")
         #expect(GeneratedContent(-0.25).jsonString == "-0.25")
@@ -50,14 +50,14 @@ struct AppContentTests {
         }
     }
 
-    @Test("[B6] of two values for one key, the caller decides")
+    @Test("[B6] the caller resolves duplicate keys")
     func merging() throws {
         let merged = OrderContent.merged([("a", 1), ("b", "x"), ("a", 2)])
         #expect(try merged.value(Int.self, forProperty: "a") == 2)
         #expect(ContentInspector.keys(of: merged) == ["a", "b"])
     }
 
-    @Test("[B6] an identity belongs to content, and to what is made of it")
+    @Test("[B6] content has an identity, which derived values keep")
     func identity() throws {
         let id = GenerationID()
         #expect(OrderContent.named(id).id == id)
@@ -71,7 +71,7 @@ struct AppContentTests {
 
     // MARK: Reading
 
-    @Test("[B6] values of properties, required and optional ones")
+    @Test("[B6] values of required and optional properties")
     func reading() throws {
         #expect(try ContentInspector.number(of: Self.order) == 7)
         #expect(try ContentInspector.total(of: Self.order) == 99.5)
@@ -88,7 +88,7 @@ struct AppContentTests {
         #expect(throws: (any Error).self) { try GeneratedContent([1]).value(String.self, forProperty: "x") }
     }
 
-    @Test("[B6] JSON that is whole is complete")
+    @Test("[B6] content of a whole JSON document is complete")
     func whole() throws {
         for json in ["{}", "[]", "true", "null", #""text""#, #"{"a": {"b": [1, 2.5, -3e2, "x"]}}"#, " [ 1 , 2 ] "] {
             let (content, isWhole) = try ContentInspector.read(json)
@@ -97,13 +97,13 @@ struct AppContentTests {
         }
     }
 
-    @Test("[B6] of JSON that was cut off, what is there is read", arguments: 1..<46)
+    @Test("[B6] the available part of truncated JSON is parsed", arguments: 1..<46)
     func cutOff(length: Int) throws {
         let json = #"{"name": "Ada", "tags": ["a", "b"], "n": 12.5}"#
         let (content, isWhole) = try ContentInspector.read(String(json.prefix(length)))
         #expect(!isWhole)
         guard case .structure(let properties, let keys) = content.kind else {
-            Issue.record("the beginning of an object is no object")
+            Issue.record("a truncated object does not have the kind structure")
             return
         }
         #expect(["name", "tags", "n"].starts(with: keys))
@@ -114,14 +114,14 @@ struct AppContentTests {
         if length >= 34 { #expect(try content.value([String].self, forProperty: "tags") == ["a", "b"]) }
     }
 
-    @Test("[B6] what is no JSON is refused", arguments: ["nope", #"{"a" 1}"#, "[1,,2]", #"{"a": 1,}x"#, "{]"])
+    @Test("[B6] invalid JSON is an error", arguments: ["nope", #"{"a" 1}"#, "[1,,2]", #"{"a": 1,}x"#, "{]"])
     func invalid(json: String) {
         #expect(throws: (any Error).self) { try GeneratedContent(json: json) }
     }
 
     // MARK: Types
 
-    /// A value becomes content, JSON, content and a value again.
+    /// Converts a value to content, JSON, content and back to a value.
     func roundTrip<Value: Generable & Equatable>(_ value: Value) throws {
         let content = value.generatedContent
         #expect(try Value(content) == value)
@@ -130,7 +130,7 @@ struct AppContentTests {
         #expect(try Value(read) == value)
     }
 
-    @Test("[B1] values of every kind of type survive being content")
+    @Test("[B1] values of all kinds of types can be converted to content and back")
     func roundTrips() throws {
         try roundTrip(TripPlan.example)
         try roundTrip(Journal.example)
@@ -166,7 +166,7 @@ struct AppContentTests {
         try roundTrip(Float(0.5))
     }
 
-    @Test("[B4] a value's content is in the order of its properties")
+    @Test("[B4] content has the order of the declared properties")
     func contentOrder() {
         let keys = ContentInspector.keys(of: TripPlan.example.generatedContent)
         #expect(keys.first == "name" && keys.last == "alternative")
@@ -176,7 +176,7 @@ struct AppContentTests {
             ContentInspector.keys(of: Temperature(degrees: 1, scale: "C").generatedContent).prefix(2) == ["degrees", "scale"])
     }
 
-    @Test("[B1] nil is left out, or written where the type says so")
+    @Test("[B1] nil is omitted, or encoded as null if the type specifies this")
     func nilValues() throws {
         let loud = Delivery(carrier: "Post", trackingCode: nil, weight: nil).generatedContent
         #expect(ContentInspector.keys(of: loud) == ["carrier", "trackingCode", "weight"])
@@ -186,7 +186,7 @@ struct AppContentTests {
         #expect(ContentInspector.keys(of: quiet) == ["carrier"])
     }
 
-    @Test("[B1] enums are read from content, and refuse what they do not know")
+    @Test("[B1] enums are created from content; unknown values are errors")
     func enums() throws {
         #expect(try Mood(GeneratedContent("tired")) == .tired)
         #expect(try Weekday(GeneratedContent("sunday")).isWeekend)
@@ -199,7 +199,7 @@ struct AppContentTests {
         #expect(throws: GeneratedContent.ParsingError.self) { try WindDirection(GeneratedContent("up")) }
     }
 
-    @Test("[B1] an identity with a value of its own is the app's: each value has another")
+    @Test("[B1] an identity with a default value is not generated, and differs for each value")
     func ownIdentity() throws {
         let content = try GeneratedContent(json: #"{"name": "Lamp", "quantity": 2, "tags": [], "price": 9.75}"#)
         let first = try InventoryItem(content), second = try InventoryItem(content)
@@ -211,7 +211,7 @@ struct AppContentTests {
         #expect(entry.id == "L-1")
     }
 
-    @Test("[B6] a property may be content of any shape")
+    @Test("[B6] a property can be content of any structure")
     func anyContent() throws {
         let json = #"{"kind": "bill", "fields": {"total": 3, "paid": false}, "pages": [1, "two", [3]]}"#
         let document = try ScannedDocument(GeneratedContent(json: json))
@@ -222,7 +222,7 @@ struct AppContentTests {
         #expect(bare.fields == nil)
     }
 
-    @Test("[B1] conversions by hand, and from one type to another")
+    @Test("[B1] manual conformances, and conversions between types")
     func conversions() throws {
         let query = try WeatherQuery(GeneratedContent(json: #"{"place": "Rome"}"#))
         #expect(query == WeatherQuery(place: "Rome", days: 1))
@@ -230,7 +230,7 @@ struct AppContentTests {
         #expect(converted.days == 3)
         let value = try SensorValue(GeneratedContent(json: #"{"value": 1000}"#))
         guard case .pressure(let pressure) = value else {
-            Issue.record("not a pressure")
+            Issue.record("the value is not a pressure")
             return
         }
         #expect(pressure.value == 1000)
@@ -240,7 +240,7 @@ struct AppContentTests {
 
     // MARK: Partial values
 
-    @Test("[B7] a partial value of JSON that was cut off has what is there")
+    @Test("[B7] a partial value of truncated JSON has the available properties")
     func partial() throws {
         let json = #"{"name": "Soup", "servings": 4, "ingredients": [{"name": "Leek", "grams": 200}, {"name": "Sa"#
         let recipe = try RecipeScreen.partial(fromCutOff: json)
@@ -255,7 +255,7 @@ struct AppContentTests {
         #expect(RecipeScreen.progress(of: nothing).isEmpty)
     }
 
-    @Test("[B7] a whole value is a partial one with everything there")
+    @Test("[B7] a complete value converts to a partial value with all properties")
     func wholeAsPartial() {
         let recipe = Recipe(
             name: "Bread", servings: 1, isVegan: true, ingredients: [.init(name: "Flour", grams: 500)], method: .bake)

@@ -2,16 +2,16 @@ import Foundation
 import FoundationModels
 import Testing
 
-/// The small model that comes with the package. What it says is not looked at, only whether it is valid.
+/// Tests with the small model of the package. They check only whether responses are valid, not their text.
 @Suite(
-    "An app on the default model", .serialized,
-    .enabled(if: SystemLanguageModel.default.isAvailable, "the default model is not there"))
+    "An app with the default model", .serialized,
+    .enabled(if: SystemLanguageModel.default.isAvailable, "the default model is not installed"))
 struct AppDefaultModelTests {
     static func greedy(_ tokens: Int) -> GenerationOptions {
         GenerationOptions(samplingMode: .greedy, maximumResponseTokens: tokens)
     }
 
-    @Test("[A1] the model is ready, and says so in all ways")
+    @Test("[A1] the model is available according to all availability APIs")
     func availability() {
         #expect(SuggestionFeature.isVisible)
         #expect(SuggestionFeature.status == ModelStatus(.available))
@@ -21,7 +21,7 @@ struct AppDefaultModelTests {
         #expect(facts["variant"]?.isEmpty == false)
     }
 
-    @Test("[A3][A6] a text within its limit, in the transcript; greedy twice is the same")
+    @Test("[A3][A6] a response within its token limit is in the transcript; greedy sampling is deterministic")
     func text() async throws {
         let options = Self.greedy(16)
         let session = LanguageModelSession(instructions: "You name colours.")
@@ -38,7 +38,7 @@ struct AppDefaultModelTests {
         #expect(response.content.hasPrefix(cut.content))
     }
 
-    @Test("[A3] snapshots grow to what a plain request answers")
+    @Test("[A3] the last snapshot equals the response of a request without streaming")
     func stream() async throws {
         let expected = try await LanguageModelSession().respond(to: "Count to ten.", options: Self.greedy(24)).content
         let stream = LanguageModelSession().streamResponse(to: "Count to ten.", options: Self.greedy(24))
@@ -51,7 +51,7 @@ struct AppDefaultModelTests {
         #expect(try await stream.collect().content == expected)
     }
 
-    @Test("[B2][B3] a typed answer keeps to its guides")
+    @Test("[B2][B3] a typed response satisfies its guides")
     func guided() async throws {
         for prompt in ["Plan an errand.", "Buy 500 nails, priority nine, from shelf Z99!"] {
             let plan = try await LanguageModelSession().respond(
@@ -64,7 +64,7 @@ struct AppDefaultModelTests {
         }
     }
 
-    @Test("[B2] choices, numbers and lists as answers of their own")
+    @Test("[B2] choices, numbers and lists as responses")
     func simpleTypes() async throws {
         let mood = try await LanguageModelSession().respond(
             to: "I slept badly.", generating: Mood.self, options: Self.greedy(12)
@@ -76,7 +76,7 @@ struct AppDefaultModelTests {
         #expect((1...3).contains(try content.value([GeneratedContent].self).count))
     }
 
-    @Test("[B5] a schema made at run time binds the answer")
+    @Test("[B5] the response conforms to a schema created at run time")
     func dynamic() async throws {
         let dishes = ["leek soup", "rye bread"]
         let filler = FormFiller(session: LanguageModelSession())
@@ -85,7 +85,7 @@ struct AppDefaultModelTests {
         #expect(chosen.allSatisfy { dishes.contains($0) })
     }
 
-    @Test("[B7] a typed stream ends with what it collected, and fields stay once they are there")
+    @Test("[B7] the last snapshot of a typed stream equals the response, and available fields remain available")
     func typedStream() async throws {
         let stream = LanguageModelSession().streamResponse(
             to: "Plan an errand.", generating: ErrandPlan.self, options: Self.greedy(120))
@@ -105,7 +105,7 @@ struct AppDefaultModelTests {
         #expect(places.allSatisfy { plan.place.hasPrefix($0) })
     }
 
-    @Test("[B9] a form that the limit cuts short is an error, not a half-filled value")
+    @Test("[B9] a structured response truncated by the token limit is an error, not a partial value")
     func cutShort() async throws {
         let session = LanguageModelSession()
         let error = await failure {
@@ -119,10 +119,10 @@ struct AppDefaultModelTests {
                 .isComplete)
     }
 
-    @Test("[A4] while it responds, it says so, and takes no second request", .timeLimit(.minutes(2)))
+    @Test("[A4] isResponding is true during a request, and a second request is an error", .timeLimit(.minutes(2)))
     func oneAtATime() async throws {
         let session = LanguageModelSession()
-        // The count of the list keeps the model busy for long enough.
+        // The element count of the list makes the response long enough.
         let schema = try GenerationSchema(
             root: DynamicGenerationSchema(
                 arrayOf: DynamicGenerationSchema(type: ErrandPlan.self), minimumElements: 12, maximumElements: 12),
@@ -139,7 +139,7 @@ struct AppDefaultModelTests {
         #expect(kinds(of: session.transcript) == ["prompt", "response"])
     }
 
-    @Test("[B7] a cancelled request frees the session", .timeLimit(.minutes(1)))
+    @Test("[B7] a session is usable after a cancelled request", .timeLimit(.minutes(1)))
     func cancelled() async throws {
         let session = LanguageModelSession()
         let running = Task { try await session.respond(to: "Tell a long story.", options: Self.greedy(400)).content }
@@ -152,7 +152,7 @@ struct AppDefaultModelTests {
                 .isComplete)
     }
 
-    @Test("[D2] counts before sending: each part costs, and more costs more")
+    @Test("[D2] token counts before a request: each part counts, and longer parts count more")
     func counting() async throws {
         let check = PreflightCheck()
         let session = LanguageModelSession(instructions: "Be brief.")
@@ -181,7 +181,7 @@ struct AppDefaultModelTests {
         #expect(try await counts[0] < SystemLanguageModel.default.tokenCount(for: session.transcript))
     }
 
-    @Test("[D3] a prompt beyond the window is refused as such, and nothing is lost", .timeLimit(.minutes(2)))
+    @Test("[D3] a prompt that exceeds the context window is an error, and the transcript is unchanged", .timeLimit(.minutes(2)))
     func overflow() async throws {
         let session = LanguageModelSession(instructions: "Be brief.")
         let size = SystemLanguageModel.default.contextSize
@@ -191,7 +191,7 @@ struct AppDefaultModelTests {
         let error = try #require(await failure { try await session.respond(to: prompt, options: Self.greedy(4)) })
         #expect((error as? LanguageModelSession.GenerationError).map(AdviceDesk.name) == "exceededContextWindowSize")
         guard case .contextSizeExceeded(let details) = error as? LanguageModelError else {
-            Issue.record("not an overflow: \(error)")
+            Issue.record("not a context size error: \(error)")
             return
         }
         #expect(details.contextSize == size && details.tokenCount > size)
@@ -200,18 +200,18 @@ struct AppDefaultModelTests {
         #expect(!session.isResponding)
     }
 
-    @Test("[A9] the tagging use case fills the form with tags in")
+    @Test("[A9] the content tagging use case generates a structure with tags")
     func tagging() async throws {
         do {
             let tags = try await Tagger().tags(of: "We baked bread and were happy.", options: Self.greedy(200))
             #expect(tags.topics.count <= 3 && tags.emotions.count <= 2)
             #expect(tags.actions.count <= 2 && tags.objects.count <= 2)
         } catch is GeneratedContent.ParsingError {
-            // Tags are free text: a small model may not come to an end within the limit.
+            // Tags are free text, so a small model may exceed the token limit.
         }
     }
 
-    @Test("[F1] English is supported, also where a region is close to another")
+    @Test("[F1] English is supported in different regions")
     func languages() {
         #expect(ModelLanguages.codes.contains("en"))
         for identifier in ["en_US", "en_GB", "en_AU", "en_NZ"] {
@@ -221,7 +221,7 @@ struct AppDefaultModelTests {
         #expect(ModelLanguages.contains(Locale.Language(identifier: "en")))
     }
 
-    @Test("[C1] tools in the session change nothing about a typed answer's validity")
+    @Test("[C1] typed responses are valid in sessions with tools")
     func toolsAndForms() async throws {
         let session = LanguageModelSession(tools: [WeatherTool()], instructions: "Be brief.")
         let options = GenerationOptions(

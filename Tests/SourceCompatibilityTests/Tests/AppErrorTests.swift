@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Errors in an app")
 struct AppErrorTests {
-    /// Each error of the newer family with its name in the older one, where it has one.
+    /// Each error of the newer type with its name in the older type, if it has one.
     static let names: [(LanguageModelError, String?)] = zip(
         ConciergeDesk.samples,
         [
@@ -13,7 +13,7 @@ struct AppErrorTests {
         ]
     ).map { ($0, $1) }
 
-    @Test("[G] a model's error is caught by its newer name and by its older one", arguments: names.indices)
+    @Test("[G] an error of a model can be caught by its newer and its older type", arguments: names.indices)
     func bothFamilies(index: Int) async throws {
         let (thrown, olderName) = Self.names[index]
         let session = LanguageModelSession(model: ScriptedModel([.failure(thrown)], [.text("fine again")]))
@@ -28,7 +28,7 @@ struct AppErrorTests {
             #expect(AdviceDesk.debugDescription(of: older) == Self.debugDescription(of: thrown))
         }
 
-        // Nothing came before the error, so nothing stays.
+        // Nothing was generated before the error, so the transcript is reverted.
         #expect(session.transcript.isEmpty)
         #expect(!session.isResponding)
         #expect(try await session.respond(to: "go").content == "fine again")
@@ -46,7 +46,7 @@ struct AppErrorTests {
         }
     }
 
-    @Test("[G] catch clauses of the first release do what they say")
+    @Test("[G] catch clauses for the errors of the first release work")
     func olderClauses() async throws {
         func ask(_ error: LanguageModelError) async throws -> AdviceDesk.Outcome {
             try await AdviceDesk(session: LanguageModelSession(model: ScriptedModel([.failure(error)]))).ask("go")
@@ -54,14 +54,14 @@ struct AppErrorTests {
         #expect(try await ask(ConciergeDesk.samples[0]) == .startOver("too long"))
         #expect(try await ask(ConciergeDesk.samples[2]) == .sorry("Let us talk about something else."))
         #expect(try await ask(ConciergeDesk.samples[7]) == .sorry("I do not speak that language yet."))
-        // What no clause names goes on to the caller.
+        // Other errors are thrown to the caller.
         let timeout = await failure { try await ask(ConciergeDesk.samples[8]) }
         #expect(timeout is LanguageModelError)
         let brief = AdviceDesk(session: LanguageModelSession(model: ScriptedModel([.failure(ConciergeDesk.samples[1])])))
         #expect(await brief.askBriefly("go") == "rateLimited")
     }
 
-    @Test("[G] catch clauses of the second release do what they say")
+    @Test("[G] catch clauses for the errors of the second release work")
     func newerClauses() async throws {
         func ask(_ error: any Error) async -> ConciergeDesk.Outcome {
             await ConciergeDesk(session: LanguageModelSession(model: ScriptedModel([.failure(error)]))).ask("go")
@@ -72,7 +72,7 @@ struct AppErrorTests {
         #expect(await ask(ConciergeDesk.samples[8]) == .other("timeout"))
     }
 
-    @Test("[E2] a refusal explains itself, at once and as a stream")
+    @Test("[E2] a refusal has an explanation, as a response and as a stream")
     func refusal() async throws {
         let session = LanguageModelSession(model: ScriptedModel([.failure(ConciergeDesk.samples[3])]))
         let error = try #require(await failure { try await session.respond(to: "go") })
@@ -97,7 +97,7 @@ struct AppErrorTests {
 
     struct Offline: Error, Equatable { let host: String }
 
-    @Test("an error of the model's own comes through as it is")
+    @Test("an error type of the model is thrown unchanged")
     func ownError() async throws {
         let session = LanguageModelSession(model: ScriptedModel([.failure(Offline(host: "shelf"))]))
         let error = await failure { try await session.respond(to: "go") }
@@ -105,7 +105,7 @@ struct AppErrorTests {
     }
 
     @Test(
-        "[B9] a form that is cut short is an error with the text so far, in both families",
+        "[B9] a truncated structured response is an error with the text so far, with both error types",
         arguments: [
             #"{"title": "Trip", "tasks": ["pa"#, #"{"title": "Trip"}"#, "",
         ])
@@ -118,7 +118,7 @@ struct AppErrorTests {
         #expect(try await session.respond(to: "go").content == "ok")
     }
 
-    @Test("[B9] the same in a stream, whose snapshots were valid until then")
+    @Test("[B9] the same in a stream whose previous snapshots are valid")
     func cutShortStream() async throws {
         let json = #"{"title": "Trip", "tasks": ["pack", "#
         let session = LanguageModelSession(model: ScriptedModel([.text(json)]))
@@ -133,7 +133,7 @@ struct AppErrorTests {
 
     // MARK: Capabilities
 
-    @Test("what a model cannot do is refused before it is asked")
+    @Test("a request that needs a missing capability is an error before the model is called")
     func capabilities() async throws {
         func missing(
             _ capabilities: [LanguageModelCapabilities.Capability], tools: [any Tool] = [],
@@ -166,7 +166,7 @@ struct AppErrorTests {
             } == .vision)
     }
 
-    /// A picture of one pixel.
+    /// An image of one pixel.
     static func picture() throws -> URL {
         let base64 =
             "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -180,7 +180,7 @@ struct AppErrorTests {
     static let overflow = LanguageModelError.contextSizeExceeded(
         .init(contextSize: 10, tokenCount: 12, debugDescription: "full"))
 
-    @Test("[D4] a full window: one retry on the first and the last entry")
+    @Test("[D4] after a context overflow, one retry with the first and the last entry")
     func condensedRetry() async throws {
         let model = ScriptedModel([.text("A")], [.text("B")], [.failure(Self.overflow)], [.text("C")])
         let chat = LongChat(LanguageModelSession(model: model, instructions: "Chat.")) {
@@ -196,7 +196,7 @@ struct AppErrorTests {
         #expect(await kinds(of: chat.session.transcript) == ["instructions", "response", "prompt", "response"])
     }
 
-    @Test("[D4] a prompt that does not fit into a clean session fails after one retry")
+    @Test("[D4] a prompt that does not fit into an empty session fails after one retry")
     func noEndlessRetry() async throws {
         let model = ScriptedModel(Script([[.failure(Self.overflow)]], encore: true))
         let chat = LongChat(LanguageModelSession(model: model)) { LanguageModelSession(model: model, transcript: $0) }
@@ -205,7 +205,7 @@ struct AppErrorTests {
         #expect(await model.script.requests.count == 2)
     }
 
-    @Test("[D3] after an overflow the transcript is readable and as it was")
+    @Test("[D3] after a context overflow the transcript is unchanged")
     func transcriptAfterOverflow() async throws {
         let model = ScriptedModel([.text("A")], [.failure(Self.overflow)])
         let session = LanguageModelSession(model: model, instructions: "Chat.")
@@ -216,7 +216,7 @@ struct AppErrorTests {
         #expect(session.transcript == before)
     }
 
-    @Test("condensing keeps the first and the last entry, and copes with short transcripts")
+    @Test("condensing keeps the first and the last entry, also of short transcripts")
     func condensing() {
         #expect(LongChat.condensed(SampleTranscripts.text).map(\.id) == ["i-1", "r-1"])
         #expect(LongChat.condensed(Transcript(entries: SampleTranscripts.text.prefix(1))).map(\.id) == ["i-1"])

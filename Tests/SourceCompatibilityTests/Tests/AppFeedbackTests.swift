@@ -2,9 +2,9 @@ import Foundation
 import FoundationModels
 import Testing
 
-@Suite("Feedback, tags and the other corners of an app")
+@Suite("Feedback, tags and other features of an app")
 struct AppFeedbackTests {
-    @Test("[E6] feedback is JSON with what was said")
+    @Test("[E6] feedback is JSON with the transcript")
     func feedback() async throws {
         let session = LanguageModelSession(model: EchoModel())
         try await session.respond(to: "a rare question")
@@ -29,7 +29,7 @@ struct AppFeedbackTests {
         #expect(Set(attachments).count >= 3)
     }
 
-    @Test("[E6] feedback on a request that failed has the request in it")
+    @Test("[E6] feedback about a failed request contains the request")
     func feedbackOnFailure() async throws {
         let timeout = LanguageModelError.timeout(.init(debugDescription: "too slow"))
         let session = LanguageModelSession(model: ScriptedModel([.failure(timeout)]))
@@ -39,14 +39,14 @@ struct AppFeedbackTests {
         #expect(String(decoding: data, as: UTF8.self).contains("a rare question"))
     }
 
-    @Test("[E6] every sentiment and category is known to the form")
+    @Test("[E6] the form contains every sentiment and category")
     func choices() {
         #expect(LanguageModelFeedback.Sentiment.allCases.map(FeedbackForm.symbol) == ["+", "-", "0"])
         #expect(FeedbackForm.choices.count == 8)
         #expect(Set(FeedbackForm.choices).count == 8 && !FeedbackForm.choices.contains("Other"))
     }
 
-    @Test("[A9] tags are a form like any other")
+    @Test("[A9] tags are a structured response")
     func tags() async throws {
         let tags = ContentTags(topics: ["rain"], emotions: ["calm"], actions: [], objects: ["umbrella"])
         let model = FormEchoModel(json: tags.generatedContent.jsonString)
@@ -56,7 +56,7 @@ struct AppFeedbackTests {
         #expect(schema["x-order"] == ["topics", "emotions", "actions", "objects"])
     }
 
-    @Test("[A1] the reasons why there is no model")
+    @Test("[A1] reasons why no model is available")
     func reasons() {
         #expect(ModelStatus(.available).isReady)
         let reasons: [SystemLanguageModel.Availability.UnavailableReason] = [
@@ -67,7 +67,7 @@ struct AppFeedbackTests {
         #expect(reasons.allSatisfy { !ModelStatus(.unavailable($0)).isReady })
     }
 
-    @Test("[F3] the locale is named, but for the first one")
+    @Test("[F3] the instructions name the locale, except for the default locale")
     func localeInstructions() async throws {
         let german = try await lines(of: ModelLanguages.instructions(for: Locale(identifier: "de_DE")))
         #expect(german == ["You help people write letters.", "The person's locale is de_DE."])
@@ -75,7 +75,7 @@ struct AppFeedbackTests {
         #expect(english == ["You help people write letters."])
     }
 
-    @Test("[G] older errors have texts for an alert")
+    @Test("[G] older errors have localized descriptions for an alert")
     func alerts() {
         for error in AdviceDesk.samples {
             #expect(AdviceDesk.name(of: error) != "unknown")
@@ -86,7 +86,7 @@ struct AppFeedbackTests {
         #expect(Set(AdviceDesk.samples.map(AdviceDesk.name)).count == 9)
     }
 
-    @Test("[G] newer errors describe themselves")
+    @Test("[G] newer errors have descriptions")
     func descriptions() {
         for error in ConciergeDesk.samples {
             #expect(error.errorDescription?.isEmpty == false)
@@ -98,7 +98,7 @@ struct AppFeedbackTests {
         #expect(ConciergeDesk.advice(for: ConciergeDesk.samples[7]) == "The model does not speak tlh.")
     }
 
-    @Test("capabilities are a set")
+    @Test("capabilities behave like a set")
     func capabilities() {
         let some = LanguageModelCapabilities([.vision, .toolCalling])
         #expect(some.contains(.vision) && some.contains(.toolCalling))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Profiles of an app")
 struct AppProfileTests {
-    @Test("a tool moves the session on to the next stage, with other instructions, tools and options")
+    @Test("a tool changes the stage of the session, with other instructions, tools and options")
     func stages() async throws {
         let model = ScriptedModel([AppToolTests.call("chooseHotel", #"{"hotel": "Ritz"}"#)], [.text("Pay now.")])
         let session = BookingSessions.booking(on: model)
@@ -30,7 +30,7 @@ struct AppProfileTests {
         #expect(instructionLines(in: session.transcript) == ["You take payments."])
     }
 
-    @Test("what a call asks for comes before what a profile says; the inner modifier before the outer")
+    @Test("options of a request override those of the profile; inner modifiers override outer ones")
     func precedence() async throws {
         let model = ScriptedModel([.text("a")], [.text("b")])
         let session = LanguageModelSession(profile: PoliteProfile(base: BookingProfile(model: model)))
@@ -39,7 +39,7 @@ struct AppProfileTests {
         #expect(await model.script.requests.map(\.generationOptions.temperature) == [0.9, 0.5])
     }
 
-    @Test("a transform of the history changes what is sent, not what is stored")
+    @Test("a history transform changes the request, not the stored transcript")
     func historyTransform() async throws {
         let model = ScriptedModel([.text("a")], [.text("b")])
         let session = BookingSessions.polite(on: model, history: SampleTranscripts.text.history)
@@ -55,7 +55,7 @@ struct AppProfileTests {
         #expect(session.transcript.responses.map(\.plainText) == ["Try “Drops”.", "a", "b"])
     }
 
-    @Test("the app's own modifier is spelled like the framework's")
+    @Test("a custom modifier is used like those of the framework")
     func ownModifier() async throws {
         let model = ScriptedModel([.text("a")])
         let profile = BookingProfile(model: model).remembering(1)
@@ -65,7 +65,7 @@ struct AppProfileTests {
         #expect(kinds(of: request.transcript) == ["instructions", "prompt"])
     }
 
-    @Test("callbacks come in the order of the turn")
+    @Test("callbacks are called in the order of the events of a turn")
     func callbacks() async throws {
         let model = ScriptedModel(
             [.reasoning("hm"), AppToolTests.call("getWeather", #"{"city": "Oslo"}"#)], [.text("Cold.")])
@@ -76,14 +76,14 @@ struct AppProfileTests {
         let expected = ["activate", "prompt", "reasoning", "call:getWeather", "output:true", "response:1"]
         let positions = try expected.map { try #require(events.firstIndex(of: $0), "\($0) in \(events)") }
         #expect(positions == positions.sorted(), "\(events)")
-        // Both callbacks for a prompt are called, with and without the prompt.
+        // Both callbacks for prompts are called, with and without the prompt as argument.
         #expect(events.contains("prompt:1"))
         #expect(events.filter { $0 == "response:1" }.count == 1)
         #expect(!events.contains("deactivate"))
         #expect(await model.script.requests.map(\.contextOptions.reasoningLevel) == [.light, .light])
     }
 
-    @Test("profiles are told when they take over and when they step back")
+    @Test("callbacks report when profiles are activated and deactivated")
     func activation() async throws {
         let model = ScriptedModel([.text("a")], [.text("b")], [.text("c")])
         let log = EventLog()
@@ -99,7 +99,7 @@ struct AppProfileTests {
             ])
     }
 
-    @Test("a callback that throws ends the request before the model is asked")
+    @Test("a callback that throws ends the request before the model is called")
     func throwingCallback() async throws {
         let model = ScriptedModel([.text("fine")])
         let session = LanguageModelSession(profile: GuardedProfile(model: model, word: "password"))
@@ -110,7 +110,7 @@ struct AppProfileTests {
         #expect(try await session.respond(to: "hello").content == "fine")
     }
 
-    @Test("[D4] a profile may trim the history itself, before every request")
+    @Test("[D4] a profile can trim the stored history before every request")
     func trimmed() async throws {
         let model = ScriptedModel(Script([[.text("ok")]], encore: true))
         let session = LanguageModelSession(profile: TrimmedProfile(model: model, limit: 3))
@@ -123,7 +123,7 @@ struct AppProfileTests {
 
     // MARK: Dynamic instructions and properties
 
-    @Test("dynamic instructions are made again for every request")
+    @Test("dynamic instructions are evaluated again for every request")
     func dynamicInstructions() async throws {
         let model = ScriptedModel([.text("a")], [.text("b")])
         let session = BookingSessions.rules([HouseRule(id: 1, text: "No pets."), HouseRule(id: 2, text: "No noise.")], on: model)
@@ -142,14 +142,14 @@ struct AppProfileTests {
     }
 
     @MainActor
-    @Test("instructions whose type is hidden")
+    @Test("type-erased instructions")
     func erased() async throws {
         let strict = BookingSessions.erased(true, on: ScriptedModel([.text("ok")]))
         try await strict.respond(to: "go")
         #expect(instructionLines(in: strict.transcript)?.contains("Rules are rules.") == true)
     }
 
-    @Test("properties have their first value, belong to one session, and are kept")
+    @Test("properties have their default value, belong to one session, and keep their values")
     func properties() {
         let first = LanguageModelSession(model: EchoModel()), second = LanguageModelSession(model: EchoModel())
         #expect(first.properties.guests.isEmpty && first.properties.discount == nil)
@@ -160,7 +160,7 @@ struct AppProfileTests {
         #expect(second.properties.guests.isEmpty && second.properties.discount == nil)
     }
 
-    @Test("the history is a property too")
+    @Test("the history is a session property")
     func historyProperty() async throws {
         let session = LanguageModelSession(model: EchoModel(), instructions: "Chat.")
         try await session.respond(to: "one")

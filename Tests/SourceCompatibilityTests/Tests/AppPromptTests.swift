@@ -7,7 +7,7 @@ struct AppPromptTests {
     static let regular = Customer(name: "Ada", isRegular: true, orders: ["tea"])
     static let stranger = Customer(name: "Ben", isRegular: false)
 
-    @Test("[A8] a prompt has a line for each part, and none for what is left out")
+    @Test("[A8] a prompt has a line for each part, and none for omitted parts")
     func prompts() async throws {
         let full = PromptParts.order(for: Self.regular, tone: .friendly, extras: ["milk", "ice"], voucher: "V-1")
         #expect(
@@ -22,7 +22,7 @@ struct AppPromptTests {
             ])
     }
 
-    @Test("[A8] instructions have a line for each part, and none for what is left out")
+    @Test("[A8] instructions have a line for each part, and none for omitted parts")
     func instructions() async throws {
         let many = PromptParts.instructions(
             for: Self.regular, rules: ["Be kind.", "Never shout."], locale: Locale(identifier: "de_DE"))
@@ -39,7 +39,7 @@ struct AppPromptTests {
             ])
     }
 
-    @Test("[A8] builders in builders, arrays and availability")
+    @Test("[A8] nested builders, arrays and availability conditions")
     func nesting() async throws {
         #expect(try await lines(of: PromptParts.nested()) == ["One.", "Two.", "Three.", "Four.", "Five.", "Six."])
         #expect(try await lines(of: PromptParts.availability()) == ["First.", "Second.", "Third."])
@@ -49,7 +49,7 @@ struct AppPromptTests {
         #expect(try await lines(of: Self.regular.promptRepresentation).count == 3)
     }
 
-    @Test("[A8] an error in a builder is the caller's")
+    @Test("[A8] an error in a builder is thrown to the caller")
     func throwing() async throws {
         #expect(throws: CocoaError.self) { try PromptParts.checked("") }
         #expect(try await lines(of: PromptParts.checked("Why?")) == ["Why?", "Answer in one word."])
@@ -61,7 +61,7 @@ struct AppPromptTests {
         #expect(!session.isResponding)
     }
 
-    @Test("[A8] values of generable types are said as JSON")
+    @Test("[A8] values of generable types are included as JSON")
     func values() async throws {
         let said = try await lines(of: PromptParts.examples([]))
         #expect(said.count == 2)
@@ -73,7 +73,7 @@ struct AppPromptTests {
         #expect(figures.prefix(4) == ["Add these:", "1", "2.5", "true"])
     }
 
-    @Test("[A8] a builder of the app's own")
+    @Test("[A8] a custom builder")
     func letter() async throws {
         let letter = Letter {
             Letter.greeting("Ada")
@@ -85,9 +85,9 @@ struct AppPromptTests {
         #expect(lines(of: prompt.segments).prefix(3) == ["Turn this into a letter:", "Dear Ada,", "thank you for your order."])
     }
 
-    // MARK: Pictures
+    // MARK: Images
 
-    @Test("a picture stands in the prompt where it was put, with its label")
+    @Test("an image is at its position in the prompt, with its label")
     func pictures() async throws {
         let picture = try AppErrorTests.picture()
         defer { try? FileManager.default.removeItem(at: picture) }
@@ -113,7 +113,7 @@ struct AppPromptTests {
             ])
     }
 
-    @Test("[C1] a tool finds the picture that the model means")
+    @Test("[C1] a tool resolves the image that the model refers to")
     func pictureTool() async throws {
         let picture = try AppErrorTests.picture()
         defer { try? FileManager.default.removeItem(at: picture) }
@@ -131,7 +131,7 @@ struct AppPromptTests {
                 == [["Cropped \(picture.lastPathComponent)."], ["There is no picture called dog."]])
     }
 
-    @Test("pictures in transcripts that are written by hand")
+    @Test("images in transcripts created in code")
     func pictureTranscripts() throws {
         let picture = try AppErrorTests.picture()
         defer { try? FileManager.default.removeItem(at: picture) }

@@ -138,19 +138,19 @@ struct AppSchemaTests {
                 ])),
     ]
 
-    @Test("[B1] a type's schema as JSON Schema", arguments: expectations.indices)
+    @Test("[B1] the schema of a type as JSON Schema", arguments: expectations.indices)
     func schema(index: Int) throws {
         let expectation = Self.expectations[index]
         let schema = expectation.type.generationSchema
         #expect(try JSON(encoding: schema) == expectation.json)
-        // And back again.
+        // The JSON can be decoded again.
         let decoded = try? FormFiles.schema(from: FormFiles.data(for: schema))
         if expectation.json["title"] != nil {
             #expect(try JSON(encoding: try #require(decoded)) == expectation.json)
         }
     }
 
-    @Test("[B2] every guide is in the schema, also when guides are stacked")
+    @Test("[B2] all guides are in the schema, also several guides of one property")
     func guides() throws {
         let json = try JSON(encoding: TripPlan.generationSchema)
         let properties = try #require(json["properties"])
@@ -186,14 +186,14 @@ struct AppSchemaTests {
             #expect(properties[name] == property, "\(name)")
         }
         #expect(properties.keys?.count == expected.count + 1)
-        // Both spellings of a constant are in use.
+        // Both notations of a constant are in use.
         let format = try #require(properties["format"])
         #expect(format["const"] == "trip/1" || format["enum"] == ["trip/1"])
         #expect(json["$defs"] == ["Day": Self.day, "Stop": Self.stop])
         #expect(json["description"] == "A short trip")
     }
 
-    @Test("[B4] properties are in the order of their declaration; optional ones are not required")
+    @Test("[B4] properties are in the order of declaration; optional properties are not required")
     func order() throws {
         let json = try JSON(encoding: TripPlan.generationSchema)
         let names: [JSON] = [
@@ -205,7 +205,7 @@ struct AppSchemaTests {
         #expect(json["required"]?.elements == names.dropLast(2))
     }
 
-    @Test("[B2] guides may name the app's constants; what is computed or lazy is not in the schema")
+    @Test("[B2] guides can use constants of the app; computed and lazy properties are not in the schema")
     func expressions() throws {
         let json = try JSON(encoding: GiftWish.generationSchema)
         let properties = try #require(json["properties"])
@@ -240,7 +240,7 @@ struct AppSchemaTests {
     }
 
     #if swift(>=6)
-        @Test("[B2] patterns between bare slashes")
+        @Test("[B2] bare-slash regex patterns")
         func bareSlashes() throws {
             let properties = try #require(try JSON(encoding: LicencePlate.generationSchema)["properties"])
             #expect(properties["district"] == ["type": "string", "pattern": "[A-Z]{1,3}"])
@@ -249,7 +249,7 @@ struct AppSchemaTests {
         }
     #endif
 
-    @Test("[B1] enums inside a type are choices of strings, and enums with payloads unions")
+    @Test("[B1] nested enums are choices of strings, enums with payloads are unions")
     func enums() throws {
         let json = try JSON(encoding: JournalEntry.generationSchema)
         #expect(
@@ -267,7 +267,7 @@ struct AppSchemaTests {
         #expect(root["anyOf"]?.elements?.count == 5)
     }
 
-    @Test("names of schemas: the type's, or the one that is given")
+    @Test("the name of a schema is that of the type, or the specified one")
     func names() throws {
         #expect(
             FormFiles.names(of: [TripPlan.self, TripPlan.Day.self, Mood.self, StockReportVersion2.self, Warehouse.Aisle.self])
@@ -278,7 +278,7 @@ struct AppSchemaTests {
 
     // MARK: At run time
 
-    @Test("[B5] schemas made at run time, with references between them")
+    @Test("[B5] schemas created at run time, with references between them")
     func dynamic() throws {
         let menu = try JSON(encoding: MenuForms.menu(dishes: ["soup", "salad"]))
         #expect(menu["title"] == "Menu")
@@ -308,7 +308,7 @@ struct AppSchemaTests {
                 == ["type": "array", "items": ["type": "integer"], "minItems": 1, "maxItems": 3])
     }
 
-    @Test("[B5] a form that a person designs")
+    @Test("[B5] a form that a user designs")
     func designed() throws {
         let guest = FormDesign(name: "Guest", purpose: "Who comes", fields: [("name", nil, .text, false)])
         let party = FormDesign(
@@ -329,7 +329,7 @@ struct AppSchemaTests {
         #expect(json["$defs"]?["Guest"]?["description"] == "Who comes")
     }
 
-    @Test("[B5] what is wrong with a form is said")
+    @Test("[B5] errors in a form are reported")
     func problems() {
         let twice = FormDesign(name: "Twice", purpose: nil, fields: [("a", nil, .text, false), ("a", nil, .yesNo, false)])
         #expect(FormProblems.check(twice) == "Twice has two fields called a.")
@@ -352,7 +352,7 @@ struct AppSchemaTests {
 
     // MARK: Files
 
-    @Test("[B5] a schema from a file is the schema that was saved")
+    @Test("[B5] a schema decoded from a file equals the saved schema")
     func files() throws {
         for schema in [TripPlan.generationSchema, try MenuForms.menu(dishes: ["soup"]), try MenuForms.outline()] {
             let data = try FormFiles.data(for: schema)
@@ -373,7 +373,7 @@ struct AppSchemaTests {
     }
 
     @Test(
-        "files that are no schemas are refused",
+        "decoding an invalid schema throws an error",
         arguments: [
             #"{"type": "object", "properties": {}, "required": [], "x-order": [], "additionalProperties": false}"#,
             #"{"title": "A", "type": "object", "properties": {}, "required": [], "x-order": []}"#,

@@ -2,12 +2,12 @@ import Foundation
 import FoundationModels
 import Testing
 
-/// Sessions on models of the app's own, so that nothing depends on what a model says.
+/// Sessions with models of the app, so that no test depends on generated text.
 @Suite("Sessions of an app")
 struct AppSessionTests {
-    // MARK: Opening
+    // MARK: Creation
 
-    @Test("[A2] a session without anything starts with an empty transcript, and records prompt and response")
+    @Test("[A2] a session without instructions starts with an empty transcript, and records prompt and response")
     func blank() async throws {
         let session = KitchenSessions().blank(on: EchoModel())
         #expect(session.transcript.isEmpty)
@@ -18,7 +18,7 @@ struct AppSessionTests {
         #expect(session.transcript.responses.first?.plainText == "two boiled eggs")
     }
 
-    @Test("[A2] instructions as text, as a value and from a builder come first in the transcript")
+    @Test("[A2] instructions as text, as a value and from a builder are the first transcript entry")
     func instructions() async throws {
         let kitchen = KitchenSessions(allergies: ["nuts", "milk"])
         let teacher = kitchen.teacher(on: EchoModel())
@@ -40,7 +40,7 @@ struct AppSessionTests {
                 == ["You plan a week of dinners.", "Never use nuts.", "Never use milk."])
     }
 
-    @Test("[A2] a session on the system's model has its instructions in the transcript before the first request")
+    @Test("[A2] a session with the system model has its instructions in the transcript before the first request")
     func systemModelSessions() throws {
         let kitchen = KitchenSessions(isMetric: false, allergies: ["nuts"], houseRules: "Be tidy.")
         #expect(kitchen.blank().transcript.isEmpty)
@@ -63,7 +63,7 @@ struct AppSessionTests {
         #expect(kitchen.continued(from: SampleTranscripts.text).transcript == SampleTranscripts.text)
     }
 
-    @Test("[A2] a session with tools alone has an instructions entry that lists them")
+    @Test("[A2] a session with only tools has an instructions entry that lists them")
     func toolsAlone() async throws {
         let session = LanguageModelSession(model: ScriptedModel([.text("ok")]), tools: [PantryTool()])
         try await session.respond(to: "go")
@@ -76,20 +76,20 @@ struct AppSessionTests {
         #expect(entry.toolDefinitions.first?.description == PantryTool().description)
     }
 
-    @Test("[A8] an error in the instructions builder comes out of the initializer")
+    @Test("[A8] an error in the instructions builder is thrown by the initializer")
     func throwingBuilder() throws {
         #expect(throws: KitchenProblem.houseRulesMissing) { try KitchenSessions().houseKeeper(on: EchoModel()) }
         #expect(throws: KitchenProblem.houseRulesMissing) { try KitchenSessions().houseKeeper() }
         #expect(throws: Never.self) { try KitchenSessions(houseRules: "Be tidy.").houseKeeper(on: EchoModel()) }
     }
 
-    @Test("[A2] the model may be any, chosen at run time")
+    @Test("[A2] the model can be chosen at run time")
     func existentialModel() async throws {
         let session = KitchenSessions().teacher(onDevice: false, otherwise: EchoModel(prefix: "well "))
         #expect(try await session.respond(to: "yes").content == "well yes")
     }
 
-    @Test("[A2] a session goes on from a transcript, and the model sees all of it")
+    @Test("[A2] a session continues from a transcript, and the model receives all of it")
     func continued() async throws {
         let model = ScriptedModel([.text("Another one.")])
         let session = KitchenSessions().continued(on: model, from: SampleTranscripts.text)
@@ -101,9 +101,9 @@ struct AppSessionTests {
         #expect(session.transcript.count == 5)
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    @Test("[A3] text, prompt value and builder ask for the same thing")
+    @Test("[A3] text, prompt value and builder make the same request")
     func promptForms() async throws {
         for form in 0..<3 {
             let session = LanguageModelSession(model: EchoModel())
@@ -119,7 +119,7 @@ struct AppSessionTests {
         }
     }
 
-    @Test("[A2] a response may be ignored; the session remembers both turns")
+    @Test("[A2] a response can be ignored; the session keeps both turns")
     func discarded() async throws {
         let session = LanguageModelSession(model: EchoModel())
         try await NoteRequests(session: session).remember("Ada has a cat.")
@@ -127,7 +127,7 @@ struct AppSessionTests {
         #expect(session.transcript.prompts.last?.plainText == "Remember this too: Ada has a cat.")
     }
 
-    @Test("[A3] a response knows the entries of its own request only")
+    @Test("[A3] a response contains only the entries of its own request")
     func transcriptEntries() async throws {
         let session = LanguageModelSession(model: EchoModel())
         try await session.respond(to: "one")
@@ -138,7 +138,7 @@ struct AppSessionTests {
 
     static let summaryJSON = #"{"title": "Trip", "tasks": ["pack", "book"]}"#
 
-    @Test("[B1] typed answers in three prompt forms, by the older and the newer functions")
+    @Test("[B1] typed responses with three forms of prompts, with the older and the newer functions")
     func typedForms() async throws {
         let expected = NoteSummary(title: "Trip", tasks: ["pack", "book"])
         let session = LanguageModelSession(model: FormEchoModel(json: Self.summaryJSON))
@@ -155,12 +155,12 @@ struct AppSessionTests {
         let prompts = session.transcript.prompts
         #expect(prompts.count == 7)
         #expect(prompts.allSatisfy { $0.responseFormat?.name == "NoteSummary" })
-        // Whether the schema is in the prompt is recorded: on unless it is turned off.
+        // Whether the schema is in the prompt is recorded; the default is true.
         #expect(prompts.map(\.contextOptions.includeSchemaInPrompt) == [true, false, true, true, false, true, true])
         #expect(prompts.filter { $0.metadata["requestID"] != nil }.count == 1)
     }
 
-    @Test("[B1] numbers, truth values and arrays are answers as well")
+    @Test("[B1] numbers, Booleans and arrays as responses")
     func simpleTypes() async throws {
         func requests(_ json: String) -> NoteRequests {
             NoteRequests(session: LanguageModelSession(model: FormEchoModel(json: json)))
@@ -173,7 +173,7 @@ struct AppSessionTests {
             ])
     }
 
-    @Test("[B5] answers in the shape of a schema, in three prompt forms, older and newer")
+    @Test("[B5] responses with a schema, with three forms of prompts, older and newer functions")
     func schemaForms() async throws {
         let schema = NoteSummary.generationSchema
         let session = LanguageModelSession(model: FormEchoModel(json: Self.summaryJSON))
@@ -195,7 +195,7 @@ struct AppSessionTests {
         #expect(session.transcript.prompts.allSatisfy { $0.responseFormat?.name == "NoteSummary" })
     }
 
-    @Test("[B1] a typed request gives the model a schema, a text request does not")
+    @Test("[B1] a typed request passes a schema to the model, a text request does not")
     func schemaInRequest() async throws {
         let model = ScriptedModel([.text(Self.summaryJSON)], [.text("plain")])
         let session = LanguageModelSession(model: model)
@@ -211,7 +211,7 @@ struct AppSessionTests {
 
     // MARK: Options
 
-    @Test("[A6] options reach the model and the transcript, by their older and newer names")
+    @Test("[A6] options are passed to the model and the transcript, with older and newer names")
     func options() async throws {
         let model = ScriptedModel(Script([[.text("ok")]], encore: true))
         let session = LanguageModelSession(model: model)
@@ -229,7 +229,7 @@ struct AppSessionTests {
         #expect(session.transcript.prompts.map(\.options) == sent)
     }
 
-    @Test("[A6] an option set under one name is read under the other")
+    @Test("[A6] an option set with one name can be read with the other")
     func optionNames() {
         var options = GenerationOptions(sampling: .greedy)
         #expect(options.samplingMode == .greedy)
@@ -246,7 +246,7 @@ struct AppSessionTests {
         #expect(NoteSampling.exact.samplingMode == .greedy)
     }
 
-    @Test("context options and metadata of a request reach the model and its prompt entry")
+    @Test("context options and metadata of a request are passed to the model and its prompt entry")
     func contextAndMetadata() async throws {
         let model = ScriptedModel([.text("ok")])
         let session = LanguageModelSession(model: model)
@@ -262,7 +262,7 @@ struct AppSessionTests {
 
     // MARK: State
 
-    @Test("[A4] a second request is refused while the first one runs, which is not disturbed", .timeLimit(.minutes(1)))
+    @Test("[A4] a second concurrent request is an error and does not affect the first one", .timeLimit(.minutes(1)))
     func oneAtATime() async throws {
         let gate = Gate()
         let model = ScriptedModel([.text("first"), .wait(gate), .text(" done")], [.text("second")])
@@ -287,7 +287,7 @@ struct AppSessionTests {
     }
 
     @MainActor
-    @Test("[A4] isResponding is observed by views", .timeLimit(.minutes(1)))
+    @Test("[A4] isResponding is observable", .timeLimit(.minutes(1)))
     func activityIsObservable() async throws {
         let gate = Gate()
         let session = LanguageModelSession(model: ScriptedModel([.wait(gate), .text("ok")]))
@@ -303,7 +303,7 @@ struct AppSessionTests {
         #expect(monitor.bubbles.count == 2)
     }
 
-    @Test("[A7] prewarming reaches the model with what is known so far")
+    @Test("[A7] prewarming passes the transcript so far to the model")
     func prewarm() async throws {
         let model = ScriptedModel([.text("ok")])
         let session = LanguageModelSession(model: model, instructions: "Be brief.")
@@ -316,7 +316,7 @@ struct AppSessionTests {
         #expect(session.transcript.prompts.isEmpty)
     }
 
-    @Test("usage: a response has its own, the session the sum")
+    @Test("usage: a response has its own usage, the session has the sum")
     func usage() async throws {
         let model = ScriptedModel(
             [.text("a"), .text("b"), .usage(input: 10, cached: 4, output: 2)],
@@ -333,7 +333,7 @@ struct AppSessionTests {
         #expect(session.usage.output.totalTokenCount == 3)
     }
 
-    @Test("usage: without totals from the model, the tokens of its texts are added up")
+    @Test("usage: if the model reports no totals, the token counts of its texts are summed")
     func usageOfTexts() async throws {
         let session = LanguageModelSession(model: ScriptedModel([.reasoning("hm"), .text("a"), .text("b")]))
         let response = try await session.respond(to: "one")
@@ -341,7 +341,7 @@ struct AppSessionTests {
         #expect(response.usage.output.reasoningTokenCount == 1)
     }
 
-    @Test("one executor serves all requests of a session with one configuration")
+    @Test("all requests of a session with one configuration use one executor")
     func executors() async throws {
         let model = ScriptedModel([.text("a")], [.text("b")])
         let session = LanguageModelSession(model: model)
@@ -350,7 +350,7 @@ struct AppSessionTests {
         #expect(await model.script.executors == 1)
     }
 
-    @Test("reasoning, metadata and replaced text end up in the transcript")
+    @Test("reasoning, metadata and replaced text are in the transcript")
     func events() async throws {
         let model = ScriptedModel([
             .reasoning("Let me "), .reasoning("think."), .signature(Data([7])),
@@ -368,14 +368,14 @@ struct AppSessionTests {
 
     // MARK: Idioms
 
-    @Test("[A2] sessions of their own run side by side")
+    @Test("[A2] separate sessions run concurrently")
     func sideBySide() async throws {
         let answers = try await Idioms.answers(to: ["a", "b", "c"]) { LanguageModelSession(model: EchoModel(prefix: "> ")) }
         #expect(answers == ["a": "> a", "b": "> b", "c": "> c"])
         #expect(try await Idioms.pair(on: EchoModel()) == ("left", "right"))
     }
 
-    @Test("streams, transcripts and responses work as ordinary values of Swift")
+    @Test("streams, transcripts and responses can be used as ordinary Swift values")
     func idioms() async throws {
         let idioms = Idioms(session: LanguageModelSession(model: EchoModel(), instructions: "Chat."))
         let lengths = try await idioms.lengths("one two three")
@@ -393,7 +393,7 @@ struct AppSessionTests {
         #expect(try await Idioms.onMainActor(form).content.title == "Trip")
     }
 
-    @Test("[A3] a stream may be left early with what is needed")
+    @Test("[A3] reading a stream can be stopped early")
     func leftEarly() async throws {
         let session = LanguageModelSession(model: EchoModel())
         let sentence = try #require(try await Idioms(session: session).firstSentence("It rains. It pours. It stops."))

@@ -17,7 +17,7 @@ struct AppStreamingTests {
         #expect(session.transcript.responses.first?.plainText == "Once upon a time")
     }
 
-    @Test("[A3] all forms of streaming text give what respond gives")
+    @Test("[A3] all forms of text streaming give the same text as respond")
     func textForms() async throws {
         func streams() -> StoryStreams {
             StoryStreams(session: LanguageModelSession(model: ScriptedModel(Self.story)))
@@ -35,7 +35,7 @@ struct AppStreamingTests {
         #expect(costs == costs.sorted() && costs.last == 3)
     }
 
-    @Test("[A3] a snapshot is there before the model has finished", .timeLimit(.minutes(1)))
+    @Test("[A3] a snapshot is available before the model has finished", .timeLimit(.minutes(1)))
     func snapshotBeforeTheEnd() async throws {
         let gate = Gate()
         let session = LanguageModelSession(model: ScriptedModel([.text("early"), .wait(gate), .text(" late")]))
@@ -51,7 +51,7 @@ struct AppStreamingTests {
         #expect(seen.last == "early late")
     }
 
-    @Test("[B7] a stream may be collected after it was read")
+    @Test("[B7] a stream can be collected after it was read")
     func collectAfterwards() async throws {
         let session = LanguageModelSession(model: FormEchoModel(json: Self.outlineJSON))
         let outline = try await StoryStreams(session: session).outline("a story")
@@ -65,7 +65,7 @@ struct AppStreamingTests {
 
     static let outlineJSON = outline.generatedContent.jsonString
 
-    /// A model that writes the outline up to the end of its first chapter, and the rest once the gate is open.
+    /// A model that emits the outline up to the end of its first chapter, and the rest when the gate is open.
     static func model(waitingAt gate: Gate) throws -> ScriptedModel {
         let end = try #require(outlineJSON.firstIndex(of: "}"))
         return ScriptedModel([
@@ -73,7 +73,7 @@ struct AppStreamingTests {
         ])
     }
 
-    @Test("[B7] fields arrive in their order, and a list only grows", .timeLimit(.minutes(1)))
+    @Test("[B7] fields become available in order, and a list only grows", .timeLimit(.minutes(1)))
     func typedSnapshots() async throws {
         let gate = Gate()
         let session = LanguageModelSession(model: try Self.model(waitingAt: gate))
@@ -84,7 +84,7 @@ struct AppStreamingTests {
             let chapters = snapshot.content.chapters ?? []
             if !chapters.isEmpty { #expect(snapshot.content.title == "Rain") }
             headings.append(chapters.map { $0.heading ?? "" })
-            // The first chapter is seen while the others are not written yet.
+            // The first chapter is available before the others are generated.
             if headings.last == ["Clouds"] { await gate.open() }
         }
         #expect(titles.allSatisfy { "Rain".hasPrefix($0) })
@@ -97,7 +97,7 @@ struct AppStreamingTests {
         #expect(headings.last == ["Clouds", "Drops", "Sun"])
     }
 
-    @Test("[B7] what a stream has written is not complete before its end", .timeLimit(.minutes(1)))
+    @Test("[B7] raw content is not complete before the end of the stream", .timeLimit(.minutes(1)))
     func rawContent() async throws {
         let gate = Gate()
         let session = LanguageModelSession(model: try Self.model(waitingAt: gate))
@@ -113,7 +113,7 @@ struct AppStreamingTests {
         #expect(response.content == Self.outline)
     }
 
-    @Test("[B7] a value and the rows of its list keep their identity while they are written", .timeLimit(.minutes(1)))
+    @Test("[B7] a value and the elements of its list keep their identity during streaming", .timeLimit(.minutes(1)))
     func identities() async throws {
         let gate = Gate()
         let session = LanguageModelSession(model: try Self.model(waitingAt: gate))
@@ -132,7 +132,7 @@ struct AppStreamingTests {
         }
     }
 
-    @Test("[B7] streams in the shape of a schema")
+    @Test("[B7] streams with a schema")
     func schemaStream() async throws {
         let session = LanguageModelSession(model: FormEchoModel(json: Self.outlineJSON))
         let streams = StoryStreams(session: session)
@@ -148,7 +148,7 @@ struct AppStreamingTests {
         #expect(try await streams.outline(of: ["go"]) == Self.outline)
     }
 
-    @Test("[B7] one field by its key path, and a relay with a type that is Sendable")
+    @Test("[B7] one field by its key path, and forwarding snapshots of a Sendable type")
     func keyPaths() async throws {
         let session = LanguageModelSession(model: FormEchoModel(json: Self.outlineJSON))
         let stream = session.streamResponse(to: "go", generating: StoryOutline.self)
@@ -164,7 +164,7 @@ struct AppStreamingTests {
         #expect(shown > 0)
     }
 
-    @Test("[B7] an enum with payloads streams as the same enum with parts missing")
+    @Test("[B7] snapshots of an enum with payloads are partial values of its cases")
     func enumStream() async throws {
         let json = Activity.call(person: "Ben", minutes: 12).generatedContent.jsonString
         let session = LanguageModelSession(model: FormEchoModel(json: json))
@@ -176,7 +176,7 @@ struct AppStreamingTests {
     // MARK: In view models
 
     @MainActor
-    @Test("[B7] a view model shows text while it is written")
+    @Test("[B7] a view model shows text while it is generated")
     func chatViewModel() async throws {
         let model = ChatViewModel(session: LanguageModelSession(model: ScriptedModel(Self.story)))
         #expect(model.canSend)
@@ -189,7 +189,7 @@ struct AppStreamingTests {
     }
 
     @MainActor
-    @Test("[B7] a view model fills a form in, whose rows stay the same rows")
+    @Test("[B7] a view model fills in a form whose rows keep their identity")
     func recipeViewModel() async throws {
         let recipe = Recipe(
             name: "Soup", servings: 2, isVegan: true,
@@ -206,10 +206,10 @@ struct AppStreamingTests {
         #expect(model.finished == recipe)
     }
 
-    // MARK: Broken streams
+    // MARK: Cancelled and failed streams
 
     @MainActor
-    @Test("[B7] a cancelled stream keeps what it had written, and the session goes on", .timeLimit(.minutes(1)))
+    @Test("[B7] a cancelled stream keeps the partial response, and the session remains usable", .timeLimit(.minutes(1)))
     func cancelled() async throws {
         let gate = Gate()
         let script = ScriptedModel([.text("half a"), .wait(gate), .text(" story")], [.text("again")])
@@ -226,14 +226,14 @@ struct AppStreamingTests {
         #expect(try await session.respond(to: "once more").content == "again")
     }
 
-    @Test("[B7] a stream that breaks keeps what came so far, and throws")
+    @Test("[B7] a failed stream keeps the partial response and throws")
     func broken() async throws {
         let timeout = LanguageModelError.timeout(.init(debugDescription: "too slow"))
         let session = LanguageModelSession(model: ScriptedModel([.text("half"), .failure(timeout)]), instructions: "Tell.")
         var seen = ""
         do {
             for try await snapshot in session.streamResponse(to: "go") { seen = snapshot.content }
-            Issue.record("the stream did not break")
+            Issue.record("the stream did not fail")
         } catch LanguageModelError.timeout(let details) {
             #expect(details.debugDescription == "too slow")
         }
@@ -243,7 +243,7 @@ struct AppStreamingTests {
         #expect(!session.isResponding)
     }
 
-    @Test("[B7] a stream that breaks before its first word takes the prompt back")
+    @Test("[B7] a stream that fails before its first token reverts the prompt")
     func brokenAtOnce() async throws {
         let timeout = LanguageModelError.timeout(.init(debugDescription: "too slow"))
         let session = LanguageModelSession(model: ScriptedModel([.failure(timeout)], [.text("ok")]), instructions: "Tell.")
@@ -254,7 +254,7 @@ struct AppStreamingTests {
         #expect(kinds(of: session.transcript) == ["instructions", "prompt", "response"])
     }
 
-    @Test("the policy of a session decides what a failure leaves behind", arguments: [true, false])
+    @Test("the policy of a session determines which entries remain after an error", arguments: [true, false])
     func policy(keeps: Bool) async throws {
         let timeout = LanguageModelError.timeout(.init(debugDescription: "too slow"))
         let session = LanguageModelSession(model: ScriptedModel([.text("half"), .failure(timeout)]))
@@ -265,7 +265,7 @@ struct AppStreamingTests {
         #expect(session.transcript.isEmpty == !keeps)
     }
 
-    @Test("a newer suggestion cancels the older one", .timeLimit(.minutes(1)))
+    @Test("a newer request for a suggestion cancels the older one", .timeLimit(.minutes(1)))
     func newerWins() async throws {
         let gate = Gate()
         let model = ScriptedModel([.wait(gate), .text("old")], [.text("new")])

@@ -8,7 +8,7 @@ struct AppToolTests {
         .call(id: id, tool: tool, arguments: [arguments])
     }
 
-    /// Plays one call and an answer, and gives back what the tool said.
+    /// Runs a script with one call and a response, and returns the output of the tool.
     func output(of tool: any Tool, _ arguments: String) async throws -> Transcript.ToolOutput {
         let model = ScriptedModel([Self.call(tool.name, arguments)], [.text("done")])
         let session = LanguageModelSession(model: model, tools: [tool])
@@ -16,7 +16,7 @@ struct AppToolTests {
         return try #require(session.transcript.toolOutputs.first)
     }
 
-    @Test("[C2] a call goes to the tool, its output to the model, and both into the transcript")
+    @Test("[C2] the tool receives the call, the model its output, and both are in the transcript")
     func roundTrip() async throws {
         let model = ScriptedModel(
             [.call(id: "call-1", tool: "getWeather", arguments: [#"{"city": "#, #""Rome", "unit""#, #": "celsius"}"#])],
@@ -41,12 +41,12 @@ struct AppToolTests {
         #expect(TranscriptViewer.toolsUsed(in: session.transcript) == ["getWeather"])
     }
 
-    @Test("[C1] text, content, prompts and lists are outputs")
+    @Test("[C1] outputs can be text, content, prompts and lists")
     func outputs() async throws {
         let size = try await output(of: RoomSizeTool(), #"{"room": 3}"#)
         #expect(size.toolName == "RoomSizeTool")
         guard case .structure(let structure)? = size.segments.first else {
-            Issue.record("a value of a generable type is content, not text")
+            Issue.record("the output of a generable type is not a structured segment")
             return
         }
         #expect(try RoomSizeTool.Size(structure.content) == RoomSizeTool.Size(width: 5, length: 4.5))
@@ -61,7 +61,7 @@ struct AppToolTests {
         #expect(text.contains("front") && text.contains("attic"))
     }
 
-    @Test("[C1] a tool with parameters made at run time gets content and answers with content")
+    @Test("[C1] a tool with parameters created at run time receives and returns content")
     func dynamicParameters() async throws {
         let tool = try SpreadsheetTool(
             sheet: "stock", columns: ["item", "place"],
@@ -74,18 +74,18 @@ struct AppToolTests {
 
         let found = try await output(of: tool, #"{"column": "place", "text": "att"}"#)
         guard case .structure(let structure)? = found.segments.first else {
-            Issue.record("content is not kept as content")
+            Issue.record("the content is not a structured segment")
             return
         }
         let rows = try structure.content.value([GeneratedContent].self)
         #expect(try rows.map { try $0.value(String.self, forProperty: "item") } == ["lamp"])
     }
 
-    @Test("[C1] arguments that are read by hand, with a schema beside them")
+    @Test("[C1] arguments with a manual conversion and a separate schema")
     func handWrittenArguments() async throws {
         let forecast = try await output(of: ForecastTool(), #"{"place": "Oslo", "days": 2}"#)
         guard case .structure(let structure)? = forecast.segments.first else {
-            Issue.record("a forecast is content")
+            Issue.record("the forecast is not a structured segment")
             return
         }
         #expect(try Forecast(structure.content).readings.map(\.degrees) == [10, 11])
@@ -93,7 +93,7 @@ struct AppToolTests {
         #expect(TranscriptViewer.text(of: once.segments).contains("Oslo, 1 days"))
     }
 
-    @Test("[C1] a tool that takes a text alone")
+    @Test("[C1] a tool with a plain string as argument")
     func textArguments() async throws {
         let output = try await output(of: NicknameTool(), #""Adelaide""#)
         #expect(lines(of: output.segments) == ["Adi"])
@@ -128,7 +128,7 @@ struct AppToolTests {
         #expect(banner.banners == ["Hello"])
     }
 
-    @Test("[C4] tools share what they work on")
+    @Test("[C4] tools share state")
     func sharedState() async throws {
         let appointments = Appointments(["Dentist"])
         let model = ScriptedModel(
@@ -141,7 +141,7 @@ struct AppToolTests {
         #expect(session.transcript.toolOutputs.last.map { lines(of: $0.segments) } == ["Dentist, Lunch"])
     }
 
-    @Test("a tool around a tool has its name, its parameters and its output")
+    @Test("a tool that wraps another one has its name, parameters and output")
     func wrapped() async throws {
         let log = EventLog()
         let tool = AnnouncedTool(base: TimerTool()) { await log.note($0) }
@@ -151,7 +151,7 @@ struct AppToolTests {
         #expect(await log.events == ["startTimer"])
     }
 
-    /// Answers once a second call is there.
+    /// Returns when a second call has begun.
     struct MeetingTool: Tool {
         let name = "meet"
         let description = "Waits for the other one."
@@ -169,7 +169,7 @@ struct AppToolTests {
         }
     }
 
-    @Test("[C2] several calls of one turn run at the same time", .timeLimit(.minutes(1)))
+    @Test("[C2] several calls of one turn run concurrently", .timeLimit(.minutes(1)))
     func parallelCalls() async throws {
         let model = ScriptedModel([Self.call("meet", "{}", id: "a"), Self.call("meet", "{}", id: "b")], [.text("done")])
         let session = LanguageModelSession(model: model, tools: [MeetingTool()])
@@ -180,7 +180,7 @@ struct AppToolTests {
         #expect(await model.script.requests.count == 2)
     }
 
-    @Test("[C3] a tool that throws: its name, its error, and the session as before the request")
+    @Test("[C3] an error of a tool contains its name and error, and reverts the session")
     func toolError() async throws {
         let model = ScriptedModel([.text("hello")], [Self.call("startTimer", #"{"minutes": 5}"#)], [.text("fine again")])
         let session = LanguageModelSession(model: model, tools: [TimerTool(running: 3)], instructions: "Cook.")
@@ -201,7 +201,7 @@ struct AppToolTests {
         #expect(outcome == .toolFailed(tool: "startTimer", reason: "tooMany(limit: 3)"))
     }
 
-    @Test("[C3] arguments that the tool's type cannot take are the call's error, not a crash")
+    @Test("[C3] arguments that cannot be converted are an error of the call, not a crash")
     func wrongArguments() async throws {
         let model = ScriptedModel([Self.call("startTimer", #"{"label": "Tea"}"#)], [.text("fine again")])
         let session = LanguageModelSession(model: model, tools: [TimerTool()])
@@ -210,7 +210,7 @@ struct AppToolTests {
         #expect(try await session.respond(to: "again").content == "fine again")
     }
 
-    @Test("[C4] calls without end are ended", .timeLimit(.minutes(1)))
+    @Test("[C4] endless calls are stopped", .timeLimit(.minutes(1)))
     func boundedLoop() async throws {
         let model = ScriptedModel(Script([[Self.call("count", #"{"step": 1}"#)]], encore: true))
         let counter = CounterTool()
@@ -221,7 +221,7 @@ struct AppToolTests {
         #expect(!session.isResponding)
     }
 
-    @Test("a call may be taken back before it runs, and may carry metadata")
+    @Test("a call can be removed before it runs, and can have metadata")
     func removedCall() async throws {
         let model = ScriptedModel(
             [
@@ -237,7 +237,7 @@ struct AppToolTests {
         #expect(try session.transcript.toolCalls.first?.metadata["trace"]?.value(String.self) == "t-1")
     }
 
-    @Test("without tool calls allowed, the model is told of no tools")
+    @Test("if tool calling is disallowed, the model receives no tool definitions")
     func disallowed() async throws {
         let model = ScriptedModel([.text("ok")], [.text("ok")])
         let session = LanguageModelSession(model: model, tools: [WeatherTool(), DoorTool(open: [])])

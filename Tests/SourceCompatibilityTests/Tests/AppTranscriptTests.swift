@@ -15,7 +15,7 @@ struct AppTranscriptTests {
         "required": ["subject"], "x-order": ["subject", "year"], "additionalProperties": false,
     ]
 
-    /// The sample transcript as a file has it, entry by entry.
+    /// The JSON of the sample transcript, entry by entry.
     static let entries: [JSON] = [
         [
             "role": "instructions", "id": "i-1",
@@ -70,7 +70,7 @@ struct AppTranscriptTests {
         try #require(try JSON(encoding: transcript)["transcript"]?["entries"]?.elements)
     }
 
-    @Test("the file says what it is and of which version")
+    @Test("the file contains its type and version")
     func envelope() throws {
         let json = try JSON(encoding: SampleTranscripts.everything())
         #expect(json.keys == ["transcript", "type", "version"])
@@ -94,7 +94,7 @@ struct AppTranscriptTests {
         #expect(entry == Self.entries[index])
     }
 
-    @Test("a prompt without options has empty ones, and absent values are left out")
+    @Test("a prompt without options has empty options, and absent values are omitted")
     func emptyOptions() throws {
         let prompt = try Self.entries(of: SampleTranscripts.text)[1]
         #expect(prompt.keys == ["contents", "contextOptions", "id", "options", "role"])
@@ -103,7 +103,7 @@ struct AppTranscriptTests {
         #expect(instructions.keys == ["contents", "id", "role"])
     }
 
-    @Test("the identifiers of assets are written as such, and read again")
+    @Test("asset identifiers are encoded and decoded")
     func assets() throws {
         let early = SampleTranscripts.early()
         let response = try #require(try Self.entries(of: early).last)
@@ -116,7 +116,7 @@ struct AppTranscriptTests {
         #expect(fromMetadata.assetIDs == ["asset-2"])
     }
 
-    @Test("[A2] a transcript from a file is the transcript that was saved, and a session goes on from it")
+    @Test("[A2] a decoded transcript equals the saved one, and a session continues from it")
     func archive() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -131,7 +131,7 @@ struct AppTranscriptTests {
         #expect(try #require(await model.script.requests.first).transcript.dropLast().elementsEqual(SampleTranscripts.text))
     }
 
-    @Test("a file of every kind of entry survives being read and written")
+    @Test("a file with all kinds of entries can be decoded and encoded")
     func roundTrip() throws {
         let original = SampleTranscripts.everything()
         let decoded = try JSONDecoder().decode(Transcript.self, from: JSONEncoder().encode(original))
@@ -140,7 +140,7 @@ struct AppTranscriptTests {
         #expect(try Self.entries(of: decoded).count == Self.entries.count)
         for (index, entry) in decoded.enumerated() {
             switch entry {
-            // Content gets a new identity when it is read, so calls and structures are not equal to what they were.
+            // Decoded content has a new identity, so calls and structures are not equal to the original ones.
             case .toolCalls, .toolOutput: continue
             default: #expect(entry == original[index])
             }
@@ -149,7 +149,7 @@ struct AppTranscriptTests {
         #expect(decoded.toolCalls.map(\.arguments.jsonString) == original.toolCalls.map(\.arguments.jsonString))
     }
 
-    @Test("a file of the first release is read")
+    @Test("a file of the first release can be decoded")
     func firstRelease() throws {
         let json = """
             {"type": "FoundationModels.Transcript", "version": 1, "transcript": {"entries": [
@@ -163,7 +163,7 @@ struct AppTranscriptTests {
     }
 
     @Test(
-        "files that are no transcripts are refused",
+        "decoding an invalid transcript throws an error",
         arguments: [
             #"{"role": "user", "contents": [], "options": {}, "contextOptions": {}}"#,
             #"{"role": "user", "id": "p", "contents": [{"type": "text", "text": "no id"}], "options": {}, "contextOptions": {}}"#,
@@ -179,7 +179,7 @@ struct AppTranscriptTests {
 
     // MARK: Reading
 
-    @Test("every entry is a line on the screen")
+    @Test("each entry is one line on the screen")
     func viewer() {
         let lines = TranscriptViewer.lines(of: SampleTranscripts.everything())
         #expect(lines.map(\.speaker) == [.app, .person, .model, .model, .tool, .tool, .model])
@@ -194,7 +194,7 @@ struct AppTranscriptTests {
         #expect(TranscriptViewer.ids(in: SampleTranscripts.text) == ["i-1", "p-1", "r-1"])
     }
 
-    @Test("segments and entries without an identifier get one of their own")
+    @Test("segments and entries without an identifier get a unique one")
     func identifiers() {
         let first = Transcript.TextSegment(content: "a"), second = Transcript.TextSegment(content: "a")
         #expect(first.id != second.id && !first.id.isEmpty)
@@ -204,7 +204,7 @@ struct AppTranscriptTests {
         #expect(Transcript.Entry.prompt(prompt).id == prompt.id)
     }
 
-    // MARK: Changing
+    // MARK: Editing
 
     static func session(_ turns: Int, _ model: ScriptedModel) -> LanguageModelSession {
         let transcript = TranscriptBuilding.conversation(
@@ -212,7 +212,7 @@ struct AppTranscriptTests {
         return LanguageModelSession(model: model, transcript: transcript)
     }
 
-    @Test("the history is everything behind the instructions")
+    @Test("the history contains all entries after the instructions")
     func history() async throws {
         let model = ScriptedModel([.text("answer")])
         let session = Self.session(3, model)
@@ -229,7 +229,7 @@ struct AppTranscriptTests {
         #expect(kinds(of: session.transcript) == ["instructions"])
     }
 
-    @Test("entries are taken back, put in, replaced and redacted")
+    @Test("entries can be removed, inserted, replaced and redacted")
     func edits() {
         let session = Self.session(2, ScriptedModel())
         let editor = ConversationEditor(session: session)
@@ -244,14 +244,14 @@ struct AppTranscriptTests {
         #expect(instructionLines(in: session.transcript) == ["Chat."])
     }
 
-    @Test("tool entries may be dropped; the instructions are not touched")
+    @Test("tool entries can be removed; the instructions are unchanged")
     func droppedTools() {
         let session = LanguageModelSession(model: ScriptedModel(), transcript: SampleTranscripts.everything())
         ConversationEditor(session: session).dropToolEntries()
         #expect(kinds(of: session.transcript) == ["instructions", "prompt", "reasoning", "response"])
     }
 
-    @Test("a fork goes its own way")
+    @Test("a fork of a session is independent")
     func fork() async throws {
         let session = Self.session(1, ScriptedModel())
         let fork = ConversationEditor(session: session).fork(on: ScriptedModel([.text("other")]))
@@ -260,7 +260,7 @@ struct AppTranscriptTests {
         #expect(session.transcript.count == 3)
     }
 
-    @Test("slices of the history keep to whole turns")
+    @Test("slices of the history contain whole turns")
     func turns() {
         let history = TranscriptBuilding.conversation(
             instructions: "Chat.", turns: [("1", "a"), ("2", "b"), ("3", "c")]
@@ -271,7 +271,7 @@ struct AppTranscriptTests {
         #expect(kinds(of: history.lastTurns(1)) == ["prompt", "response"])
     }
 
-    @Test("transcripts are collections that change")
+    @Test("transcripts are mutable collections")
     func collection() {
         var transcript = SampleTranscripts.text
         let merged = TranscriptBuilding.merged(transcript, transcript)

@@ -2,7 +2,7 @@ import Foundation
 import FoundationModels
 import Testing
 
-/// JSON as a tree, read without the module's own parser.
+/// A JSON value, parsed without the parser of the module.
 enum JSON: Equatable, Decodable {
     case null
     case bool(Bool)
@@ -83,7 +83,7 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Express
     }
 }
 
-/// Waits, for a few seconds at most, until something holds.
+/// Waits for at most five seconds until the condition is true.
 nonisolated(nonsending) func eventually(_ condition: () async -> Bool) async throws -> Bool {
     for _ in 0..<1_000 {
         if await condition() { return true }
@@ -92,7 +92,7 @@ nonisolated(nonsending) func eventually(_ condition: () async -> Bool) async thr
     return false
 }
 
-/// The error of a request, or nil if there was none.
+/// The error of a request, or nil if it succeeded.
 nonisolated(nonsending) func failure<Value>(of request: () async throws -> Value) async -> (any Error)? {
     do {
         _ = try await request()
@@ -102,7 +102,7 @@ nonisolated(nonsending) func failure<Value>(of request: () async throws -> Value
     }
 }
 
-/// The kinds of a transcript's entries, in order.
+/// The kinds of the entries of a transcript, in order.
 func kinds(of entries: some Sequence<Transcript.Entry>) -> [String] {
     entries.map { entry in
         switch entry {
@@ -117,7 +117,7 @@ func kinds(of entries: some Sequence<Transcript.Entry>) -> [String] {
     }
 }
 
-/// What a prompt says, line by line; content is said as JSON.
+/// The lines of the segments; structured segments as JSON.
 func lines(of segments: [Transcript.Segment]) -> [String] {
     segments.flatMap { segment -> [String] in
         switch segment {
