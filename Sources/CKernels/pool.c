@@ -27,6 +27,9 @@
 // Iterations of busy waiting: long enough for the serial parts of a layer, short enough not to starve other processes.
 enum { SPINS = 600 };
 
+// Chunks of one parallel region: the ticket has 16 bits for them.
+enum { MAX_CHUNKS = 0xFFFF };
+
 struct ck_pool {
     // epoch (32 bits) · chunks (16) · next (16): one word, so that a claim cannot combine values of two regions.
     _Alignas(64) _Atomic uint64_t ticket;
@@ -36,6 +39,7 @@ struct ck_pool {
     _Atomic uint32_t caller_sleeps;
     void (*body)(void *, int);
     void *context;
+    int first;  // the region's first chunk
     _Atomic bool stop;
     int threads;
     pthread_t handles[];
@@ -67,7 +71,7 @@ static void work(ck_pool *pool, uint32_t epoch) {
         if (!atomic_compare_exchange_weak_explicit(&pool->ticket, &ticket, ticket + 1, memory_order_acq_rel,
                                                    memory_order_relaxed))
             continue;
-        pool->body(pool->context, (int)next);
+        pool->body(pool->context, pool->first + (int)next);
         if (atomic_fetch_add(&pool->done, 1) + 1 == chunks && atomic_load(&pool->caller_sleeps)) wake(&pool->done, 1);
     }
 }
@@ -118,13 +122,8 @@ void ck_pool_destroy(ck_pool *pool) {
 
 int ck_pool_threads(const ck_pool *pool) { return pool->threads; }
 
-void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context) {
-    if (chunks <= 1 || pool->threads == 1) {
-        for (int i = 0; i < chunks; i++) body(context, i);
-        return;
-    }
-    pool->body = body;
-    pool->context = context;
+static void run_region(ck_pool *pool, int first, int chunks) {
+    pool->first = first;
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
     uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
     atomic_store_explicit(&pool->ticket, (uint64_t)epoch << 32 | (uint64_t)chunks << 16, memory_order_release);
@@ -141,6 +140,17 @@ void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chun
     atomic_store(&pool->caller_sleeps, 1);
     while ((done = atomic_load(&pool->done)) != (uint32_t)chunks) wait_on(&pool->done, done);
     atomic_store(&pool->caller_sleeps, 0);
+}
+
+void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context) {
+    if (chunks <= 1 || pool->threads == 1) {
+        for (int i = 0; i < chunks; i++) body(context, i);
+        return;
+    }
+    pool->body = body;
+    pool->context = context;
+    for (int first = 0; first < chunks; first += MAX_CHUNKS)
+        run_region(pool, first, chunks - first < MAX_CHUNKS ? chunks - first : MAX_CHUNKS);
 }
 
 int ck_physical_cores(void) {

@@ -37,6 +37,26 @@ struct GGUFTests {
 
     @Test func anIntactFileWorks() throws { try use(small().bytes) }
 
+    /// A file that another program truncates after it was opened is an error when its tensors are read.
+    @Test func aFileThatShrinksIsAnError() throws {
+        let (bytes, header) = small()
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".gguf")
+        defer { try? FileManager.default.removeItem(at: url) }  // otherwise the system removes it
+        for size in [header + 1, 10] {
+            try Data(bytes).write(to: url)
+            let file = try GGUFFile(path: url.path)
+            try #require(truncate(url.path, off_t(size)) == 0)
+            let tensor = try #require(file.tensors[file.tensorNames[file.tensorNames.count - 1]])
+            #expect(throws: ModelError.self) { try file.bytes(of: tensor) }
+            #expect {
+                try DecoderModel(file: file, pool: WorkerPool(threads: 2))
+            } throws: { error in
+                guard case .unreadable(_, let reason)? = error as? ModelError else { return false }
+                return reason.contains("shorter")
+            }
+        }
+    }
+
     /// A split model requires all of its files, in order, and each tensor exactly once.
     @Test func modelsInSeveralFiles() throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -52,7 +72,7 @@ struct GGUFTests {
         #expect(file.tensorNames == whole.tensors.map(\.name))
         for tensor in whole.tensors {
             let found = try #require(file.tensors[tensor.name])
-            #expect(Array(file.bytes(of: found)) == tensor.data)
+            #expect(try file.bytes(of: found) == tensor.data)
         }
         #expect(file.size == whole.shards(3).reduce(0) { $0 + $1.bytes().count })
         #expect(throws: ModelError.self) { try GGUFFile(path: path(2)) }  // not the first one

@@ -58,11 +58,7 @@ struct LogitsTests {
 
     static func values(of path: String) throws -> [String: [Float]] {
         let file = try GGUFFile(path: path)
-        return file.tensors.mapValues { tensor in
-            var values = [Float](repeating: 0, count: tensor.elementCount)
-            ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, values.count, &values)
-            return values
-        }
+        return try file.tensors.mapValues(file.values)
     }
 
     /// The tolerated error of tiny models' logits compared with double precision, relative to their root mean square.

@@ -23,7 +23,7 @@ int ck_pool_threads(const ck_pool *pool);
 /// The number of physical cores within this process's CPU affinity. Hyperthreads are not counted because they share the
 /// arithmetic units of their core.
 int ck_physical_cores(void);
-/// Calls `body(context, i)` once for every `i` in `0..<chunks` (at most 65,535) and returns when all calls have
+/// Calls `body(context, i)` once for every `i` in `0..<chunks` and returns when all calls have
 /// returned. Not thread-safe: one caller at a time. `body` must not call the pool.
 void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chunk), void *context);
 

@@ -1,6 +1,7 @@
+internal import CKernels
 internal import Foundation
 
-/// A GGUF file, mapped read-only. Its contents are not trusted: every count, length and offset is checked against the
+/// A GGUF file, opened for reading. Its contents are not trusted: every count, length and offset is checked against the
 /// file's size before it is used, and an invalid value throws a ``ModelError`` that names the field.
 ///
 /// A model split into several files (`NAME-00001-of-00003.gguf`) is opened by its first file, which contains the
@@ -15,12 +16,13 @@ package final class GGUFFile: Sendable {
     package let tensors: [String: GGUFTensor]
     /// Tensor names in the file's order.
     package let tensorNames: [String]
-    let mapping: MappedFile
+    let header: FileHeader
+    let source: SourceFile
     /// The second and later files of a split model.
     private let laterShards: [GGUFFile]
 
     /// Total size of all files in bytes.
-    package var size: Int { laterShards.reduce(mapping.bytes.count) { $0 + $1.size } }
+    package var size: Int { laterShards.reduce(source.size) { $0 + $1.size } }
 
     /// The paths of all files, in order.
     var paths: [String] { [path] + laterShards.map(\.path) }
@@ -30,35 +32,13 @@ package final class GGUFFile: Sendable {
     /// - Parameter shard: the expected index of the file in a split model; 0 for the first or only file.
     private init(path: String, shard: Int) throws(ModelError) {
         self.path = path
-        mapping = try MappedFile(path: path)
-        var reader = GGUFReader(bytes: mapping.bytes)
-        let magic = try reader.bytes(4, field: "the magic number")
-        guard Array(magic) == Array("GGUF".utf8) else { throw .notGGUF(found: Array(magic)) }
-        version = try reader.integer(UInt32.self, field: "the version")
-        guard version == 2 || version == 3 else { throw .unsupportedVersion(version) }
-        // The smallest tensor entry has 32 bytes, the smallest metadata entry 13, which limits the counts.
-        let tensorCount = try reader.count(field: "the tensor count", smallestItem: 32)
-        let metadataCount = try reader.count(field: "the metadata count", smallestItem: 13)
-        metadata = try GGUFMetadata(reader: &reader, count: metadataCount)
-
-        let alignment = try metadata.integer("general.alignment", in: 1...(1 << 20)) ?? 32
-        guard alignment & (alignment - 1) == 0 else {
-            throw .invalid(field: "general.alignment", reason: "is \(alignment), not a power of two")
-        }
-        var entries: [GGUFTensor] = []
-        entries.reserveCapacity(tensorCount)
-        for index in 0..<tensorCount {
-            entries.append(try GGUFTensor(reader: &reader, index: index))
-        }
-        let dataStart = (reader.offset + alignment - 1) / alignment * alignment
-        var table: [String: GGUFTensor] = Dictionary(minimumCapacity: tensorCount)
-        for index in entries.indices {
-            try entries[index].place(dataStart: dataStart, alignment: alignment, fileSize: mapping.bytes.count)
-            guard table.updateValue(entries[index], forKey: entries[index].name) == nil else {
-                throw .invalid(field: "tensor \(entries[index].name)", reason: "appears twice")
-            }
-        }
-        var names = entries.map(\.name)
+        source = try SourceFile(path: path)
+        let contents: Contents
+        (header, contents) = try Self.readHeader(of: source)
+        version = contents.version
+        metadata = contents.metadata
+        var table = contents.table
+        var names = contents.names
         let number = try metadata.integer("split.no", in: 0...Int(UInt16.max)) ?? 0
         guard number == shard else {
             let reason = shard == 0 ? ": open the first file of the model" : ", not \(shard)"
@@ -92,41 +72,92 @@ package final class GGUFFile: Sendable {
     }
 
     private static let maximumShards = 1_000
+    /// The size of the header, with all tokens of the vocabulary, is not stored in the file. Nearly all are smaller.
+    private static let firstHeaderBytes = 16 << 20
+    private static let maximumHeaderBytes = 256 << 20
 
-    /// The bytes of a tensor of this file.
-    func bytes(of tensor: GGUFTensor) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: mapping(of: tensor).bytes[tensor.range])
+    /// The fields before the tensors' data.
+    private struct Contents {
+        var version: UInt32
+        var metadata: GGUFMetadata
+        var table: [String: GGUFTensor]
+        /// Tensor names in the file's order.
+        var names: [String]
     }
 
-    /// Allows the system to drop a tensor's pages from memory; they are read from disk again if accessed.
-    func release(_ tensor: GGUFTensor) { mapping(of: tensor).release(tensor.range) }
+    private static func readHeader(of source: SourceFile) throws(ModelError) -> (FileHeader, Contents) {
+        var count = min(source.size, firstHeaderBytes)
+        while true {
+            let header = try FileHeader(of: source, count: count)
+            do { return (header, try contents(header.bytes, fileSize: source.size)) } catch {
+                if count == source.size { throw error }
+                guard count < maximumHeaderBytes else {
+                    let limit = maximumHeaderBytes >> 20
+                    throw .invalid(field: "the header", reason: "is damaged or larger than \(limit) MB: \(error)")
+                }
+                count = min(source.size, maximumHeaderBytes)
+            }
+        }
+    }
 
-    private func mapping(of tensor: GGUFTensor) -> MappedFile {
-        tensor.shard == 0 ? mapping : laterShards[tensor.shard - 1].mapping
+    private static func contents(_ bytes: UnsafeRawBufferPointer, fileSize: Int) throws(ModelError) -> Contents {
+        var reader = GGUFReader(bytes: bytes)
+        let magic = try reader.bytes(4, field: "the magic number")
+        guard Array(magic) == Array("GGUF".utf8) else { throw .notGGUF(found: Array(magic)) }
+        let version = try reader.integer(UInt32.self, field: "the version")
+        guard version == 2 || version == 3 else { throw .unsupportedVersion(version) }
+        // The smallest tensor entry has 32 bytes, the smallest metadata entry 13, which limits the counts.
+        let tensorCount = try reader.count(field: "the tensor count", smallestItem: 32)
+        let metadataCount = try reader.count(field: "the metadata count", smallestItem: 13)
+        let metadata = try GGUFMetadata(reader: &reader, count: metadataCount)
+
+        let alignment = try metadata.integer("general.alignment", in: 1...(1 << 20)) ?? 32
+        guard alignment & (alignment - 1) == 0 else {
+            throw .invalid(field: "general.alignment", reason: "is \(alignment), not a power of two")
+        }
+        var entries: [GGUFTensor] = []
+        entries.reserveCapacity(tensorCount)
+        for index in 0..<tensorCount {
+            entries.append(try GGUFTensor(reader: &reader, index: index))
+        }
+        let dataStart = (reader.offset + alignment - 1) / alignment * alignment
+        var table: [String: GGUFTensor] = Dictionary(minimumCapacity: tensorCount)
+        for index in entries.indices {
+            try entries[index].place(dataStart: dataStart, alignment: alignment, fileSize: fileSize)
+            guard table.updateValue(entries[index], forKey: entries[index].name) == nil else {
+                throw .invalid(field: "tensor \(entries[index].name)", reason: "appears twice")
+            }
+        }
+        return Contents(version: version, metadata: metadata, table: table, names: entries.map(\.name))
+    }
+
+    // MARK: - Tensors
+
+    /// The file that contains a tensor's data.
+    func source(of tensor: GGUFTensor) -> SourceFile { tensor.shard == 0 ? source : laterShards[tensor.shard - 1].source }
+
+    /// The bytes of a tensor, or of a part of it: offsets are relative to the tensor's first byte.
+    func bytes(of tensor: GGUFTensor, in part: Range<Int>? = nil) throws(ModelError) -> [UInt8] {
+        let part = part ?? 0..<tensor.range.count
+        var bytes = [UInt8](repeating: 0, count: part.count)
+        try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
+            let first = tensor.range.lowerBound + part.lowerBound
+            try source(of: tensor).read(into: UnsafeMutableRawBufferPointer(buffer), at: first)
+        }
+        return bytes
+    }
+
+    /// All numbers of a tensor, dequantised.
+    func values(of tensor: GGUFTensor) throws(ModelError) -> [Float] {
+        var values = [Float](repeating: 0, count: tensor.elementCount)
+        ck_dequantize(tensor.type.kernelType, try bytes(of: tensor), values.count, &values)
+        return values
     }
 }
 
 /// A file mapped read-only for as long as this object lives.
 final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
     let bytes: UnsafeRawBufferPointer
-
-    init(path: String) throws(ModelError) {
-        func failure() -> ModelError { .unreadable(path: path, reason: String(cString: strerror(errno))) }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure() }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure() }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw .unreadable(path: path, reason: "it is not a regular file")
-        }
-        let size = Int(status.st_size)
-        guard size > 0 else { throw .unreadable(path: path, reason: "it is empty") }
-        guard let address = mmap(nil, size, PROT_READ, MAP_PRIVATE, descriptor, 0), address != MAP_FAILED else {
-            throw failure()
-        }
-        bytes = UnsafeRawBufferPointer(start: address, count: size)
-    }
 
     /// Maps a file of exactly `size` bytes with `MAP_SHARED`; nil if there is no such file.
     init?(shared path: String, size: Int) {
@@ -139,14 +170,6 @@ final class MappedFile: @unchecked Sendable {  // The mapping is never written a
         else { return nil }
         madvise(address, size, Int32(MADV_WILLNEED))
         bytes = UnsafeRawBufferPointer(start: address, count: size)
-    }
-
-    func release(_ range: Range<Int>) {
-        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-        let first = (range.lowerBound + page - 1) / page * page
-        let last = range.upperBound / page * page
-        guard first < last, let base = bytes.baseAddress else { return }
-        madvise(UnsafeMutableRawPointer(mutating: base + first), last - first, Int32(MADV_DONTNEED))
     }
 
     deinit {

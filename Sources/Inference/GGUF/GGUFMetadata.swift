@@ -143,7 +143,7 @@ extension GGUFFile {
     func forEachString(
         in array: GGUFArray, _ body: (Int, UnsafeRawBufferPointer) throws(ModelError) -> Void
     ) throws(ModelError) {
-        var reader = GGUFReader(bytes: UnsafeRawBufferPointer(rebasing: mapping.bytes[array.range]))
+        var reader = GGUFReader(bytes: UnsafeRawBufferPointer(rebasing: header.bytes[array.range]))
         for index in 0..<array.count {
             try body(index, try reader.stringBytes(field: "a string"))
         }
@@ -151,7 +151,7 @@ extension GGUFFile {
 
     /// The elements of a numeric array of this file, whose element type has the size of `Value`.
     func values<Value: BitwiseCopyable>(of array: GGUFArray, as type: Value.Type) -> [Value] {
-        let bytes = UnsafeRawBufferPointer(rebasing: mapping.bytes[array.range])
+        let bytes = UnsafeRawBufferPointer(rebasing: header.bytes[array.range])
         return (0..<array.count).map {
             bytes.loadUnaligned(fromByteOffset: $0 * MemoryLayout<Value>.size, as: Value.self)
         }

@@ -76,18 +76,12 @@ package final class AdapterFile: Sendable {
     /// Adds the adapter's change to a matrix of a model for which ``check(_:)`` succeeded.
     ///
     /// - Parameter weights: `[rows][columns]`
-    func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) {
+    func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) throws(ModelError) {
         guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"] else { return }
         let rank = a.shape[1]
         // Without an alpha, the product is not scaled.
         let scale = alpha > 0 ? alpha / Double(rank) : 1
         ck_add_low_rank(
-            &weights, values(b), values(a), Int32(rows), Int32(rank), Int32(columns), Float(scale))
-    }
-
-    private func values(_ tensor: GGUFTensor) -> [Float] {
-        var values = [Float](repeating: 0, count: tensor.elementCount)
-        ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, tensor.elementCount, &values)
-        return values
+            &weights, try file.values(of: b), try file.values(of: a), Int32(rows), Int32(rank), Int32(columns), Float(scale))
     }
 }

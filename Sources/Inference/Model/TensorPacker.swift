@@ -1,4 +1,5 @@
 internal import CKernels
+internal import Synchronization
 
 /// Copies a file's tensors sequentially into the memory that kernels read: matrices as panels (see `ck_layout`),
 /// vectors as binary32.
@@ -65,12 +66,13 @@ struct TensorPacker {
         guard let target, !isPacked else { return matrix }
         let ranges = selection ?? [0..<rows]
         if let merged = try merged(tensor, rows: total, columns: columns) {
-            merged.withUnsafeBufferPointer { pack($0.baseAddress, matrix, ranges, into: target) }
+            try merged.withUnsafeBufferPointer { bytes throws(ModelError) in
+                try pack(.memory(bytes.baseAddress), matrix, ranges, into: target)
+            }
         } else {
             let rowBytes = columns / type.blockElements * type.blockBytes
-            let source = file.bytes(of: tensor).baseAddress?.assumingMemoryBound(to: UInt8.self)
-            pack(source.map { $0 + slice * total * rowBytes }, matrix, ranges, into: target)
-            if slice == (slices ?? 1) - 1 { file.release(tensor) }
+            let offset = tensor.range.lowerBound + slice * total * rowBytes
+            try pack(.file(file.source(of: tensor), offset: offset), matrix, ranges, into: target)
         }
         return matrix
     }
@@ -110,16 +112,15 @@ struct TensorPacker {
         guard let target, !isPacked else { return matrix }
         let rowBytes = columns / tensor.type.blockElements * tensor.type.blockBytes
         var values = [Float](repeating: 0, count: rows.count * columns)
-        ck_dequantize(
-            tensor.type.kernelType,
-            file.bytes(of: tensor).baseAddress.map { $0.assumingMemoryBound(to: UInt8.self) + rows.lowerBound * rowBytes },
-            values.count, &values)
+        let source = try file.bytes(of: tensor, in: rows.lowerBound * rowBytes..<rows.upperBound * rowBytes)
+        ck_dequantize(tensor.type.kernelType, source, values.count, &values)
         var turned = [Float](repeating: 0, count: values.count)
         for row in 0..<rows.count {
             for column in 0..<columns { turned[column * rows.count + row] = values[row * columns + column] }
         }
-        turned.withUnsafeBytes {
-            pack($0.baseAddress?.assumingMemoryBound(to: UInt8.self), matrix, [0..<columns], into: target)
+        try turned.withUnsafeBufferPointer { values throws(ModelError) in
+            let bytes = UnsafeRawPointer(values.baseAddress)?.assumingMemoryBound(to: UInt8.self)
+            try pack(.memory(bytes), matrix, [0..<columns], into: target)
         }
         return matrix
     }
@@ -133,15 +134,15 @@ struct TensorPacker {
         guard let target = claim(count * 4)?.assumingMemoryBound(to: Float.self) else {
             return UnsafePointer(UnsafeMutablePointer<Float>.measuring)
         }
-        if !isPacked { ck_dequantize(tensor.type.kernelType, file.bytes(of: tensor).baseAddress, count, target) }
+        if !isPacked { ck_dequantize(tensor.type.kernelType, try file.bytes(of: tensor), count, target) }
         return UnsafePointer(target)
     }
 
     /// The numbers of a small tensor, read directly from the file; nil if the file does not contain it.
-    mutating func values(_ name: String) -> [Float]? {
+    mutating func values(_ name: String) throws(ModelError) -> [Float]? {
         guard let tensor = file.tensors[name] else { return nil }
         used.insert(name)
-        return file.values(of: tensor)
+        return try file.values(of: tensor)
     }
 
     /// Throws if the file contains a tensor that has not been requested, because ignoring it would change the model's
@@ -183,15 +184,15 @@ struct TensorPacker {
         let key = name.dropLast(6) + "scale"
         guard let tensor = file.tensors[String(key)], [1, slices].contains(tensor.elementCount) else { return 1 }
         used.insert(String(key))
-        let values = file.values(of: tensor)
+        let values = try file.values(of: tensor)
         return values[values.count == 1 ? 0 : slice]
     }
 
     /// The whole tensor with the adapter merged, in the packed type; nil if no adapter changes it.
     private func merged(_ tensor: GGUFTensor, rows: Int, columns: Int) throws(ModelError) -> [UInt8]? {
         guard let adapter, adapter.targets.contains(tensor.name) else { return nil }
-        var values = file.values(of: tensor)
-        adapter.merge(into: &values, of: tensor.name, rows: rows, columns: columns)
+        var values = try file.values(of: tensor)
+        try adapter.merge(into: &values, of: tensor.name, rows: rows, columns: columns)
         let type = Self.packedType(tensor, adapter)
         var bytes = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
         if type == .q8_0 {
@@ -203,42 +204,48 @@ struct TensorPacker {
     }
 
     private func pack(
-        _ source: UnsafePointer<UInt8>?, _ matrix: ck_matrix, _ ranges: [Range<Int>], into target: UnsafeMutableRawPointer
-    ) {
-        guard let source else { return }
+        _ source: PackSource, _ matrix: ck_matrix, _ ranges: [Range<Int>], into target: UnsafeMutableRawPointer
+    ) throws(ModelError) {
         let panels = (Int(matrix.rows) + 15) / 16
         let type = matrix.type
         let rowBytes = Int(matrix.columns / ck_type_block(type)) * Int(ck_type_bytes(type))
+        let failure = PackFailure()
         ranges.withUnsafeBufferPointer { ranges in
             var job = PackJob(
                 source: source, rowBytes: rowBytes, matrix: matrix, ranges: ranges,
                 destination: target.assumingMemoryBound(to: UInt8.self),
-                panelsPerChunk: max(1, min(64, panels / (pool.threads * 4))))
-            ck_pool_run(
-                pool.handle, Int32((panels + job.panelsPerChunk - 1) / job.panelsPerChunk),
-                { context, chunk in context?.assumingMemoryBound(to: PackJob.self).pointee.run(Int(chunk)) }, &job)
+                panelsPerChunk: max(1, min(64, panels / (pool.threads * 4))), failure: failure)
+            let chunks = Int32((panels + job.panelsPerChunk - 1) / job.panelsPerChunk)
+            withUnsafeMutablePointer(to: &job) { job in
+                ck_pool_run(
+                    pool.handle, chunks,
+                    { context, chunk in context?.assumingMemoryBound(to: PackJob.self).pointee.run(Int(chunk)) }, job)
+            }
         }
+        if let error = failure.error.withLock({ $0 }) { throw error }
     }
 }
 
-extension GGUFFile {
-    /// All numbers of a tensor, dequantised.
-    func values(of tensor: GGUFTensor) -> [Float] {
-        var values = [Float](repeating: 0, count: tensor.elementCount)
-        ck_dequantize(
-            tensor.type.kernelType, bytes(of: tensor).baseAddress?.assumingMemoryBound(to: UInt8.self), values.count, &values)
-        return values
-    }
+/// Where the rows of a matrix are before they are packed.
+private enum PackSource {
+    case memory(UnsafePointer<UInt8>?)
+    case file(SourceFile, offset: Int)
+}
+
+/// The error of a worker thread, which cannot throw.
+private final class PackFailure: Sendable {
+    let error = Mutex<ModelError?>(nil)
 }
 
 /// The parameters of packing; stored on the caller's stack while the pool runs.
 private struct PackJob {
-    let source: UnsafePointer<UInt8>
+    let source: PackSource
     let rowBytes: Int
-    var matrix: ck_matrix
+    let matrix: ck_matrix
     let ranges: UnsafeBufferPointer<Range<Int>>
     let destination: UnsafeMutablePointer<UInt8>
     let panelsPerChunk: Int
+    let failure: PackFailure
 
     /// The index of the tensor's row that becomes a row of the matrix.
     private func sourceRow(_ row: Int) -> Int {
@@ -250,13 +257,52 @@ private struct PackJob {
         return 0
     }
 
-    mutating func run(_ chunk: Int) {
-        let rows = Int(matrix.rows)
-        for panel in chunk * panelsPerChunk..<min((chunk + 1) * panelsPerChunk, (rows + 15) / 16) {
-            let count = min(16, rows - panel * 16)
+    /// Rows are read from a file in blocks of about this size: large enough that system calls do not matter.
+    private static let blockBytes = 1 << 20
+
+    func run(_ chunk: Int) {
+        let first = chunk * panelsPerChunk * 16
+        let rows = first..<min(first + panelsPerChunk * 16, Int(matrix.rows))
+        switch source {
+        case .memory(nil): break
+        case .memory(let start?): pack(rows) { start + sourceRow($0) * rowBytes }
+        case .file(let file, let offset):
+            let blockRows = max(1, min(panelsPerChunk, Self.blockBytes / (16 * rowBytes))) * 16
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: blockRows * rowBytes, alignment: 64)
+            defer { buffer.deallocate() }
+            for first in stride(from: rows.lowerBound, to: rows.upperBound, by: blockRows) {
+                let block = first..<min(first + blockRows, rows.upperBound)
+                do { try read(block, from: file, at: offset, into: buffer) } catch { return failure.error.withLock { $0 = error } }
+                pack(block) { row in
+                    UnsafePointer(buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)).map { $0 + (row - first) * rowBytes }
+                }
+            }
+        }
+    }
+
+    /// Reads rows of the matrix in as few parts as the file's order permits.
+    private func read(
+        _ rows: Range<Int>, from file: SourceFile, at offset: Int, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ModelError) {
+        var row = rows.lowerBound
+        while row < rows.upperBound {
+            let position = sourceRow(row)
+            var next = row + 1
+            while next < rows.upperBound, sourceRow(next) == position + next - row { next += 1 }
+            let target = (row - rows.lowerBound) * rowBytes..<(next - rows.lowerBound) * rowBytes
+            try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[target]), at: offset + position * rowBytes)
+            row = next
+        }
+    }
+
+    /// Packs the panels of some rows, which are at the given addresses.
+    private func pack(_ rows: Range<Int>, _ address: (Int) -> UnsafePointer<UInt8>?) {
+        var matrix = matrix
+        for first in stride(from: rows.lowerBound, to: rows.upperBound, by: 16) {
+            let count = min(16, rows.upperBound - first)
             withUnsafeTemporaryAllocation(of: UnsafePointer<UInt8>?.self, capacity: 16) { pointers in
-                for row in 0..<count { pointers[row] = source + sourceRow(panel * 16 + row) * rowBytes }
-                ck_pack(&matrix, pointers.baseAddress, Int32(count), destination + panel * matrix.panel_bytes)
+                for row in 0..<count { pointers[row] = address(first + row) }
+                ck_pack(&matrix, pointers.baseAddress, Int32(count), destination + first / 16 * matrix.panel_bytes)
             }
         }
     }

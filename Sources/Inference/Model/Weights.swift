@@ -186,7 +186,7 @@ struct ModelTensors {
                 projection: try p.matrix(prefix + "proj.weight", rows: width, columns: shape.perLayerWidth),
                 norm: try p.vector(prefix + "post_norm.weight", count: width))
         }
-        if let scale = layer.outputScale { result.outputScale = p.values(prefix + scale)?.first ?? 1 }
+        if let scale = layer.outputScale { result.outputScale = try p.values(prefix + scale)?.first ?? 1 }
         return result
     }
 
@@ -469,11 +469,16 @@ final class Weights {
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices
         bytesPerToken = Self.bytesPerToken(shape, tensors)
-        rotaries = shape.rotaries.map { rotary in
-            RotaryTable(
-                rotary, factors: rotary.factors.flatMap { file.tensors[$0] }.map(file.values),
-                longFactors: rotary.longFactors.flatMap { file.tensors[$0] }.map(file.values))
+        func values(_ name: String?) throws(ModelError) -> [Float]? {
+            guard let name, let tensor = file.tensors[name] else { return nil }
+            return try file.values(of: tensor)
         }
+        var rotaries: [RotaryTable] = []
+        for rotary in shape.rotaries {
+            rotaries.append(
+                RotaryTable(rotary, factors: try values(rotary.factors), longFactors: try values(rotary.longFactors)))
+        }
+        self.rotaries = rotaries
     }
 
     /// The same for a model that is not loaded.
