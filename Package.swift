@@ -36,12 +36,13 @@ let package = Package(
         // The engine must be fast in debug builds too, including those of programs that depend on this package: SwiftPM
         // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
+        .target(name: "AsyncLocks", swiftSettings: settings),
         .target(name: "Grammar", swiftSettings: settings),
-        .target(name: "Inference", dependencies: ["CKernels", "Grammar"], swiftSettings: settings),
+        .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar"], swiftSettings: settings),
         .target(
             name: "FoundationModels",
             dependencies: [
-                "Grammar", "Inference", .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "AsyncLocks", "Grammar", "Inference", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             swiftSettings: settings),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
@@ -57,7 +58,9 @@ let package = Package(
         .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "ContextKit",
-            dependencies: ["FoundationModels", "FoundationModelsGGUF", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings),
         .executableTarget(
             name: "fm",

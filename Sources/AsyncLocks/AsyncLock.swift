@@ -1,8 +1,7 @@
 internal import Synchronization
 
-/// A first-in, first-out lock that lets one request at a time use a sequence. A request waits without blocking a
-/// thread; the wait ends if its task is cancelled.
-final class SequenceLock: Sendable {
+/// A first-in, first-out lock for tasks. A task waits without blocking a thread; the wait ends if the task is cancelled.
+public final class AsyncLock: Sendable {
     private struct State {
         var isHeld = false
         var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
@@ -11,8 +10,13 @@ final class SequenceLock: Sendable {
 
     private let state = Mutex(State())
 
-    /// - Throws: `CancellationError` if the task is cancelled while it waits; the lock is then not held.
-    func acquire() async throws {
+    /// Creates a lock that is not held.
+    public init() {}
+
+    /// Waits for the lock.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled before it holds the lock.
+    public func acquire() async throws(CancellationError) {
         let id = state.withLock { state in
             state.count += 1
             return state.count
@@ -39,7 +43,16 @@ final class SequenceLock: Sendable {
         if !isHeld { throw CancellationError() }
     }
 
-    func release() {
+    /// Takes the lock if it is not held; false otherwise.
+    public func tryAcquire() -> Bool {
+        state.withLock { state in
+            defer { state.isHeld = true }
+            return !state.isHeld
+        }
+    }
+
+    /// Releases the lock. It passes to the task that has waited longest, so that no other task can take it in between.
+    public func release() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             if state.waiting.isEmpty {
                 state.isHeld = false

@@ -1,3 +1,4 @@
+internal import AsyncLocks
 internal import CKernels
 package import Grammar
 
@@ -340,7 +341,7 @@ package actor LoadedModel {
 package final class SequenceState: @unchecked Sendable {  // The cache is used under `lock`, on the engine's executor.
     let cache: KVCache
     package let contextSize: Int
-    let lock = SequenceLock()
+    let lock = AsyncLock()
 
     private let registry: CacheRegistry?
 

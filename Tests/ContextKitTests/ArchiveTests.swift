@@ -113,6 +113,9 @@ struct ArchiveTests {
             try await conversation.respond(
                 to: turn == 3 ? "The boat of my uncle is called Tern Rock." : "Message \(turn) of subject\(turn).")
         }
+        // The check of the context after the last answer could still have the file open.
+        _ = try await conversation.report()
+        try conversation.archive.database.close()
         return file
     }
 

@@ -40,15 +40,14 @@ extension Conversation {
 
     /// Removes a pinned fact. Does nothing if the fact is not pinned.
     public func unpin(_ fact: String) async {
-        await exclusively {
-            guard let place = context.pinned.firstIndex(of: fact) else { return }
-            context.pinned.remove(at: place)
-            if place < context.pinnedInHead {
-                context.pinnedInHead -= 1
-                changeHead()
-            }
-            saveContext()
+        // Nothing is awaited, so exclusive access is not required.
+        guard let place = context.pinned.firstIndex(of: fact) else { return }
+        context.pinned.remove(at: place)
+        if place < context.pinnedInHead {
+            context.pinnedInHead -= 1
+            changeHead()
         }
+        saveContext()
     }
 
     /// Returns the turns that would be recalled for a prompt, and why. Turns in the context are not considered.

@@ -1,5 +1,7 @@
+internal import AsyncLocks
 public import Foundation
 public import FoundationModels
+internal import Synchronization
 
 /// A conversation of unlimited length. Its context is kept within the model's window, and all of its turns are kept in
 /// an archive.
@@ -59,10 +61,10 @@ public actor Conversation {
     /// reserved for the last response. They determine the threshold for compaction.
     private var expectedPrompt: Int
     private var lastReserve: Int
-    /// The compaction that is running. The next request waits for it.
-    private(set) var pendingCompaction: Task<Void, Never>?
-    /// Whether a task has exclusive access to the conversation. Other tasks wait in ``waiting``.
-    private var isTaken = false
+    /// Whether the context must be checked against the threshold, and made smaller, before the next request.
+    private var isCompactionDue = false
+    /// Held by the task that has exclusive access to the conversation.
+    private let lock = AsyncLock()
     /// Identifies a period of exclusive access.
     private final class Section: Sendable {}
     /// The current period of exclusive access.
@@ -71,7 +73,6 @@ public actor Conversation {
     @TaskLocal private static var sections: [Section] = []
     /// Whether the head has changed during a request.
     private(set) var isHeadOutdated = false
-    private var waiting: [CheckedContinuation<Void, Never>] = []
     private let onCompaction: @Sendable (Compaction) -> Void
     /// Overrides the current date, for tests and benchmarks that replay earlier conversations.
     @TaskLocal package static var today: Date?
@@ -139,17 +140,21 @@ public actor Conversation {
     /// Loads the model and processes the part of the next request that is already known.
     public func prewarm() { session.prewarm() }
 
-    /// Answers a prompt.
+    /// Answers a prompt. Requests of several tasks are answered in order; the wait ends if the task is cancelled.
     ///
     /// - Throws: ``ConversationError``, or the errors of the session. It throws
+    ///   `LanguageModelSession.Error.concurrentRequests` while tools of another request are running, because such a tool
+    ///   may be waiting for this request, and
     ///   `LanguageModelError.contextSizeExceeded` only if the response is longer than the space that a compacted
     ///   context leaves, or if tools have already run.
     @discardableResult
     public func respond(
         to prompt: String, options: GenerationOptions = GenerationOptions()
     ) async throws -> LanguageModelSession.Response<String> {
-        try await ask(prompt, nil, options) { session, prompt, _ in
-            try await session.respond(to: prompt, options: options)
+        try await ask(prompt, nil, options) { session, prompt, _, partial in
+            let stream = session.streamResponse(to: prompt, options: options)
+            for try await snapshot in stream { partial.set(snapshot.rawContent) }
+            return try await stream.collect()
         }
     }
 
@@ -160,8 +165,10 @@ public actor Conversation {
     public func respond<Content: Generable & Sendable>(
         to prompt: String, generating type: Content.Type, options: GenerationOptions = GenerationOptions()
     ) async throws -> LanguageModelSession.Response<Content> {
-        try await ask(prompt, Content.generationSchema, options) { session, prompt, _ in
-            try await session.respond(to: prompt, generating: type, options: options)
+        try await ask(prompt, Content.generationSchema, options) { session, prompt, _, partial in
+            let stream = session.streamResponse(to: prompt, generating: type, options: options)
+            for try await snapshot in stream { partial.set(snapshot.rawContent) }
+            return try await stream.collect()
         }
     }
 
@@ -182,8 +189,9 @@ public actor Conversation {
         AsyncThrowingStream { continuation in
             let task = Task {
                 do {
-                    try await self.ask(prompt, nil, options) { session, prompt, attempt in
+                    try await self.ask(prompt, nil, options) { session, prompt, attempt, partial in
                         for try await snapshot in session.streamResponse(to: prompt, options: options) {
+                            partial.set(snapshot.rawContent)
                             continuation.yield(
                                 Snapshot(content: snapshot.content, usage: snapshot.usage, attempt: attempt))
                         }
@@ -199,12 +207,12 @@ public actor Conversation {
 
     private func ask<Result: Sendable>(
         _ prompt: String, _ schema: GenerationSchema?, _ options: GenerationOptions,
-        _ operation: @Sendable (_ session: LanguageModelSession, _ prompt: String, _ attempt: Int) async throws -> sending Result
+        _ operation: Operation<Result>
     ) async throws -> Result {
         // A tool that sends a request to the conversation which waits for the tool would cause a deadlock.
-        if isInside { throw LanguageModelSession.Error.concurrentRequests }
-        await pendingCompaction?.value
+        if isInside || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
         let result = try await exclusively {
+            await compactIfDue()
             try Task.checkCancellation()
             try saveUnsaved()
             try refresh()
@@ -229,19 +237,45 @@ public actor Conversation {
                 inFlight = nil
                 if isHeadOutdated { rebuild() }
             }
+            let partial = PartialResponse()
             let result: Result
             do {
-                result = try await attempt(request, asked, operation)
+                result = try await attempt(request, asked, partial, operation)
             } catch {
-                await settle()
-                keepPartial(prompt, number, date, error)
+                keepPartial(prompt, number, date, partial, error)
                 throw error
             }
-            pendingCompaction = Task { await self.compactIfNeeded(.threshold) }
+            isCompactionDue = true
+            // Waits until this request has ended, because it is not part of it. If the next request begins earlier, that
+            // request makes the context smaller itself.
+            Self.$sections.withValue([]) {
+                _ = Task { try await self.exclusively { await self.compactIfDue() } }
+            }
             try record(prompt, number, date)
             return result
         }
         return result
+    }
+
+    /// Sends a request to a session, and stores what has been generated so far.
+    private typealias Operation<Result> =
+        @Sendable (
+            _ session: LanguageModelSession, _ prompt: String, _ attempt: Int, _ partial: PartialResponse
+        ) async throws -> sending Result
+
+    /// The content that a stream has generated so far. When a request is cancelled, its stream ends immediately, but the
+    /// session ends later: after the current token, or when a tool that ignores cancellation returns.
+    private final class PartialResponse: Sendable {
+        private let content = Mutex<GeneratedContent?>(nil)
+
+        func set(_ value: GeneratedContent?) { content.withLock { $0 = value } }
+
+        var text: String? {
+            content.withLock { $0 }.map { content in
+                // Text, unless it is a structure.
+                if case .string(let text) = content.kind { text } else { content.jsonString }
+            }
+        }
     }
 
     /// A prompt and the form of its response.
@@ -260,16 +294,14 @@ public actor Conversation {
 
     /// Sends a request, and repeats it once if the window is exceeded. The second time the response itself is too long.
     private func attempt<Result>(
-        _ request: Request, _ asked: String,
-        _ operation: @Sendable (LanguageModelSession, String, Int) async throws -> sending Result
+        _ request: Request, _ asked: String, _ partial: PartialResponse, _ operation: Operation<Result>
     ) async throws -> sending Result {
         do {
-            return try await operation(session, asked, 1)
+            return try await operation(session, asked, 1, partial)
         } catch let error where error.isOverflow {
-            await settle()
             // Tools that have run are not run again, because they may have side effects.
             if newEntries.contains(where: { if case .toolOutput = $0 { true } else { false } }) { throw error }
-            // The partial response is discarded.
+            partial.set(nil)
             rebuild()
             await compactNow(.overflow)
             try Task.checkCancellation()
@@ -277,35 +309,31 @@ public actor Conversation {
         let plain = withNewFacts(request.prompt)
         if try await !fits(plain, request) { try await makeBare(for: plain, request) }
         lastRecall?.leaveOut()
-        return try await operation(session, plain, 2)
-    }
-
-    /// Waits until the session has ended. After a cancellation it still generates one token, and only then is its
-    /// transcript final.
-    private func settle() async {
-        // A detached task, because the current task may be cancelled.
-        await Task.detached { [session] in
-            while session.isResponding { try? await Task.sleep(for: .milliseconds(2)) }  // it only polls earlier
-        }.value
+        return try await operation(session, plain, 2, partial)
     }
 
     /// Runs a closure with exclusive access to the conversation. Requests, compactions and changes of pinned facts are
     /// serialized.
-    func exclusively<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
-        if isInside { return try await body() }
-        if isTaken {
-            await withCheckedContinuation { waiting.append($0) }
-        } else {
-            isTaken = true
-        }
-        // Access is handed to the next waiting task directly, so that no other task can take it in between.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled while it waits for access, or the closure's error.
+    func exclusively<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+        // A tool may wait for this task. While tools run, the request itself changes nothing.
+        if isInside || isRunningTools { return try await body() }
+        try await lock.acquire()
         defer {
             section = nil
-            if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
+            lock.release()
         }
         let mine = Section()
         section = mine
         return try await Self.$sections.withValue(Self.sections + [mine]) { try await body() }
+    }
+
+    /// Whether tools of the current request are running: their calls are the last entry of the session, until all have
+    /// returned.
+    var isRunningTools: Bool {
+        guard inFlight != nil, session.isResponding, case .toolCalls? = session.transcript.last else { return false }
+        return true
     }
 
     /// Whether the current task is part of the operation that has exclusive access. A task that was created there and
@@ -334,10 +362,19 @@ public actor Conversation {
 
     /// After an error, keeps the text generated so far and the results of tools. If there are none, or after a
     /// guardrail violation, the prompt is removed from the archive.
-    private func keepPartial(_ prompt: String, _ number: Int, _ date: Date, _ error: any Error) {
+    private func keepPartial(
+        _ prompt: String, _ number: Int, _ date: Date, _ response: PartialResponse, _ error: any Error
+    ) {
         var partial = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
         // Calls without outputs are removed.
         while case .toolCalls? = partial.entries.last { partial.entries.removeLast() }
+        // A cancelled session that has not ended yet has no entry for the text generated so far.
+        if let text = response.text, !text.isEmpty, !partial.entries.contains(where: { $0.isResponse(text) }),
+            partial.entries.last.map({ if case .response = $0 { false } else { true } }) ?? true
+        {
+            partial.entries.append(
+                .response(Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])))
+        }
         var isUnsafe = false
         if let error = error as? LanguageModelError, case .guardrailViolation = error { isUnsafe = true }
         if !isUnsafe, partial.saysSomething {
@@ -478,24 +515,27 @@ public actor Conversation {
 
     /// Makes the context smaller now. Does nothing if it is called by a tool of the current request.
     public func compact() async {
-        if isInside { return }
-        await exclusively { await compactNow(.requested) }
+        if isInside || isRunningTools { return }
+        // A cancelled task changes nothing.
+        try? await exclusively { await compactNow(.requested) }
     }
 
-    private func compactIfNeeded(_ reason: Compaction.Reason) async {
-        await exclusively {
-            guard let tokens = try? await lastingTokens(),  // if counting fails, the next request reports it
-                tokens > threshold
-            else { return }
-            await compactNow(reason)
+    /// Makes the context smaller if a request has ended since the last check, and if it is larger than the threshold.
+    func compactIfDue() async {
+        guard isCompactionDue else { return }
+        if let tokens = try? await lastingTokens(),  // if counting fails, the next request reports it
+            tokens > threshold
+        {
+            await compactNow(.threshold)
         }
+        isCompactionDue = Task.isCancelled
     }
 
     /// Continues with another model. If the context is too large for its window, it is made smaller.
     ///
     /// - Throws: The errors of counting with the new model. The conversation then keeps the old model.
     public func use(_ model: some WindowedLanguageModel) async throws {
-        if isInside { throw LanguageModelSession.Error.concurrentRequests }
+        if isInside || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
         try await exclusively {
             let tokens = session.transcript.isEmpty ? 0 : try await model.tokenCount(for: session.transcript)
             self.model = model
@@ -548,6 +588,14 @@ extension Int {
 
 extension Duration {
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}
+
+extension Transcript.Entry {
+    /// Whether the entry is a response with this text.
+    fileprivate func isResponse(_ text: String) -> Bool {
+        guard case .response(let response) = self else { return false }
+        return response.segments.contains { if case .text(let segment) = $0 { segment.content == text } else { false } }
+    }
 }
 
 extension Error {

@@ -169,8 +169,8 @@ extension Conversation {
     public func report(
         for prompt: String? = nil, generating schema: GenerationSchema? = nil, detailedEntries: Int = 8
     ) async throws -> ContextReport {
-        // A request would wait for it as well.
-        if !isInside { await pendingCompaction?.value }
+        // The next request would do this first.
+        if !isAnswering { try await exclusively { await compactIfDue() } }
         var plan: Plan?
         if let prompt {
             let found = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions()))

@@ -1,3 +1,4 @@
+internal import AsyncLocks
 public import Observation
 internal import Synchronization
 
@@ -18,8 +19,6 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var wasMutated = false
         /// The request was cancelled and is about to end; the next request waits for its end.
         var isEnding = false
-        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
-        var waiters = 0
         /// The entries that the last request recorded before it failed, if they were removed from the transcript.
         var discarded: [Transcript.Entry] = []
         /// The active profile of the last request, with the callbacks to call when another profile becomes active.
@@ -32,6 +31,8 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
     }
 
     let state: Mutex<State>
+    /// Held by the running request.
+    let requests = AsyncLock()
     let behavior: SessionBehavior
     let executors = ExecutorStore()
     private let propertyValues = SessionPropertyValues()

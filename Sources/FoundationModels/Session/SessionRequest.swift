@@ -1,3 +1,4 @@
+internal import AsyncLocks
 internal import Foundation
 internal import Synchronization
 internal import Tracing
@@ -28,13 +29,14 @@ extension LanguageModelSession {
         let before = try await begin(prompt)
         progress.record(.prompt(prompt))
         let trace = RequestTrace()
-        let model = behavior.resolved().model ?? SystemLanguageModel.default
         return try await SessionPropertyValues.$current.withValue(properties) {
-            try await withSpan("chat", ofKind: .client) { span in
+            let profile = behavior.resolved()
+            let model = profile.model ?? SystemLanguageModel.default
+            return try await withSpan("chat", ofKind: .client) { span in
                 span.attributes["gen_ai.operation.name"] = "chat"
                 span.attributes["gen_ai.request.model"] = "\(type(of: model))"
                 do {
-                    let finished = try await answer(request, prompt, before, progress)
+                    let finished = try await answer(request, prompt, before, profile, progress)
                     span.attributes["gen_ai.usage.input_tokens"] = finished.usage.input.totalTokenCount
                     span.attributes["gen_ai.usage.cache_read.input_tokens"] = finished.usage.input.cachedTokenCount
                     span.attributes["gen_ai.usage.output_tokens"] = finished.usage.output.totalTokenCount
@@ -51,11 +53,13 @@ extension LanguageModelSession {
 
     /// Runs the rounds of the request and records their result or error.
     private func answer(
-        _ request: SessionRequest, _ prompt: Transcript.Prompt, _ before: Transcript, _ progress: ResponseProgress
+        _ request: SessionRequest, _ prompt: Transcript.Prompt, _ before: Transcript, _ profile: ResolvedProfile,
+        _ progress: ResponseProgress
     ) async throws -> ResponseProgress.Finished {
+        var rounds = RequestRounds(
+            session: self, request: request, prompt: prompt, profile: profile, progress: progress)
         do {
             try await withTaskCancellationHandler {
-                var rounds = RequestRounds(session: self, request: request, prompt: prompt, progress: progress)
                 try await rounds.run()
             } onCancel: {
                 state.withLock { $0.isEnding = true }
@@ -69,18 +73,23 @@ extension LanguageModelSession {
             }
             return finished
         } catch {
-            abandon(before, error, progress)
+            abandon(before, rounds.profile, error, progress)
             throw _SessionFailure.wrapping(error)
         }
     }
 
     /// Records the prompt, or throws if another request is in progress. Returns the transcript before the prompt.
     private func begin(_ prompt: Transcript.Prompt) async throws -> Transcript {
-        try await waitForEnd()
-        // Checked first without notifying observers: a rejected request changes nothing.
-        guard !state.withLock({ $0.isResponding }) else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
-        return try update { state in
-            guard !state.isResponding else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
+        try Task.checkCancellation()
+        if !requests.tryAcquire() {
+            // A cancelled request ends within one token; waiting for it saves the caller from doing so. A tool or a
+            // callback of that request would wait for itself.
+            guard state.withLock({ $0.isEnding }), SessionPropertyValues.current !== properties else {
+                throw _SessionFailure.wrapping(Error.concurrentRequests)
+            }
+            try await requests.acquire()
+        }
+        return update { state in
             let before = state.transcript
             state.isResponding = true
             state.isEnding = false
@@ -90,45 +99,20 @@ extension LanguageModelSession {
         }
     }
 
-    /// Waits until a cancelled request has ended, which takes up to one token, so that the code that cancelled it does
-    /// not have to wait.
-    private func waitForEnd() async throws {
-        try Task.checkCancellation()
-        // A tool or a callback of the same request would wait for itself.
-        if SessionPropertyValues.current === properties { return }
-        let id = state.withLock { state in
-            state.waiters += 1
-            return state.waiters
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let waits = state.withLock { state in
-                    guard state.isResponding, state.isEnding, !Task.isCancelled else { return false }
-                    state.waiting[id] = continuation
-                    return true
-                }
-                if !waits { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.waiting.removeValue(forKey: id) }?.resume()
-        }
-        try Task.checkCancellation()
-    }
-
-    /// Ends the request and resumes the waiting ones.
+    /// Ends the request; the next one may begin.
     private func end(_ change: (inout State) -> Void) {
-        let waiting = update { state in
+        update { state in
             change(&state)
             state.isResponding = false
-            defer { state.waiting = [:] }
-            return state.waiting
         }
-        for continuation in waiting.values { continuation.resume() }
+        requests.release()
     }
 
     /// Handles a failed request; see ``transcriptErrorHandlingPolicy``.
-    private func abandon(_ before: Transcript, _ error: any Swift.Error, _ progress: ResponseProgress) {
-        let policy = state.withLock { $0.policy } ?? behavior.resolved().policy
+    private func abandon(
+        _ before: Transcript, _ profile: ResolvedProfile, _ error: any Swift.Error, _ progress: ResponseProgress
+    ) {
+        let policy = state.withLock { $0.policy } ?? profile.policy
         let partial = progress.partialEntries()
         var keeps = partial.hasText && !(error is ToolCallError)
         // Unsafe output must not become part of the next prompt.
@@ -152,21 +136,24 @@ private struct RequestRounds {
     let session: LanguageModelSession
     let request: SessionRequest
     let prompt: Transcript.Prompt
+    /// The profile of the current round, evaluated once for each round.
+    private(set) var profile: ResolvedProfile
     let progress: ResponseProgress
     private var toolRounds = ToolRounds()
 
     init(
-        session: LanguageModelSession, request: SessionRequest, prompt: Transcript.Prompt, progress: ResponseProgress
+        session: LanguageModelSession, request: SessionRequest, prompt: Transcript.Prompt, profile: ResolvedProfile,
+        progress: ResponseProgress
     ) {
         self.session = session
         self.request = request
         self.prompt = prompt
+        self.profile = profile
         self.progress = progress
     }
 
     mutating func run() async throws {
         while true {
-            let profile = session.behavior.resolved()
             try await prepare(profile)
             let tools = profile.instructions.tools
             let options = request.options.completed(by: profile.options)
@@ -193,6 +180,7 @@ private struct RequestRounds {
                 append(.toolOutput(output))
                 progress.record(.toolOutput(output))
             }
+            profile = session.behavior.resolved()
         }
     }
 

@@ -272,7 +272,10 @@ private struct PackJob {
             defer { buffer.deallocate() }
             for first in stride(from: rows.lowerBound, to: rows.upperBound, by: blockRows) {
                 let block = first..<min(first + blockRows, rows.upperBound)
-                do { try read(block, from: file, at: offset, into: buffer) } catch { return failure.error.withLock { $0 = error } }
+                do { try read(block, from: file, at: offset, into: buffer) } catch {
+                    failure.error.withLock { $0 = error }
+                    return
+                }
                 pack(block) { row in
                     UnsafePointer(buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)).map { $0 + (row - first) * rowBytes }
                 }

@@ -1,0 +1,134 @@
+import FoundationModels
+import FoundationModelsTesting
+import Synchronization
+import Testing
+
+@testable import ContextKit
+
+/// Requests that are cancelled, and tools that use the conversation that waits for them.
+@Suite struct ConcurrencyTests {
+    /// Lets tasks wait until a test opens it. Waiting ignores cancellation.
+    final class Gate: Sendable {
+        private struct State {
+            var isOpen = false
+            var waiting: [CheckedContinuation<Void, Never>] = []
+        }
+        private let state = Mutex(State())
+
+        var hasWaiters: Bool { state.withLock { !$0.waiting.isEmpty } }
+
+        func wait() async {
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if !state.isOpen { state.waiting.append(continuation) }
+                    return state.isOpen
+                }
+                if isOpen { continuation.resume() }
+            }
+        }
+
+        func waitForWaiter() async { while !hasWaiters { await Task.yield() } }
+
+        func open() {
+            let waiting = state.withLock { state in
+                state.isOpen = true
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume() }
+        }
+    }
+
+    struct Action: Tool {
+        let name = "act"
+        let description = "Acts."
+        let body: @Sendable () async throws -> String
+        func call(arguments: GeneratedContent) async throws -> String { try await body() }
+    }
+
+    private static let call = ScriptedLanguageModel.Step.toolCalls([
+        .init(name: "act", arguments: GeneratedContent(properties: [:]))
+    ])
+
+    @Test("[D4] a request can be cancelled while a compaction is running") func cancelledDuringCompaction() async throws {
+        let gate = Gate()
+        let model = StubModel(contextSize: 300) { transcript in
+            if transcript.wholeText.contains("keep notes") { await gate.wait() }
+            return "Yes."
+        }
+        let policy = ContextPolicy(steps: [.lastTurns(1), .summary(timeLimit: .seconds(3600))], recall: nil)
+        let conversation = try await Conversation(model: model, policy: policy)
+        var turn = 0
+        while !gate.hasWaiters, turn < 200 {
+            turn += 1
+            let prompt = "Number \(turn) is a sentence of ten words for the conversation."
+            let request = Task { try await conversation.respond(to: prompt) }
+            // Either the request ends, or a compaction waits at the gate.
+            let end = Task {
+                _ = await request.result
+                return true
+            }
+            while !gate.hasWaiters, await conversation.answered < turn { await Task.yield() }
+            if gate.hasWaiters { request.cancel() }
+            _ = await end.value
+        }
+        try #require(gate.hasWaiters)
+        let waiting = Task { try await conversation.respond(to: "This one is cancelled.") }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        gate.open()
+        #expect(try await conversation.respond(to: "This one is not.").content == "Yes.")
+        #expect(try conversation.archive.turns(of: conversation.id).last?.prompt == "This one is not.")
+    }
+
+    @Test("[D4] a cancelled request does not wait for a tool that ignores cancellation", arguments: [false, true])
+    func stubbornTool(isStructured: Bool) async throws {
+        let gate = Gate()
+        let model = ScriptedLanguageModel([Self.call, .text("Next.")])
+        let tool = Action {
+            await gate.wait()
+            return "late"
+        }
+        let conversation = try await Conversation(model: Counting(base: model), tools: [tool])
+        let request = Task {
+            if isStructured {
+                _ = try await conversation.respond(to: "Act.", generating: Int.self)
+            } else {
+                _ = try await conversation.respond(to: "Act.")
+            }
+        }
+        await gate.waitForWaiter()
+        request.cancel()
+        await #expect(throws: CancellationError.self) { try await request.value }
+        #expect(try await conversation.respond(to: "And now?").content == "Next.")
+        #expect(gate.hasWaiters)
+        gate.open()
+        #expect(try conversation.archive.turns(of: conversation.id).map(\.prompt) == ["And now?"])
+    }
+
+    @Test("[D4] a detached task of a tool cannot block the request that waits for it") func detachedTask() async throws {
+        let holder = ConversationTests.Holder()
+        let tool = Action {
+            guard let conversation = holder.conversation.withLock({ $0 }) else { return "none" }
+            let task = Task.detached {
+                try await conversation.pin("The code is 4711.")
+                await conversation.compact()
+                await #expect(throws: LanguageModelSession.Error.self) { try await conversation.respond(to: "Are you there?") }
+            }
+            try await task.value
+            return "Done."
+        }
+        let model = ScriptedLanguageModel([Self.call, .text("Pinned."), .text("4711.")])
+        let conversation = try await Conversation(model: Counting(base: model), tools: [tool])
+        holder.conversation.withLock { $0 = conversation }
+        #expect(try await conversation.respond(to: "Act.").content == "Pinned.")
+        #expect(await conversation.pinned == ["The code is 4711."])
+        #expect(try await conversation.respond(to: "What is it?").content == "4711.")
+        holder.conversation.withLock { $0 = nil }
+    }
+}
+
+extension Conversation {
+    /// Number of answered prompts.
+    fileprivate var answered: Int { nextNumber - (isAnswering ? 1 : 0) }
+}
