@@ -44,7 +44,8 @@ let package = Package(
             dependencies: [
                 "AsyncLocks", "Grammar", "Inference", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
-            swiftSettings: settings),
+            // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
+            swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",

@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+internal import Synchronization
 
 /// A language model on a server with OpenAI's chat completions API: vLLM, llama-server, Ollama, or a commercial
 /// service.
@@ -102,10 +103,22 @@ public struct OpenAILanguageModel: LanguageModel {
             to request: LanguageModelExecutorGenerationRequest, model: OpenAILanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
-            let body = try RequestTranslator(model: server.model).body(for: request)
+            var requests = RequestTranslator(model: server.model)
+            if connection.rejectsMaxTokens.load(ordering: .relaxed) { requests.limitName = "max_completion_tokens" }
             var translator = EventTranslator()
-            try await connection.stream(body) { data in
-                for event in try translator.events(for: data) { channel.emit(event) }
+            func send() async throws {
+                try await connection.stream(try requests.body(for: request)) { data in
+                    for event in try translator.events(for: data) { channel.emit(event) }
+                }
+            }
+            do {
+                do { try await send() } catch let rejection as UnsupportedParameter where rejection.name == "max_tokens" {
+                    connection.rejectsMaxTokens.store(true, ordering: .relaxed)
+                    requests.limitName = "max_completion_tokens"
+                    try await send()
+                }
+            } catch let rejection as UnsupportedParameter {
+                throw rejection.error
             }
             for event in try translator.finish() { channel.emit(event) }
         }

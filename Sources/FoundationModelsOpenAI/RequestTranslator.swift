@@ -4,6 +4,9 @@ internal import Grammar
 /// Converts a request of a session to the body of a chat completion request.
 struct RequestTranslator {
     let model: String
+    /// The name of the limit: `max_tokens`, which all servers know, or `max_completion_tokens`, which replaces it for
+    /// newer models of some services.
+    var limitName = "max_tokens"
 
     /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if an image cannot be read.
     func body(for request: LanguageModelExecutorGenerationRequest) throws -> JSONValue {
@@ -16,8 +19,10 @@ struct RequestTranslator {
         members += options(request.generationOptions)
         if !request.enabledToolDefinitions.isEmpty {
             members.append(.init("tools", .array(request.enabledToolDefinitions.map(tool))))
-            let isRequired = request.generationOptions.toolCallingMode?.kind == .required
-            members.append(.init("tool_choice", .string(isRequired ? "required" : "auto")))
+            // Without a choice, servers decide as with “auto”.
+            if let mode = request.generationOptions.toolCallingMode {
+                members.append(.init("tool_choice", .string(mode.kind == .required ? "required" : "auto")))
+            }
         }
         if let schema = request.schema {
             let format = JSONValue.object([
@@ -38,7 +43,7 @@ struct RequestTranslator {
             if let number = DecimalNumber("\(value)") { members.append(.init(name, .number(number))) }
         }
         if let limit = options.maximumResponseTokens {
-            members.append(.init("max_tokens", .number(DecimalNumber(max(1, limit)))))
+            members.append(.init(limitName, .number(DecimalNumber(max(1, limit)))))
         }
         switch options.samplingMode?.kind {
         case .greedy: add("temperature", 0)

@@ -5,21 +5,24 @@ internal import Grammar
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+internal import Synchronization
 
 /// A connection to a server: sends requests and receives responses as server-sent events.
 final class ServerConnection: Sendable {
     private let server: OpenAILanguageModel.Server
     private let client: HTTPClient
+    /// Whether the server has rejected `max_tokens` for this model.
+    let rejectsMaxTokens = Atomic(false)
 
     /// The maximum length of a line in bytes; longer lines cannot be events of this protocol.
-    private static let greatestLine = 4 << 20
-    private static let greatestError = 64 << 10
+    private static let maximumLineLength = 4 << 20
+    private static let maximumErrorLength = 64 << 10
 
     init(server: OpenAILanguageModel.Server) {
         self.server = server
         let (seconds, attoseconds) = server.timeout.components
-        let patience = TimeAmount.seconds(min(seconds, 86_400)) + .nanoseconds(attoseconds / 1_000_000_000)
-        var configuration = HTTPClient.Configuration(timeout: .init(connect: .seconds(10), read: patience))
+        let readTimeout = TimeAmount.seconds(min(seconds, 86_400)) + .nanoseconds(attoseconds / 1_000_000_000)
+        var configuration = HTTPClient.Configuration(timeout: .init(connect: .seconds(10), read: readTimeout))
         configuration.redirectConfiguration = .disallow
         // An unreachable server is reported immediately, without retries.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -48,7 +51,7 @@ final class ServerConnection: Sendable {
         do {
             let response = try await client.execute(request, deadline: .distantFuture)
             guard response.status == .ok else { throw try await failure(response) }
-            var lines = EventLines(greatestLine: Self.greatestLine)
+            var lines = EventLines(maximumLineLength: Self.maximumLineLength)
             for try await buffer in response.body {
                 for data in try lines.append(buffer.readableBytesView) { try receive(data) }
             }
@@ -70,32 +73,39 @@ final class ServerConnection: Sendable {
     private func failure(_ response: HTTPClientResponse) async throws -> any Error {
         var text: [UInt8] = []
         for try await buffer in response.body {
-            text.append(contentsOf: buffer.readableBytesView.prefix(Self.greatestError - text.count))
-            if text.count >= Self.greatestError { break }
+            text.append(contentsOf: buffer.readableBytesView.prefix(Self.maximumErrorLength - text.count))
+            if text.count >= Self.maximumErrorLength { break }
         }
         // Some servers do not send errors as JSON.
         let body = (try? JSONParser.parse(text)) ?? .string(String(decoding: text, as: UTF8.self))
-        return ServerFailure(
-            status: Int(response.status.code), body: body, retryAfter: response.headers.first(name: "Retry-After")
-        ).error
+        let failure = ServerFailure(
+            status: Int(response.status.code), body: body, retryAfter: response.headers.first(name: "Retry-After"))
+        return failure.unsupportedParameter.map { UnsupportedParameter(name: $0, error: failure.error) } ?? failure.error
     }
+}
+
+/// The server does not support a parameter of the request.
+struct UnsupportedParameter: Error {
+    let name: String
+    let error: any Error
 }
 
 /// Splits a stream into the data of server-sent events
 /// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 struct EventLines {
-    let greatestLine: Int
+    let maximumLineLength: Int
     private var line: [UInt8] = []
 
-    init(greatestLine: Int) { self.greatestLine = greatestLine }
+    init(maximumLineLength: Int) { self.maximumLineLength = maximumLineLength }
 
     mutating func append(_ bytes: some Sequence<UInt8>) throws -> [[UInt8]] {
         var events: [[UInt8]] = []
         for byte in bytes {
             guard byte == UInt8(ascii: "\n") else {
                 line.append(byte)
-                guard line.count <= greatestLine else {
-                    throw OpenAILanguageModel.ServerError.invalidResponse(reason: "a line has more than \(greatestLine) bytes")
+                guard line.count <= maximumLineLength else {
+                    throw OpenAILanguageModel.ServerError.invalidResponse(
+                        reason: "a line has more than \(maximumLineLength) bytes")
                 }
                 continue
             }
@@ -124,8 +134,28 @@ struct ServerFailure {
             (error?["message"]?.string ?? error?.string ?? body["message"]?.string ?? body.string ?? body.text).prefix(500))
     }
 
+    /// A field of the error object, which some servers send as the whole body.
+    private func field(_ name: String) -> JSONValue? { body["error"]?[name] ?? body[name] }
+
+    private func integer(_ name: String) -> Int? {
+        if case .number(let number)? = field(name) { number.integer } else { nil }
+    }
+
+    /// Whether the prompt and the response do not fit the context: `context_length_exceeded` of OpenAI,
+    /// `exceed_context_size_error` of llama-server, the parameter `input_tokens` of vLLM.
+    private var isOverflow: Bool {
+        [400, 413].contains(status)
+            && (field("code")?.string == "context_length_exceeded" || field("type")?.string == "exceed_context_size_error"
+                || field("param")?.string == "input_tokens")
+    }
+
+    /// The name of a parameter that the server does not support for this model.
+    var unsupportedParameter: String? {
+        guard status == 400, field("code")?.string == "unsupported_parameter" else { return nil }
+        return field("param")?.string
+    }
+
     var error: any Error {
-        let code = body["error"]?["code"]?.string ?? body["error"]?["type"]?.string ?? ""
         switch status {
         case 429:
             let seconds = retryAfter.flatMap { TimeInterval($0) }
@@ -133,14 +163,14 @@ struct ServerFailure {
                 .init(resetDate: seconds.map { Date(timeIntervalSinceNow: $0) }, debugDescription: reason))
         case 401, 403: return OpenAILanguageModel.ServerError.unauthorized(reason: reason)
         case 408, 504: return LanguageModelError.timeout(.init(debugDescription: reason))
-        case _
-        where code == "context_length_exceeded" || reason.contains("maximum context length")
-            || reason.contains("exceeds the available context size"):
-            // The messages contain the context size first, then the number of requested tokens.
+        case _ where isOverflow:
+            // Servers that send no numbers as fields have them in the message: the context size, then the request's size.
             let numbers = reason.split { !$0.isNumber }.compactMap { Int($0) }.filter { $0 > 15 }
             return LanguageModelError.contextSizeExceeded(
-                .init(contextSize: numbers.first ?? 0, tokenCount: numbers.dropFirst().first ?? 0, debugDescription: reason))
-        case _ where code == "content_filter":
+                .init(
+                    contextSize: integer("n_ctx") ?? numbers.first ?? 0,
+                    tokenCount: integer("n_prompt_tokens") ?? numbers.dropFirst().first ?? 0, debugDescription: reason))
+        case _ where field("code")?.string == "content_filter":
             return LanguageModelError.guardrailViolation(.init(debugDescription: reason))
         default: return OpenAILanguageModel.ServerError.failed(status: status, reason: reason)
         }

@@ -113,6 +113,29 @@ struct OpenAITests {
         #expect(try messages.map { try $0.value(String.self, forProperty: "role") } == ["system", "user"])
     }
 
+    @Test("only parameters that were set are sent, and the limit of tokens under the name that the server accepts")
+    func parameters() async throws {
+        let rejection = """
+            {"error":{"message":"Unsupported parameter: 'max_tokens'.","type":"invalid_request_error","param":"max_tokens",
+            "code":"unsupported_parameter"}}
+            """
+        let answer = Server.Answer(body: Self.events(["{\"content\":\"Yes.\"}"]))
+        let server = try await Server([answer, .init(status: "400 Bad Request", body: rejection), answer, answer])
+        let session = session(server, tools: [Weather()])
+        #expect(try await session.respond(to: "One").content == "Yes.")
+        let limit = GenerationOptions(maximumResponseTokens: 5)
+        #expect(try await session.respond(to: "Two", options: limit).content == "Yes.")
+        #expect(try await session.respond(to: "Three", options: limit).content == "Yes.")
+        let names = try server.requests.map { request -> Set<String> in
+            guard case .structure(_, let names) = try GeneratedContent(json: request).kind else { return [] }
+            return Set(names).subtracting(["model", "messages", "stream", "stream_options", "tools"])
+        }
+        #expect(names == [[], ["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]])
+        let other = rejection.replacingOccurrences(of: "max_tokens", with: "tools")
+        let strict = try await Server([.init(status: "400 Bad Request", body: other)])
+        await #expect(throws: OpenAILanguageModel.ServerError.self) { try await self.session(strict).respond(to: "Hi") }
+    }
+
     @Generable struct City {
         var name: String
         @Guide(.range(0...40_000_000)) var people: Int
@@ -208,6 +231,25 @@ struct OpenAITests {
             return
         }
         #expect(sizes.contextSize == 4096 && sizes.tokenCount == 5000)
+        // Servers name the error in different fields; the English text alone does not matter.
+        for (body, size, count) in [
+            (
+                "{\"error\":{\"code\":400,\"type\":\"exceed_context_size_error\",\"message\":\"too long\",\"n_prompt_tokens\":9000,\"n_ctx\":8192}}",
+                8192, 9000
+            ),
+            ("{\"object\":\"error\",\"message\":\"2048 and 2100\",\"param\":\"input_tokens\",\"code\":400}", 2048, 2100),
+        ] {
+            let error = try await failure(.init(status: "400 Bad", body: body))
+            guard case .contextSizeExceeded(let sizes)? = error as? LanguageModelError else {
+                Issue.record("\(error)")
+                continue
+            }
+            #expect(sizes.contextSize == size && sizes.tokenCount == count)
+        }
+        let text = "{\"error\":{\"message\":\"The maximum context length is a fine subject.\"}}"
+        #expect(
+            try await failure(.init(status: "400 Bad", body: text)) as? OpenAILanguageModel.ServerError
+                == .failed(status: 400, reason: "The maximum context length is a fine subject."))
         let filtered = try await failure(.init(body: Self.events(["{\"content\":\"x\"}"], finish: "content_filter")))
         #expect({ if case .guardrailViolation? = filtered as? LanguageModelError { true } else { false } }())
         let slow = try await failure(.init(body: "", hangs: true), timeout: .milliseconds(300))

@@ -121,10 +121,23 @@ struct SchemaTests {
         for json in [
             ##"{"type":"string","pattern":"a","allOf":[{"pattern":"["}]}"##,
             ##"{"type":"string","pattern":"a","allOf":[{"type":"string"}]}"##,
+            ##"{"type":"object","title":"A","properties":{"a":{}},"required":["a"],"x-order":["a"],"additionalProperties":false}"##,
+            ##"{"type":"object","title":"A","properties":{"a":{"description":"b"}},"required":[],"x-order":["a"],"additionalProperties":false}"##,
             ##"{"type":"string","enum":["a",1]}"##, ##"{"type":"array","items":{"$ref":"http://somewhere"}}"##,
         ] {
             #expect(throws: DecodingError.self) { try Self.read(json) }
         }
+        // A property of any type is written in a form that can be read.
+        struct Anything: Generable {
+            static var generationSchema: GenerationSchema {
+                GenerationSchema(type: Self.self, properties: [.init(name: "any", type: GeneratedContent.self)])
+            }
+            let generatedContent: GeneratedContent
+            init(_ content: GeneratedContent) { generatedContent = content }
+        }
+        let anything = try JSONDecoder().decode(
+            GenerationSchema.self, from: JSONEncoder().encode(Anything.generationSchema))
+        #expect(anything.json == Anything.generationSchema.json)
         let constant = try Self.read(##"{"const":"a","pattern":"b"}"##)
         #expect(constant.debugDescription.contains("pattern"))
     }

@@ -17,7 +17,7 @@ package struct ResponseAssembler: Sendable {
     }
 
     private struct Call {
-        let id: String
+        var id: String
         let name: String
         var arguments = ""
         var metadata: [String: GeneratedContent] = [:]
@@ -30,7 +30,7 @@ package struct ResponseAssembler: Sendable {
             case toolCalls
         }
 
-        let id: String
+        var id: String
         let content: Content
         var segments: [Segment] = []
         var calls: [Call] = []
@@ -194,6 +194,17 @@ package struct ResponseAssembler: Sendable {
     }
 
     // MARK: - Entries
+
+    /// Replaces ids of entries and calls that other entries of the transcript have: some executors number the entries
+    /// of each request in the same way, but an id must not occur twice in a transcript.
+    mutating func replaceIDs(in used: Set<String>) {
+        for index in entries.indices {
+            if used.contains(entries[index].id) { entries[index].id = UUID().uuidString }
+            for call in entries[index].calls.indices where used.contains(entries[index].calls[call].id) {
+                entries[index].calls[call].id = UUID().uuidString
+            }
+        }
+    }
 
     /// The entries generated so far.
     ///

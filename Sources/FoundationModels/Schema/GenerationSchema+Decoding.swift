@@ -12,7 +12,7 @@ struct SchemaReader {
     let path: [any CodingKey]
     /// The maximum number of groups and classes in a pattern that is validated here, because `Regex` parses groups
     /// recursively. The grammar's parser, which has limits, validates larger patterns.
-    private static let greatestNesting = 100
+    private static let maximumPatternGroups = 100
 
     func schema(_ json: JSONValue) throws -> GenerationSchema {
         if json["$ref"] != nil { throw corrupted("The root of a schema cannot be a reference.") }
@@ -99,6 +99,7 @@ struct SchemaReader {
             return .array(
                 .init(
                     item: try node(items), minimumCount: try count(json["minItems"]), maximumCount: try count(json["maxItems"])))
+        case nil where json["enum"] != nil: return try string(json, description)
         case nil where members.allSatisfy({ ["title", "description", "$defs"].contains($0.name) }): return .any
         case .string(let other)?: throw corrupted("Unknown type “\(other)”.")
         case .some:
@@ -146,7 +147,7 @@ struct SchemaReader {
                 return pattern
             }
         }
-        for pattern in patterns where pattern.count(where: { "([".contains($0) }) <= Self.greatestNesting {
+        for pattern in patterns where pattern.count(where: { "([".contains($0) }) <= Self.maximumPatternGroups {
             guard (try? Regex(pattern)) != nil else {  // validation only
                 throw corrupted("The pattern \(pattern) is not a regular expression.")
             }
@@ -175,9 +176,13 @@ struct SchemaReader {
             guard let property = known[name] else {
                 throw corrupted("“\(title)” has no property “\(name)”, which its “x-order” lists.")
             }
+            let node = try node(property)
+            if case .any = node {
+                throw corrupted("The property “\(name)” of “\(title)” has no “type”, “const”, “enum”, “$ref” or “anyOf”.")
+            }
             // The description here belongs to the property; a definition has its own description.
             return .init(
-                name: name, description: text(property["description"]), node: try node(property),
+                name: name, description: text(property["description"]), node: node,
                 isOptional: !requiredNames.contains(name))
         }
         return .object(.init(name: title, description: description, properties: properties))

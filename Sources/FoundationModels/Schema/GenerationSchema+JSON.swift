@@ -224,6 +224,11 @@ struct SchemaWriter {
             let name = freeName(node.name ?? "Object")
             place(name, node, in: scope)
             return describing(reference(name), description)
+        case .any where !isForGrammar:
+            // A property without any keyword cannot be decoded, so the schema of all values becomes a definition.
+            let key = Key.definition(scope: -1, "GeneratedContent")
+            if names[key] == nil { define(key, "GeneratedContent", node, in: scope) }
+            return reference(to: key, description) ?? .object([])
         default: return describing(write(node, in: scope), description)
         }
     }

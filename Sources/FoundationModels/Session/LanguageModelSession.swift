@@ -17,7 +17,10 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var policy: TranscriptErrorHandlingPolicy?
         /// The transcript was changed during a request by other code than the request.
         var wasMutated = false
-        /// The request was cancelled and is about to end; the next request waits for its end.
+        /// Requests are numbered; the last one that was started is the running one until it ends.
+        var requestCount = 0
+        var running = 0
+        /// The running request was cancelled and is about to end; the next request waits for its end.
         var isEnding = false
         /// The entries that the last request recorded before it failed, if they were removed from the transcript.
         var discarded: [Transcript.Entry] = []

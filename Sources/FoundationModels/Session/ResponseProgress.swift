@@ -133,9 +133,11 @@ final class ResponseProgress: Sendable {
 
     /// Ends the round and returns the entries that the model generated in it.
     ///
+    /// - Parameter usedIDs: The ids of the transcript's entries, which new entries must not have.
     /// - Throws: ``GeneratedContent/ParsingError`` if a structured response is not a complete JSON value.
-    func endRound() throws -> [Transcript.Entry] {
+    func endRound(usedIDs: Set<String>) throws -> [Transcript.Entry] {
         try state.withLock { state in
+            state.assembler.replaceIDs(in: usedIDs)
             var structure: (String, GeneratedContent)?
             if let schemaName, !state.assembler.hasToolCalls {
                 structure = (schemaName, try Self.value(&state))
@@ -164,8 +166,11 @@ final class ResponseProgress: Sendable {
     var firstText: ContinuousClock.Instant? { state.withLock { $0.firstText } }
 
     /// The entries of an interrupted response, and whether it contains text.
-    func partialEntries() -> (entries: [Transcript.Entry], hasText: Bool) {
-        state.withLock { ($0.assembler.partialEntries, !$0.assembler.text.isEmpty) }
+    func partialEntries(usedIDs: Set<String>) -> (entries: [Transcript.Entry], hasText: Bool) {
+        state.withLock { state in
+            state.assembler.replaceIDs(in: usedIDs)
+            return (state.assembler.partialEntries, !state.assembler.text.isEmpty)
+        }
     }
 
     /// The prompt, and the entries of the completed rounds.

@@ -25,8 +25,22 @@ struct SessionRequest: Sendable {
 extension LanguageModelSession {
     /// Processes a request. All public functions call this one.
     func run(_ request: SessionRequest, _ progress: ResponseProgress) async throws -> ResponseProgress.Finished {
+        let number = state.withLock { state in
+            state.requestCount += 1
+            return state.requestCount
+        }
+        return try await withTaskCancellationHandler {
+            try await process(request, number, progress)
+        } onCancel: {
+            state.withLock { state in if state.running == number { state.isEnding = true } }
+        }
+    }
+
+    private func process(
+        _ request: SessionRequest, _ number: Int, _ progress: ResponseProgress
+    ) async throws -> ResponseProgress.Finished {
         let prompt = request.entry
-        let before = try await begin(prompt)
+        let before = try await begin(prompt, number)
         progress.record(.prompt(prompt))
         let trace = RequestTrace()
         return try await SessionPropertyValues.$current.withValue(properties) {
@@ -59,11 +73,7 @@ extension LanguageModelSession {
         var rounds = RequestRounds(
             session: self, request: request, prompt: prompt, profile: profile, progress: progress)
         do {
-            try await withTaskCancellationHandler {
-                try await rounds.run()
-            } onCancel: {
-                state.withLock { $0.isEnding = true }
-            }
+            try await rounds.run()
             let finished = progress.finished()
             // A response that cannot be converted to the requested type is an error.
             try request.validate(finished.content)
@@ -79,20 +89,29 @@ extension LanguageModelSession {
     }
 
     /// Records the prompt, or throws if another request is in progress. Returns the transcript before the prompt.
-    private func begin(_ prompt: Transcript.Prompt) async throws -> Transcript {
+    private func begin(_ prompt: Transcript.Prompt, _ number: Int) async throws -> Transcript {
         try Task.checkCancellation()
-        if !requests.tryAcquire() {
+        func start(_ state: inout State) {
+            state.running = number
+            state.isEnding = Task.isCancelled
+        }
+        let isFirst = state.withLock { state in
+            guard requests.tryAcquire() else { return false }
+            start(&state)
+            return true
+        }
+        if !isFirst {
             // A cancelled request ends within one token; waiting for it saves the caller from doing so. A tool or a
             // callback of that request would wait for itself.
             guard state.withLock({ $0.isEnding }), SessionPropertyValues.current !== properties else {
                 throw _SessionFailure.wrapping(Error.concurrentRequests)
             }
             try await requests.acquire()
+            state.withLock { start(&$0) }
         }
         return update { state in
             let before = state.transcript
             state.isResponding = true
-            state.isEnding = false
             state.wasMutated = false
             state.transcript.append(.prompt(prompt))
             return before
@@ -113,7 +132,7 @@ extension LanguageModelSession {
         _ before: Transcript, _ profile: ResolvedProfile, _ error: any Swift.Error, _ progress: ResponseProgress
     ) {
         let policy = state.withLock { $0.policy } ?? profile.policy
-        let partial = progress.partialEntries()
+        let partial = progress.partialEntries(usedIDs: state.withLock { Set($0.transcript.map(\.id)) })
         var keeps = partial.hasText && !(error is ToolCallError)
         // Unsafe output must not become part of the next prompt.
         if case LanguageModelError.guardrailViolation = error { keeps = false }
@@ -221,7 +240,7 @@ private struct RequestRounds {
         let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
         try await respond(with: model, executorRequest)
         try checkMutation()
-        let made = try progress.endRound()
+        let made = try progress.endRound(usedIDs: session.state.withLock { Set($0.transcript.map(\.id)) })
         for entry in made { append(entry) }
         return made
     }

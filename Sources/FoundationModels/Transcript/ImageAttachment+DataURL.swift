@@ -15,14 +15,15 @@ extension Transcript.ImageAttachment {
     ///
     /// - Throws: A file system error if the file cannot be read.
     package func dataURL() throws -> String {
-        let picture = try embedded ?? Self.read(url)
+        let picture = try contents()
         return "data:\(picture.mediaType);base64,\(picture.data.base64EncodedString())"
     }
 
-    private static func read(_ url: URL?) throws -> Embedded {
+    func contents() throws -> Embedded {
+        if let embedded { return embedded }
         guard let url else { throw CocoaError(.fileNoSuchFile) }
         let data = try Data(contentsOf: url)
-        return Embedded(mediaType: mediaType(of: data), data: data)
+        return Embedded(mediaType: Self.mediaType(of: data), data: data)
     }
 
     /// Detects the type from the first bytes, as browsers do (https://mimesniff.spec.whatwg.org).

@@ -119,6 +119,12 @@ extension Transcript {
             url = nil
             self.embedded = embedded
         }
+
+        /// The bytes of the picture's file, also if the picture comes from a saved transcript. Apple's framework has
+        /// Core Graphics types instead.
+        ///
+        /// - Throws: A file system error if the file cannot be read.
+        public func data() throws -> Data { try contents().data }
     }
 }
 

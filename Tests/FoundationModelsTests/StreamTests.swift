@@ -1,0 +1,177 @@
+import Foundation
+import FoundationModels
+import FoundationModelsTesting
+import Synchronization
+import Testing
+
+/// A client in C: an address and a function. The test frees the address when it has stopped the stream.
+private typealias Callback = @convention(c) @Sendable (UnsafeMutableRawPointer?, UnsafePointer<CChar>?) -> Void
+
+@_cdecl("stream_tests_receive")
+func receive(_ context: UnsafeMutableRawPointer?, _ text: UnsafePointer<CChar>?) {
+    context?.assumingMemoryBound(to: Int.self).pointee += 1
+}
+
+/// What `fm_start` of a C library would return: the handle of a running stream.
+private final class Handle: Sendable {
+    private let task: Task<Void, Never>
+
+    init(_ session: LanguageModelSession, _ context: UInt, _ callback: @escaping Callback) {
+        task = Task {
+            do {
+                for try await snapshot in session.streamResponse(to: "Go on.") {
+                    try Task.checkCancellation()
+                    snapshot.content.withCString { callback(UnsafeMutableRawPointer(bitPattern: context), $0) }
+                }
+            } catch {}  // cancelled
+        }
+    }
+
+    /// After this, the callback is not called any more.
+    func stop() async {
+        task.cancel()
+        await task.value
+    }
+}
+
+struct StreamTests {
+    @Test("[A3] 1,000 streams to a C callback are cancelled at different places, and nothing is called afterwards")
+    func cancelledStreams() async throws {
+        let text = String(repeating: "word ", count: 200)
+        let freed = Int.min / 2
+        var memory: [UnsafeMutablePointer<Int>] = []
+        defer { for pointer in memory { pointer.deallocate() } }
+        for round in 0..<1_000 {
+            weak var ended: LanguageModelSession?
+            do {
+                let session = LanguageModelSession(model: ScriptedLanguageModel([.text(text), .text("Next.")]))
+                ended = session
+                let context = UnsafeMutablePointer<Int>.allocate(capacity: 1)
+                context.initialize(to: 0)
+                memory.append(context)
+                let handle = Handle(session, UInt(bitPattern: context), receive)
+                // Before the first snapshot, or after some of them.
+                for _ in 0..<round % 50 { await Task.yield() }
+                await handle.stop()
+                // The memory stays allocated, so that a late call would be seen and not crash the test.
+                context.pointee = freed
+                // The first response is still there if the request was cancelled before it reached the model.
+                if round % 10 == 0 { #expect(["Next.", text].contains(try await session.respond(to: "And now?").content)) }
+            }
+            // The request holds its session until it has ended, and not longer.
+            while ended != nil { await Task.yield() }
+        }
+        #expect(memory.allSatisfy { $0.pointee == freed })
+    }
+
+    /// Emits one entry and one call per request, always with the same ids.
+    private struct SameIDs: LanguageModel {
+        var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.toolCalling]) }
+        var executorConfiguration: Executor.Configuration { .init() }
+
+        struct Executor: LanguageModelExecutor {
+            typealias Model = SameIDs
+            struct Configuration: Hashable, Sendable {}
+            init(configuration: Configuration) {}
+
+            nonisolated(nonsending) func respond(
+                to request: LanguageModelExecutorGenerationRequest, model: SameIDs,
+                streamingInto channel: LanguageModelExecutorGenerationChannel
+            ) async throws {
+                let outputs = request.transcript.count { if case .toolOutput = $0 { true } else { false } }
+                if outputs < 2 {
+                    await channel.send(
+                        .toolCalls(
+                            entryID: "entry",
+                            action: .toolCall(id: "call", name: "page", action: .appendArguments("{}", tokenCount: 1))))
+                } else {
+                    await channel.send(.response(entryID: "entry", action: .appendText("Done.", tokenCount: 1)))
+                }
+            }
+        }
+    }
+
+    private struct Page: Tool {
+        let name = "page"
+        let description = "The next page."
+        func call(arguments: GeneratedContent) async throws -> String { "A page." }
+    }
+
+    @Test("[G] an executor that uses the same ids in all requests does not cause equal ids in the transcript")
+    func sameIDs() async throws {
+        let session = LanguageModelSession(model: SameIDs(), tools: [Page()])
+        #expect(try await session.respond(to: "Read.").content == "Done.")
+        #expect(try await session.respond(to: "Again.").content == "Done.")
+        let ids = session.transcript.map(\.id)
+        #expect(Set(ids).count == ids.count && ids.contains("entry"))
+        // Calls and outputs belong together.
+        var (calls, outputs): ([String], [String]) = ([], [])
+        for entry in session.transcript {
+            if case .toolCalls(let round) = entry { calls += round.map(\.id) }
+            if case .toolOutput(let output) = entry { outputs.append(output.id) }
+        }
+        #expect(calls.count == 2 && calls == outputs && Set(calls).count == 2)
+    }
+
+    private struct CountingProfile: LanguageModelSession.DynamicProfile {
+        final class Log: Sendable {
+            let names = Mutex<[String]>([])
+        }
+        let model: any LanguageModel
+        let log: Log
+        @SessionProperty(\.userName) var userName
+
+        var body: some DynamicProfile {
+            let _ = log.names.withLock { $0.append(userName) }
+            Profile {
+                Instructions("You talk to \(userName).")
+                [Page()]
+            }
+            .model(model)
+        }
+    }
+
+    @Test("[B6] a profile is evaluated once per model request, with the properties of its session") func evaluation() async throws
+    {
+        let log = CountingProfile.Log()
+        let call = ScriptedLanguageModel.Step.toolCalls([.init(name: "page", arguments: GeneratedContent(properties: [:]))])
+        let model = ScriptedLanguageModel([.text("Hello."), call, .text("Read."), .failure(CancellationError())])
+        let session = LanguageModelSession(profile: CountingProfile(model: model, log: log))
+        session.properties.userName = "Ada"
+        try await session.respond(to: "Hi.")
+        #expect(log.names.withLock { $0 } == ["Ada"])
+        try await session.respond(to: "Read a page.")
+        #expect(log.names.withLock { $0 } == ["Ada", "Ada", "Ada"])
+        await #expect(throws: (any Error).self) { try await session.respond(to: "Fail.") }
+        #expect(log.names.withLock { $0 } == ["Ada", "Ada", "Ada", "Ada"])
+    }
+
+    @Test("the module has version 2, and pictures of saved transcripts have their bytes") func picturesAndVersion() throws {
+        #if canImport(FoundationModels, _version: 2)
+            let isNew = true
+        #else
+            let isNew = false
+        #endif
+        #expect(isNew)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".png")
+        let bytes = Data([0x89, 0x50, 0x4E, 0x47])
+        try bytes.write(to: file)
+        let segment = Transcript.AttachmentSegment(content: .image(.init(imageURL: file)))
+        let saved = try JSONEncoder().encode(Transcript(entries: [.prompt(.init(segments: [.attachment(segment)]))]))
+        try FileManager.default.removeItem(at: file)
+        let transcript = try JSONDecoder().decode(Transcript.self, from: saved)
+        guard case .prompt(let prompt)? = transcript.first, case .attachment(let attachment)? = prompt.segments.first,
+            case .image(let image) = attachment.content
+        else {
+            Issue.record("no picture: \(transcript)")
+            return
+        }
+        #expect(image.url == nil)
+        #expect(try image.data() == bytes)
+        #expect(throws: (any Error).self) { try Transcript.ImageAttachment(imageURL: file).data() }
+    }
+}
+
+extension SessionPropertyValues {
+    @SessionPropertyEntry fileprivate var userName = "nobody"
+}
