@@ -426,24 +426,16 @@ public actor Conversation {
 
     /// Makes space for a prompt and returns it with the earlier turns that it needs.
     private func prepare(_ request: Request) async throws -> String {
+        // A prompt that does not fit at all is rejected before it is searched for and anything is evicted for it. Nearly
+        // all prompts have fewer bytes than the window has tokens.
+        if request.prompt.utf8.count > model.contextSize { try await checkFits(request) }
         let plan = try await plan(for: request)
         let tokens = try await plan.plainTokens - count(plan.entries)
         expectedPrompt = max(tokens, min(expectedPrompt, model.contextSize / 4) * 3 / 4)
         lastReserve = reserve(request)
         if plan.fits { return follow(plan) }
-        // A prompt that does not fit at all is rejected before anything is evicted for it.
         let plain = withNewFacts(request.prompt)
-        var clean = draft()
-        clean.turns = []
-        clean.carried = ""
-        let fixed = try await count(clean.entries)
-        let least = try await count(clean.entries + [request.entry(plain)])
-        guard least + reserve(request) <= model.contextSize else {
-            throw ConversationError.promptTooLarge(
-                .init(
-                    contextSize: model.contextSize, fixedTokens: fixed, promptTokens: least - fixed,
-                    responseReserve: reserve(request)))
-        }
+        try await checkFits(request)
         await compactNow(.beforeRequest)
         try Task.checkCancellation()
         let second = try await self.plan(for: request)
@@ -451,6 +443,21 @@ public actor Conversation {
         lastRecall = second.recall
         try await makeBare(for: plain, request)
         return plain
+    }
+
+    /// - Throws: ``ConversationError/promptTooLarge(_:)`` if the prompt does not fit the window without any turns.
+    private func checkFits(_ request: Request) async throws {
+        var clean = draft()
+        clean.turns = []
+        clean.carried = ""
+        let fixed = try await count(clean.entries)
+        let minimum = try await count(clean.entries + [request.entry(withNewFacts(request.prompt))])
+        guard minimum + reserve(request) <= model.contextSize else {
+            throw ConversationError.promptTooLarge(
+                .init(
+                    contextSize: model.contextSize, fixedTokens: fixed, promptTokens: minimum - fixed,
+                    responseReserve: reserve(request)))
+        }
     }
 
     /// Applies a plan to the context and returns the text of its prompt.

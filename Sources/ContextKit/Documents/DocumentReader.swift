@@ -79,8 +79,19 @@ struct DocumentReader: Sendable {
     /// The best position for a cut: after the last empty line, else after the last line, else before the last sentence,
     /// else at the end.
     private static func boundary(in text: Substring) -> Substring.Index {
-        if let end = text.range(of: "\n\n", options: .backwards)?.upperBound { return end }
-        if let end = text.lastIndex(of: "\n") { return text.index(after: end) }
+        var lastLine: Substring.Index?
+        var index = text.endIndex
+        var isAfterNewline = false
+        // Bytes, backwards: a byte of another character is never a newline.
+        while index > text.startIndex {
+            let before = text.utf8.index(before: index)
+            let isNewline = text.utf8[before] == UInt8(ascii: "\n")
+            if isNewline, isAfterNewline { return text.utf8.index(after: index) }
+            if isNewline, lastLine == nil { lastLine = index }
+            isAfterNewline = isNewline
+            index = before
+        }
+        if let lastLine { return lastLine }
         let sentences = TextUnits.sentences(of: text)
         if sentences.count > 1, let last = sentences.last { return last.startIndex }
         return text.endIndex

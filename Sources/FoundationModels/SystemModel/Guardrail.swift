@@ -1,3 +1,5 @@
+internal import Grammar
+
 /// Detects texts that request or contain instructions for serious harm. A rule matches only if the text contains both
 /// the subject and the intent; single words do not match.
 ///
@@ -44,17 +46,108 @@ enum Guardrail {
             ]),
     ]
 
-    /// The name of the first rule that matches a text.
+    /// The name of the first rule that matches a text. Reads the text once, byte by byte.
     static func violation(in text: String) -> String? {
-        let words = " " + normalized(text) + " "
-        return rules.first { rule in
-            rule.groups.allSatisfy { group in group.contains { words.contains(" \($0) ") } }
-        }?.name
+        var text = text
+        return text.withUTF8 { bytes in
+            // For each rule, a bit for each group of which a phrase has been found.
+            var found = [UInt8](repeating: 0, count: rules.count)
+            // Phrases that have begun at earlier words and may continue.
+            var open: [Int32] = []
+            var next: [Int32] = []
+            var index = 0
+            while index < bytes.count {
+                let length = separatorLength(bytes, at: index)
+                if length > 0 {
+                    index += length
+                    continue
+                }
+                let start = index
+                while index < bytes.count, separatorLength(bytes, at: index) == 0 { index += 1 }
+                // One word further in each phrase, and at the beginning of a new one.
+                next.removeAll(keepingCapacity: true)
+                open.append(0)
+                for node in open {
+                    let after = phrases.node(after: bytes[start..<index], from: node)
+                    guard after >= 0 else { continue }
+                    for match in phrases.matches[Int(after)] { found[match.rule] |= 1 << match.group }
+                    let more = phrases.child(of: after, UInt8(ascii: " "))
+                    if more >= 0 { next.append(more) }
+                }
+                swap(&open, &next)
+            }
+            return zip(rules, found).first { rule, groups in groups == (1 << UInt8(rule.groups.count)) - 1 }?.0.name
+        }
     }
 
-    /// The text in lower case, with words separated by single spaces.
-    private static func normalized(_ text: String) -> String {
-        text.lowercased().split { !$0.isLetter && !$0.isNumber }.joined(separator: " ")
+    /// Number of bytes of the character at `index` if it separates words, otherwise 0.
+    private static func separatorLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
+        let byte = bytes[index]
+        if byte < 0x80 { return JSONText.isAlphanumeric(byte) ? 0 : 1 }
+        // Latin-1 punctuation (U+0080 to U+00BF), and the general and CJK punctuation, of which quotes and dashes occur
+        // in texts of all languages (U+2000 to U+206F, U+3000 to U+303F).
+        if byte == 0xC2 { return min(2, bytes.count - index) }
+        guard index + 1 < bytes.count else { return 0 }
+        if byte == 0xE2, bytes[index + 1] <= 0x81 { return min(3, bytes.count - index) }
+        return byte == 0xE3 && bytes[index + 1] == 0x80 ? min(3, bytes.count - index) : 0
+    }
+
+    private static let phrases = PhraseTrie(rules.map(\.groups))
+
+    /// The phrases of all rules, byte by byte in lower case.
+    private struct PhraseTrie {
+        struct Match {
+            var rule: Int
+            var group: UInt8
+        }
+
+        /// 28 entries for each node: letters, a space, anything else; -1 if there is no child.
+        private var children = [Int32](repeating: -1, count: 28)
+        /// The phrases that end at each node.
+        private(set) var matches: [[Match]] = [[]]
+
+        init(_ rules: [[[String]]]) {
+            for (rule, groups) in rules.enumerated() {
+                for (group, phrases) in groups.enumerated() {
+                    for phrase in phrases {
+                        var node: Int32 = 0
+                        for byte in phrase.utf8 { node = add(byte, to: node) }
+                        matches[Int(node)].append(Match(rule: rule, group: UInt8(group)))
+                    }
+                }
+            }
+        }
+
+        private mutating func add(_ byte: UInt8, to node: Int32) -> Int32 {
+            let place = Int(node) * 28 + Self.symbol(byte)
+            if children[place] < 0 {
+                children[place] = Int32(matches.count)
+                matches.append([])
+                children += [Int32](repeating: -1, count: 28)
+            }
+            return children[place]
+        }
+
+        private static func symbol(_ byte: UInt8) -> Int {
+            switch byte | 0x20 {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): Int((byte | 0x20) - UInt8(ascii: "a"))
+            default: byte == UInt8(ascii: " ") ? 26 : 27
+            }
+        }
+
+        func child(of node: Int32, _ byte: UInt8) -> Int32 {
+            let symbol = Self.symbol(byte)
+            return symbol == 27 ? -1 : children[Int(node) * 28 + symbol]
+        }
+
+        func node(after word: Slice<UnsafeBufferPointer<UInt8>>, from start: Int32) -> Int32 {
+            var node = start
+            for byte in word {
+                node = child(of: node, byte)
+                if node < 0 { return node }
+            }
+            return node
+        }
     }
 
     /// - Throws: ``LanguageModelError/guardrailViolation(_:)`` if the last prompt is unsafe.

@@ -9,7 +9,7 @@ struct LanguageCheck {
     init(supported: Set<Locale.Language>) { self.supported = Set(supported.compactMap(\.languageCode)) }
 
     /// The minimum number of letters for a script to be significant; short phrases may be in any language.
-    private static let leastLetters = 12
+    private static let minimumLetters = 12
 
     private static let scripts: [(range: ClosedRange<UInt32>, languages: [String])] = [
         (0x0370...0x03FF, ["el"]), (0x0400...0x052F, ["ru", "uk", "bg", "sr", "mk", "be", "kk", "mn"]),
@@ -23,12 +23,19 @@ struct LanguageCheck {
     static func languages(of text: String) -> [String]? {
         var counts = [Int](repeating: 0, count: scripts.count)
         var letters = 0
-        for scalar in text.unicodeScalars where scalar.properties.isAlphabetic {
+        for scalar in text.unicodeScalars {
+            let value = scalar.value
+            if value < 0x80 {
+                // Looking up properties takes far longer than comparing.
+                if (0x41...0x5A).contains(value & 0xDF) { letters += 1 }
+                continue
+            }
+            guard scalar.properties.isAlphabetic else { continue }
             letters += 1
-            if scalar.value < 0x0370 { continue }
+            if value < 0x0370 { continue }
             if let script = scripts.firstIndex(where: { $0.range.contains(scalar.value) }) { counts[script] += 1 }
         }
-        guard letters >= leastLetters, let most = counts.indices.max(by: { counts[$0] < counts[$1] }),
+        guard letters >= minimumLetters, let most = counts.indices.max(by: { counts[$0] < counts[$1] }),
             counts.reduce(0, +) * 2 > letters
         else { return nil }
         // Kana among ideographs indicates Japanese.

@@ -83,26 +83,31 @@ package final class LocalModelExecutor: Sendable {
     package func respond(
         to request: LanguageModelExecutorGenerationRequest, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
-        let checksText = configuration.checksText || request.schema != nil
-        if checksText { try Guardrail.check(prompt: request.transcript) }
-        try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         let conversation = try await self.conversation()
         let renderer = TranscriptRenderer(configuration, conversation.model)
         let prompt = renderer.prompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
+        let tokens = try conversation.model.tokens(for: prompt)
+        // A prompt that cannot fit is rejected before anything else is done with it.
+        guard tokens.count < conversation.sequence.contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: conversation.sequence.contextSize)
+        }
+        let checksText = configuration.checksText || request.schema != nil
+        if checksText { try Guardrail.check(prompt: request.transcript) }
+        try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         // For a model without a tool call format, scoring determines the tool that the message is for.
         if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {
-            return try await call(tools, request, prompt, conversation, channel)
+            return try await call(tools, request, tokens, conversation, channel)
         }
-        try await respond(to: request, prompt, conversation, checksText: checksText, channel)
+        try await respond(
+            to: request, tokens, promptHasTools: !prompt.tools.isEmpty, conversation, checksText: checksText, channel)
     }
 
     /// Generates the model's turn in the chat format that it was trained for.
     private func respond(
-        to request: LanguageModelExecutorGenerationRequest, _ prompt: ChatPrompt, _ conversation: Conversation,
-        checksText: Bool, _ channel: LanguageModelExecutorGenerationChannel
+        to request: LanguageModelExecutorGenerationRequest, _ tokens: [TokenID], promptHasTools: Bool,
+        _ conversation: Conversation, checksText: Bool, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
         let model = conversation.model
-        let tokens = try model.tokens(for: prompt)
         let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
         var generation = GenerationRequest(
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.manners), maximumTokens: limit,
@@ -113,7 +118,7 @@ package final class LocalModelExecutor: Sendable {
         var responder = ChatResponder(
             model, conversation.sequence, request: generation,
             tools: mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) },
-            promptHasTools: !prompt.tools.isEmpty,
+            promptHasTools: promptHasTools,
             mustCall: mode == .required && !request.enabledToolDefinitions.isEmpty
         ) { event in
             turn.withLock { $0.take(event, channel) }
@@ -233,7 +238,7 @@ package final class LocalModelExecutor: Sendable {
 
     /// Generates tool calls, constrained by a grammar.
     private func call(
-        _ tools: [Transcript.ToolDefinition], _ request: LanguageModelExecutorGenerationRequest, _ prompt: ChatPrompt,
+        _ tools: [Transcript.ToolDefinition], _ request: LanguageModelExecutorGenerationRequest, _ tokens: [TokenID],
         _ conversation: Conversation, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
         let model = conversation.model
@@ -243,7 +248,6 @@ package final class LocalModelExecutor: Sendable {
         }
         let format = ResponseFormat(
             .tools(ToolGrammar(tools: grammarTools, allowsText: false, greatestCount: Self.greatestCalls)))
-        let tokens = try model.tokens(for: prompt)
         let text = Mutex("")
         let result: GenerationResult
         do {

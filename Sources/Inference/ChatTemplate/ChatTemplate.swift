@@ -11,6 +11,9 @@ package struct ChatTemplate: Sendable {
     private let nodes: [TemplateNode]
     private let beginningText: String
     private let endText: String
+    /// Phi-4-mini's template reads the tools as JSON from the system message; others read them from any message.
+    private let readsToolsOfFirstMessage: Bool
+    private let readsToolsOfMessages: Bool
 
     package init(source: String, beginningText: String, endText: String) throws(TemplateError) {
         guard source.utf8.count <= 1 << 18 else { throw .syntax(line: 1, reason: "it is larger than 256 KB") }
@@ -18,6 +21,8 @@ package struct ChatTemplate: Sendable {
         self.beginningText = beginningText
         self.endText = endText
         nodes = try TemplateParser.parse(source)
+        readsToolsOfFirstMessage = source.contains("message.tools")
+        readsToolsOfMessages = source.contains("['tools']")
     }
 
     /// Renders a conversation.
@@ -26,9 +31,7 @@ package struct ChatTemplate: Sendable {
     package func render(_ prompt: ChatPrompt, addGenerationPrompt: Bool) throws(TemplateError) -> [PromptPiece] {
         let tools = prompt.tools.map(Self.value)
         let list = prompt.messages.enumerated().map { index, message in
-            // Phi-4-mini's template reads the tools as JSON from the system message.
-            Self.value(
-                message, tools: index == 0 && source.contains("message.tools") || source.contains("['tools']") ? tools : [])
+            Self.value(message, tools: readsToolsOfMessages || index == 0 && readsToolsOfFirstMessage ? tools : [])
         }
         var variables: [String: TemplateValue] = [
             "messages": .list(list), "add_generation_prompt": .bool(addGenerationPrompt),
