@@ -288,8 +288,7 @@ struct OpenAITests {
             for try await snapshot in session.streamResponse(to: "Hi") where !snapshot.content.isEmpty { return }
         }
         try await reading.value
-        let start = ContinuousClock.now
-        while session.isResponding, ContinuousClock.now - start < .seconds(3) { try await Task.sleep(for: .milliseconds(5)) }
-        #expect(!session.isResponding)
+        // If the connection stayed open, this would not end.
+        while session.isResponding { await Task.yield() }
     }
 }

@@ -87,7 +87,6 @@ struct SessionTests {
     @Test("[A7] prewarm computes the prefix") func prewarm() async throws {
         let session = LanguageModelSession(instructions: String(repeating: "Always be kind to people. ", count: 20))
         session.prewarm(promptPrefix: Prompt("Translate this: "))
-        try await Task.sleep(for: .seconds(3))
         let answer = try await session.respond(to: "Translate this: bonjour", options: Self.short)
         #expect(answer.usage.input.cachedTokenCount > 100)
     }
@@ -135,9 +134,7 @@ struct SessionTests {
     static let endless = "Count from 1 to 1000, one number a line."
 
     private func checkStopped(_ session: LanguageModelSession, seen: String) async throws {
-        let start = ContinuousClock.now
-        while session.isResponding, ContinuousClock.now - start < .seconds(5) { try await Task.sleep(for: .milliseconds(5)) }
-        #expect(!session.isResponding)
+        while session.isResponding { await Task.yield() }
         guard case .response(let partial)? = session.transcript.last else {
             Issue.record("the partial answer is not in the transcript")
             return

@@ -16,22 +16,22 @@ struct ToolTests {
         func call(arguments: Arguments) async throws -> String { "\(arguments.a + arguments.b)" }
     }
 
-    /// Counts its calls, and the maximum number of concurrent calls.
+    /// Each call waits until all calls of its round have begun, and the first one until the others have ended, to check
+    /// that outputs keep the order of the calls.
     final class Slow: Tool {
         let name = "slow"
         let description = "Takes its time."
         @Generable struct Arguments { var id: Int }
-        let running = Mutex((now: 0, most: 0, calls: 0))
+        let callsPerRound: Int
+        let state = Mutex((begun: 0, ended: 0))
+
+        init(callsPerRound: Int) { self.callsPerRound = callsPerRound }
 
         func call(arguments: Arguments) async throws -> String {
-            running.withLock {
-                $0.now += 1
-                $0.calls += 1
-                $0.most = max($0.most, $0.now)
-            }
-            // The first call takes longest, to check that outputs keep the order of the calls.
-            try await Task.sleep(for: .milliseconds(arguments.id == 1 ? 60 : 20))
-            running.withLock { $0.now -= 1 }
+            state.withLock { $0.begun += 1 }
+            while state.withLock({ $0.begun % callsPerRound != 0 }) { await Task.yield() }
+            while arguments.id == 1, state.withLock({ $0.ended % callsPerRound != callsPerRound - 1 }) { await Task.yield() }
+            state.withLock { $0.ended += 1 }
             return "done \(arguments.id)"
         }
     }
@@ -90,13 +90,12 @@ struct ToolTests {
 
     @Test("[C2] calls of one round run concurrently, outputs are in order, then the response follows")
     func concurrent() async throws {
-        let slow = Slow()
+        let slow = Slow(callsPerRound: 3)
         let calls = (1...3).map { Self.call("slow", GeneratedContent(properties: ["id": $0])) }
         let model = ScriptedLanguageModel([.toolCalls(calls), .text("All done.")])
         let session = LanguageModelSession(model: model, tools: [slow])
         let response = try await session.respond(to: "Go")
         #expect(response.content == "All done.")
-        #expect(slow.running.withLock { $0.most } == 3)
         let outputs = session.transcript.compactMap { entry -> String? in
             guard case .toolOutput(let output) = entry, case .text(let text)? = output.segments.first else { return nil }
             return text.content
@@ -157,13 +156,13 @@ struct ToolTests {
     }
 
     @Test("[C4] a model that does not stop calling tools is stopped") func endless() async throws {
-        let slow = Slow()
+        let slow = Slow(callsPerRound: 1)
         let steps = (0..<40).map { id in
             ScriptedLanguageModel.Step.toolCalls([Self.call("slow", GeneratedContent(properties: ["id": id]))])
         }
         let session = LanguageModelSession(model: ScriptedLanguageModel(steps), tools: [slow])
         await #expect(throws: (any Error).self) { try await session.respond(to: "Go") }
-        #expect(slow.running.withLock { $0.calls } <= 16)
+        #expect(slow.state.withLock { $0.begun } <= 16)
         #expect(!session.isResponding)
     }
 

@@ -66,7 +66,7 @@ import Testing
         #expect(found.1 == pointer)
     }
 
-    /// Compilation of hostile schemas ends quickly, with or without an error.
+    /// Compilation of hostile schemas ends, with or without an error: its work is limited.
     @Test(arguments: [
         "{\"type\":\"string\",\"pattern\":\"^(a{0,100000}){0,100000}$\"}",
         "{\"type\":\"string\",\"pattern\":\"^(a*)*(a|aa)+b{1000}$\"}",
@@ -75,9 +75,11 @@ import Testing
         "{\"type\":\"string\",\"pattern\":\"^.{0,1000}a.{1000}$\"}",
     ])
     func hostile(_ schema: String) throws {
-        let start = ContinuousClock.now
-        if let grammar = try? Grammar(schema) { _ = grammar.matcher().allowed }
-        #expect(ContinuousClock.now - start < .seconds(20), "compilation takes too long, even for a debug build")
+        do {
+            _ = try Grammar(schema).matcher().allowed
+        } catch let error as SchemaError {
+            #expect(error.kind == .tooComplex, "\(schema): \(error)")
+        }
     }
 
     @Test func deepNestingIsAnError() throws {

@@ -1,4 +1,5 @@
 import Grammar
+import Synchronization
 import TestSupport
 import Testing
 
@@ -99,11 +100,23 @@ import Testing
         #expect(model.logits[25_000] == 0, "the logits of other tokens are not computed")
     }
 
-    @Test func cancellationEndsAtOnce() async throws {
+    /// A request that is cancelled while a token is processed ends with this token.
+    @Test func cancellationEndsWithinOneToken() async throws {
         let model = try await LoadedModel.load(path: ModelStore.systemModelPath)
-        let task = Task { try await generate(model, "{\"type\":\"string\",\"minLength\":400}", limit: nil) }
-        try await Task.sleep(for: .milliseconds(400))
-        task.cancel()
+        let grammar = try Grammar(
+            .schema(try JSONParser.parse("{\"type\":\"string\",\"minLength\":400}")), vocabulary: await model.grammarVocabulary)
+        let tokens = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Write.")]))
+        let request = GenerationRequest(tokens: tokens, sampling: .greedy, grammar: grammar)
+        let sequence = try model.makeSequence(contextSize: 1_024)
+        let pieces = Mutex(0)
+        let task = Task {
+            try await model.generate(request, in: sequence) { _ in
+                pieces.withLock { $0 += 1 }
+                withUnsafeCurrentTask { $0?.cancel() }
+                return true
+            }
+        }
         await #expect(throws: CancellationError.self) { _ = try await task.value }
+        #expect(pieces.withLock { $0 } == 1)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -179,10 +180,14 @@ struct LoadedModelTests {
         let model = try await DefaultModel.load()
         let sequence = try model.makeSequence(contextSize: 4096)
         let prompt = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Count to a thousand.")]))
+        let pieces = Mutex(0)
         let task = Task {
-            try await model.generate(GenerationRequest(tokens: prompt, sampling: .greedy), in: sequence) { _ in true }
+            try await model.generate(GenerationRequest(tokens: prompt, sampling: .greedy), in: sequence) { _ in
+                pieces.withLock { $0 += 1 }
+                return true
+            }
         }
-        try await Task.sleep(for: .milliseconds(200))
+        while pieces.withLock({ $0 }) < 3 { await Task.yield() }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         let (answer, _) = try await text(model, GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 5), sequence)

@@ -9,6 +9,8 @@ internal import Synchronization
 package final class LocalModelExecutor: Sendable {
     private let configuration: LocalModel
     private let loaded = Mutex<Conversation?>(nil)
+    /// The running prewarm, which the next request waits for: they have their first tokens in common.
+    private let prewarming = Mutex<Task<Void, Never>?>(nil)
 
     /// The loaded model and the sequence whose KV cache follows the transcript.
     private final class Conversation: Sendable {
@@ -53,7 +55,7 @@ package final class LocalModelExecutor: Sendable {
     ///
     /// If the transcript ends with a prompt, that prompt may be incomplete: further text may follow it.
     package func prewarm(_ transcript: Transcript) {
-        Task {
+        let task = Task {
             // Prewarming is a hint and has no way to report errors; the request itself throws them.
             guard let conversation = try? await self.conversation() else { return }
             var prefix = ""
@@ -75,6 +77,7 @@ package final class LocalModelExecutor: Sendable {
             let shared = zip(one, other).prefix { $0 == $1 }.map(\.0)
             try? await conversation.model.prefill(shared, in: conversation.sequence)
         }
+        prewarming.withLock { $0 = task }
     }
 
     /// Processes one request.
@@ -83,6 +86,9 @@ package final class LocalModelExecutor: Sendable {
     package func respond(
         to request: LanguageModelExecutorGenerationRequest, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
+        if let prewarming = prewarming.withLock({ $0.take() }) {
+            await withTaskCancellationHandler { await prewarming.value } onCancel: { prewarming.cancel() }
+        }
         let conversation = try await self.conversation()
         let renderer = TranscriptRenderer(configuration, conversation.model)
         let prompt = renderer.prompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
