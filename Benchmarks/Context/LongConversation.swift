@@ -156,7 +156,7 @@ struct LongConversation: AsyncParsableCommand {
         // The questions have put the facts back into the context, so paraphrases are looked up in the archive directly.
         for fact in chatter.facts {
             let found = try await conversation.recall(for: fact.paraphrase)
-            if found.brought.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
+            if found.recalledItems.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
         }
         let count = chatter.facts.count
         print("facts in the context when asked in the same words: \(same) of \(count); correct answers: \(answered)")

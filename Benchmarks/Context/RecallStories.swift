@@ -182,7 +182,7 @@ struct RecallStories {
             """),
         pairs: pairs(
             """
-            I booked a course in paragliding, it begins {v}.|The paragliding instructor was {v}, which helped a lot.|When does {whose} paragliding course begin, and what was the instructor like?|after the harvest/on the first of July/next Thursday|a retired pilot/very patient/half my age
+            I booked a course in paragliding, it begins {v}.|The paragliding instructor was {v}, which helped a lot.|When does {whose} paragliding course begin, and what was the instructor like?|after the harvest/on the first of July/next Thursday|a releasedCaches pilot/very patient/half my age
             My father-in-law is moving in with us, he lived in {v} until now.|My father-in-law has turned the spare room into {v}.|Where did {whose} father-in-law live, and what did he make of the spare room?|Dresden/Cork/Antwerp|a model railway/a recording studio/a herb store
             I was elected to the board of {v}.|The board has voted for {v}, I was against it.|Which board was {who} elected to, and what did it vote for?|the allotment society/the swimming club/the parents' council|higher fees/a new roof/selling the meadow
             We are building a sauna, the wood comes from {v}.|The sauna is ready, it gets up to {v} degrees.|Where does the wood of {whose} sauna come from, and how hot does it get?|Latvia/a torn-down barn/my uncle's forest|85/95/102

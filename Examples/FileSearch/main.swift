@@ -13,9 +13,9 @@ struct SearchFiles: Tool {
     /// The folder; its path contains no symbolic links.
     let folder: URL
 
-    private static let greatestCount = 2000  // files
-    private static let greatestFile = 256 << 10  // bytes read of each file
-    private static let greatestLine = 160  // characters shown of a line
+    private static let maximumCount = 2000  // files
+    private static let maximumFile = 256 << 10  // bytes read of each file
+    private static let maximumLine = 160  // characters shown of a line
     private static let bestMatches = 5
 
     @Generable
@@ -53,22 +53,22 @@ struct SearchFiles: Tool {
             let path = file.resolvingSymlinksInPath().path
             guard kind?.isRegularFile == true, kind?.isSymbolicLink == false, path.hasPrefix(root) else { continue }
             seen += 1
-            if seen > Self.greatestCount { break }
+            if seen > Self.maximumCount { break }
             guard let data = Self.beginning(of: path), !data.contains(0) else { continue }  // unreadable, or not a text file
             findings.filesRead += 1
-            if data.count == Self.greatestFile { findings.isComplete = false }  // the rest of the file was not searched
+            if data.count == Self.maximumFile { findings.isComplete = false }  // the rest of the file was not searched
             let lines = String(decoding: data, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() {
                 let score = arguments.words.count { line.localizedCaseInsensitiveContains($0) }
                 guard score > 0, best.count < Self.bestMatches || score > best[best.count - 1].score else { continue }
-                let text = line.trimmingCharacters(in: .whitespaces).prefix(Self.greatestLine)
+                let text = line.trimmingCharacters(in: .whitespaces).prefix(Self.maximumLine)
                 let match = Match(file: String(path.dropFirst(root.count)), line: index + 1, text: String(text))
                 best.insert((score, match), at: best.firstIndex { $0.score < score } ?? best.count)
                 if best.count > Self.bestMatches { best.removeLast() }
             }
         }
         findings.matches = best.map(\.match)
-        if seen > Self.greatestCount { findings.isComplete = false }
+        if seen > Self.maximumCount { findings.isComplete = false }
         return findings
     }
 
@@ -78,7 +78,7 @@ struct SearchFiles: Tool {
         guard descriptor >= 0 else { return nil }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         // A file that cannot be read is skipped, like one that cannot be opened.
-        return try? file.read(upToCount: greatestFile) ?? Data()
+        return try? file.read(upToCount: maximumFile) ?? Data()
     }
 }
 

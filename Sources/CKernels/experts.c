@@ -6,9 +6,9 @@
 #include "ckernels.h"
 
 static void softmax(float *x, int32_t n) {
-    float most = x[0], sum = 0;
-    for (int32_t i = 1; i < n; i++) most = x[i] > most ? x[i] : most;
-    for (int32_t i = 0; i < n; i++) sum += x[i] = expf(x[i] - most);
+    float maximum = x[0], sum = 0;
+    for (int32_t i = 1; i < n; i++) maximum = x[i] > maximum ? x[i] : maximum;
+    for (int32_t i = 0; i < n; i++) sum += x[i] = expf(x[i] - maximum);
     for (int32_t i = 0; i < n; i++) x[i] /= sum;
 }
 

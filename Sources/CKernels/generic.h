@@ -37,7 +37,7 @@ TARGET INLINE float NAME(sum)(v16f v) {
 }
 
 /// Only for values that are not NaN.
-TARGET INLINE float NAME(greatest)(v16f v) { return __builtin_reduce_max(v); }
+TARGET INLINE float NAME(reduce_max)(v16f v) { return __builtin_reduce_max(v); }
 
 TARGET INLINE v16f NAME(select)(v16i mask, v16f yes, v16f no) {
     return (v16f)(((v16i)yes & mask) | ((v16i)no & ~mask));
@@ -72,8 +72,8 @@ TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
     for (size_t block = 0; block < blocks; block++, x += 32, q += 32) {
         v16f low = NAME(load)(x), high = NAME(load)(x + 16);
         v16f low_magnitude = (v16f)((v16i)low & 0x7FFFFFFF), high_magnitude = (v16f)((v16i)high & 0x7FFFFFFF);
-        float most = NAME(greatest)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
-        float scale = most / 127, inverse = most > 0 && most < INFINITY ? 127 / most : 0;
+        float largest = NAME(reduce_max)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
+        float scale = largest / 127, inverse = largest > 0 && largest < INFINITY ? 127 / largest : 0;
         // Adding 1.5·2^23 rounds to nearest even and leaves the integer in the low bits.
         v16i low_codes = (v16i)(low * inverse + 12582912.0f) - 0x4B400000;
         v16i high_codes = (v16i)(high * inverse + 12582912.0f) - 0x4B400000;
@@ -158,10 +158,10 @@ TARGET static int32_t NAME(argmax)(const float *x, int32_t n) {
         v16f v = NAME(load)(x + i);
         best = NAME(select)(v > best, v, best);
     }
-    float greatest = NAME(greatest)(best);
-    for (; i < n; i++) greatest = x[i] > greatest ? x[i] : greatest;
+    float maximum = NAME(reduce_max)(best);
+    for (; i < n; i++) maximum = x[i] > maximum ? x[i] : maximum;
     for (i = 0; i < n; i++)
-        if (x[i] == greatest) return i;
+        if (x[i] == maximum) return i;
     return 0;
 }
 
@@ -434,27 +434,27 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
             int low = first[r] > start ? first[r] - start : 0, high = last[r] - start < positions ? last[r] - start : positions;
             for (int p = 0; p < low && p < padded; p++) scores[r][p] = -INFINITY;
             for (int p = high > 0 ? high : 0; p < padded; p++) scores[r][p] = -INFINITY;
-            v16f most = NAME(load)(scores[r]);
+            v16f largest = NAME(load)(scores[r]);
             for (int p = 16; p < padded; p += 16) {
                 v16f v = NAME(load)(&scores[r][p]);
-                most = NAME(select)(v > most, v, most);
+                largest = NAME(select)(v > largest, v, largest);
             }
-            float greatest = NAME(greatest)(most);
-            if (greatest <= row[0]) greatest = row[0];
-            if (greatest == -INFINITY) {  // all positions of this span are masked for this row
+            float maximum = NAME(reduce_max)(largest);
+            if (maximum <= row[0]) maximum = row[0];
+            if (maximum == -INFINITY) {  // all positions of this span are masked for this row
                 memset(scores[r], 0, sizeof scores[r]);
                 continue;
             }
-            if (greatest > row[0] && row[0] != -INFINITY) {
-                float correction = expf(row[0] - greatest);
+            if (maximum > row[0] && row[0] != -INFINITY) {
+                float correction = expf(row[0] - maximum);
                 row[1] *= correction;
                 for (int32_t i = 0; i < a->value_stride; i += 16)
                     NAME(store)(row + 2 + i, NAME(load)(row + 2 + i) * correction);
             }
-            row[0] = greatest;
+            row[0] = maximum;
             v16f sum = NAME(splat)(0);
             for (int p = 0; p < padded; p += 16) {
-                v16f v = NAME(load)(&scores[r][p]), e = NAME(exp16)(v - greatest);
+                v16f v = NAME(load)(&scores[r][p]), e = NAME(exp16)(v - maximum);
                 e = NAME(select)(v == -INFINITY, NAME(splat)(0), e);
                 sum += e;
                 NAME(store)(&scores[r][p], e);

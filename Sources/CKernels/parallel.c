@@ -185,8 +185,8 @@ typedef struct {
     int32_t heads_per_group, groups_per_kv, rows_per_item, row_items, parts, from, stride;
 } attention_job;
 
-static int32_t greatest(int32_t a, int32_t b) { return a > b ? a : b; }
-static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
+static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
+static int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
 size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t capacity) {
     size_t parts = (size_t)(capacity + SPLIT - 1) / SPLIT + 1;
@@ -197,9 +197,9 @@ size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t cap
 /// same ranges of positions and are merged in order, so that the result of a token does not depend on the batch.
 static void join(const ck_attention *a, float *running, const float *part) {
     if (part[0] == -INFINITY) return;
-    float most = running[0] > part[0] ? running[0] : part[0];
-    float old = running[0] == -INFINITY ? 0 : expf(running[0] - most), new = expf(part[0] - most);
-    running[0] = most;
+    float maximum = running[0] > part[0] ? running[0] : part[0];
+    float old = running[0] == -INFINITY ? 0 : expf(running[0] - maximum), new = expf(part[0] - maximum);
+    running[0] = maximum;
     running[1] = running[1] * old + part[1] * new;
     for (int32_t d = 0; d < a->value_dim; d++) running[2 + d] = running[2 + d] * old + part[2 + d] * new;
 }
@@ -207,9 +207,9 @@ static void join(const ck_attention *a, float *running, const float *part) {
 static void finish(const ck_attention *a, int32_t head, const float *running, float *out) {
     float scale = 1, sum = running[1];
     if (a->sinks) {  // an additional term of the denominator, without a value
-        float most = running[0] > a->sinks[head] ? running[0] : a->sinks[head];
-        scale = expf(running[0] - most);
-        sum = sum * scale + expf(a->sinks[head] - most);
+        float maximum = running[0] > a->sinks[head] ? running[0] : a->sinks[head];
+        scale = expf(running[0] - maximum);
+        sum = sum * scale + expf(a->sinks[head] - maximum);
     }
     for (int32_t d = 0; d < a->value_dim; d++) out[d] = running[2 + d] * scale / sum;
 }
@@ -223,21 +223,21 @@ static void attention_chunk(void *context, int chunk) {
     int32_t group = chunk / job->parts / job->row_items;
     int32_t kv_head = group / job->groups_per_kv, repeat = a->heads / a->kv_heads;
     int32_t first_head = kv_head * repeat + group % job->groups_per_kv * job->heads_per_group;
-    int32_t head_count = least(job->heads_per_group, (kv_head + 1) * repeat - first_head);
-    int32_t first_row = item * job->rows_per_item, row_count = least(job->rows_per_item, a->rows - first_row);
+    int32_t head_count = smaller(job->heads_per_group, (kv_head + 1) * repeat - first_head);
+    int32_t first_row = item * job->rows_per_item, row_count = smaller(job->rows_per_item, a->rows - first_row);
     if (a->rows == 1) {  // the positions are split among the threads; `ck_attend` merges the parts
-        int32_t from = (job->from / SPLIT + part) * SPLIT, to = least(from + SPLIT, a->length);
+        int32_t from = (job->from / SPLIT + part) * SPLIT, to = smaller(from + SPLIT, a->length);
         float *partial = a->partial + (size_t)part * (size_t)a->heads * (size_t)job->stride +
                          (size_t)first_head * (size_t)job->stride;
         job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, to, partial);
         return;
     }
     int32_t end = a->length - a->rows + first_row + row_count, n = head_count * row_count;
-    int32_t start = a->window > 0 ? greatest(0, end - row_count + 1 - a->window) : 0;
+    int32_t start = a->window > 0 ? larger(0, end - row_count + 1 - a->window) : 0;
     float running[GROUP * job->stride], partial[GROUP * job->stride];
     for (int32_t from = start / SPLIT * SPLIT; from < end; from += SPLIT) {
         bool first = from <= start;
-        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, least(from + SPLIT, end),
+        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, smaller(from + SPLIT, end),
                                 first ? running : partial);
         if (first) continue;
         for (int32_t i = 0; i < n; i++) join(a, running + i * job->stride, partial + i * job->stride);
@@ -252,9 +252,9 @@ static void attention_chunk(void *context, int chunk) {
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
     int32_t repeat = a->heads / a->kv_heads;
     attention_job job = {.kernels = k, .attention = a, .stride = a->value_stride + 2, .parts = 1};
-    job.heads_per_group = least(repeat, GROUP);
+    job.heads_per_group = smaller(repeat, GROUP);
     job.groups_per_kv = (repeat + job.heads_per_group - 1) / job.heads_per_group;
-    job.rows_per_item = a->rows == 1 ? 1 : greatest(1, GROUP / job.heads_per_group);
+    job.rows_per_item = a->rows == 1 ? 1 : larger(1, GROUP / job.heads_per_group);
     job.row_items = (a->rows + job.rows_per_item - 1) / job.rows_per_item;
     if (a->rows == 1) {
         job.from = a->window > 0 && a->length > a->window ? a->length - a->window : 0;
@@ -306,7 +306,7 @@ static void prepare_heads(const ck_kernels *k, const ck_rotation *r, float *x, i
 static void rotation_chunk(void *context, int chunk) {
     const rotation_job *job = context;
     const ck_rotation *r = job->rotation;
-    int32_t last = least((chunk + 1) * job->rows_per_chunk, r->rows);
+    int32_t last = smaller((chunk + 1) * job->rows_per_chunk, r->rows);
     uint16_t halves[r->head_dim];
     for (int32_t row = chunk * job->rows_per_chunk; row < last; row++) {
         const float *cosine = r->cosine + (size_t)row * (size_t)r->pairs, *sine = r->sine + (size_t)row * (size_t)r->pairs;

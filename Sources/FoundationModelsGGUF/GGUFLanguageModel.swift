@@ -21,7 +21,7 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     ///   - checksText: Whether prompts and text responses are checked for safety. Structured responses are always
     ///     checked.
     public init(url: URL, contextSize: Int = 4096, checksText: Bool = true) {
-        localModel = LocalModel(path: url.path, greatestContext: max(1, contextSize), checksText: checksText)
+        localModel = LocalModel(path: url.path, maximumContext: max(1, contextSize), checksText: checksText)
     }
 
     public var capabilities: LanguageModelCapabilities { localModel.capabilities }

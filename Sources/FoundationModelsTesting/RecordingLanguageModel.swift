@@ -57,11 +57,11 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
             let said = Said()
-            let listener = LanguageModelExecutorGenerationChannel { event in
+            let recipient = LanguageModelExecutorGenerationChannel { event in
                 said.assembler.withLock { _ = $0.apply(event) }
                 channel.emit(event)
             }
-            try await base.respond(to: request, model: model.base, streamingInto: listener)
+            try await base.respond(to: request, model: model.base, streamingInto: recipient)
             let (entries, usage) = try said.assembler.withLock { (try $0.transcriptEntries(), $0.usage) }
             let exchange = Recording.Exchange(
                 situation: Recording.situation(of: request.transcript), said: Transcript(entries: entries),

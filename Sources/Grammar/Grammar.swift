@@ -14,7 +14,7 @@ package final class Grammar: @unchecked Sendable {
     private var compiled: Compiled
     private var table: MaskTable
     /// Maximum number of bytes of cached masks.
-    private static let greatestSize = 16 << 20
+    private static let maximumSize = 16 << 20
 
     /// Maximum amount of work for compilation, about one second.
     private static let fuelToCompile = 1_000_000
@@ -89,9 +89,9 @@ package final class Grammar: @unchecked Sendable {
             let regexes = arena.regexes
             regexes.setFuel(fuelToCompile)
             var root = try calls(tools.tools, arena)
-            if tools.greatestCount > 1 {
+            if tools.maximumCount > 1 {
                 root = arena.all([
-                    arena.array(ArrayConstraint(rest: root, least: 1, most: tools.greatestCount)), arena.kinds(.array),
+                    arena.array(ArrayConstraint(rest: root, minimum: 1, maximum: tools.maximumCount)), arena.kinds(.array),
                 ])
             }
             let program = try ProgramBuilder.build(root, arena, options)
@@ -154,7 +154,7 @@ package final class Grammar: @unchecked Sendable {
         lock.withLock { _ in
             table.automaton.regexes.setFuel(Self.fuelToAnswer)
             // Existing matchers keep their table; new ones get a new table when the caches have become too large.
-            if table.automaton.isFull || table.size > Self.greatestSize {
+            if table.automaton.isFull || table.size > Self.maximumSize {
                 // Compilation succeeded before, so it succeeds again.
                 if let again = try? Self.compile(source, options) { compiled = again }
                 table = Self.makeTable(compiled, vocabulary, options)

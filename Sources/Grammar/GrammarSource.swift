@@ -33,12 +33,12 @@ package struct ToolGrammar: Sendable, Hashable {
     /// Whether the response may be text instead of a call.
     package var allowsText: Bool
     /// Maximum number of calls. If it is more than one, the calls are a JSON array of at least one call.
-    package var greatestCount: Int
+    package var maximumCount: Int
 
     package init(
-        tools: [Tool], opening: String = "", closing: String = "", allowsText: Bool = true, greatestCount: Int = 1
+        tools: [Tool], opening: String = "", closing: String = "", allowsText: Bool = true, maximumCount: Int = 1
     ) {
-        self.greatestCount = greatestCount
+        self.maximumCount = maximumCount
         self.tools = tools
         self.opening = opening
         self.closing = closing
@@ -83,7 +83,7 @@ extension GrammarSource {
                     tools.tools.map { .array([.string($0.name), $0.parameters]) }
                         + [
                             .string(tools.opening), .string(tools.closing), .bool(tools.allowsText),
-                            .number(DecimalNumber(tools.greatestCount)),
+                            .number(DecimalNumber(tools.maximumCount)),
                         ]
                 ).bytes
         }

@@ -46,10 +46,10 @@ package final class KVCache {
         let capacity = (max(1, capacity) + 15) / 16 * 16
         self.capacity = capacity
         isRecurrent = shape.isRecurrent
-        var layout = MemoryLayouter()
+        var layout = MemoryLayoutBuilder()
         var layers: [Layer] = []
         var partialFloats = 0
-        func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayouter) -> Layer {
+        func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
             let stride = (value + 15) / 16 * 16
             partialFloats = max(partialFloats, ck_attention_partial_floats(Int32(queries), Int32(value), Int32(capacity)))
             return Layer(
@@ -73,7 +73,7 @@ package final class KVCache {
         }
         stateOffset = layout.bytes
         for (index, layer) in shape.layers.enumerated() {
-            func reserve(_ convolution: Int, _ state: Int, _ layout: inout MemoryLayouter) {
+            func reserve(_ convolution: Int, _ state: Int, _ layout: inout MemoryLayoutBuilder) {
                 layers[index].convolutionOffset = layout.reserve(convolution, of: Float.self)
                 layers[index].stateOffset = layout.reserve(state, of: Float.self)
             }
@@ -154,7 +154,7 @@ package final class KVCache {
     }
 
     /// Discards an unfinished batch: its tokens have not been appended, but recurrent states may have been updated.
-    func abandonBatch() {
+    func discardUnfinishedBatch() {
         guard isRecurrent else { return }
         tokens.append(-1)
         rewind(to: tokens.count - 1)

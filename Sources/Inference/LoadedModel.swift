@@ -17,7 +17,7 @@ package actor LoadedModel {
     /// The KV caches of all sequences, which may copy common prefixes from each other.
     private nonisolated let caches = CacheRegistry()
     /// The model's default settings.
-    package nonisolated let manners: ModelManners
+    package nonisolated let defaults: ModelDefaults
     /// Load time in seconds.
     package nonisolated let loadSeconds: Double
     private let model: DecoderModel
@@ -60,7 +60,7 @@ package actor LoadedModel {
             ToolFormat(template: source) { name in tokenizer.vocabulary.specialToken(named: name).map(known.contains) ?? false },
             ThinkingFormat(template: source)
         )
-        manners = try ModelManners(file: file, isSmall: model.packedBytes < 256 << 20)
+        defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20)
         self.path = path
         self.executor = executor
         self.model = model
@@ -71,18 +71,18 @@ package actor LoadedModel {
 
     /// Creates an empty sequence with a capacity of `contextSize` tokens, limited to the context length of the model.
     ///
-    /// - Parameter keepsCache: whether other sequences may copy from its KV cache, also after the sequence is released.
-    package nonisolated func makeSequence(contextSize: Int, keepsCache: Bool = true) throws -> SequenceState {
+    /// - Parameter sharesCache: whether other sequences may copy from its KV cache, also after the sequence is released.
+    package nonisolated func makeSequence(contextSize: Int, sharesCache: Bool = true) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
             cache: try KVCache(shape: shape, capacity: size), contextSize: size,
-            registry: keepsCache ? caches : nil)
+            registry: sharesCache ? caches : nil)
     }
 
     /// The tokens of the rendered conversation, as the engine processes them. All token counts are made with this
     /// function.
     package nonisolated func tokens(for prompt: ChatPrompt, addGenerationPrompt: Bool = true) throws -> [TokenID] {
-        tokenizer.encode(try template.render(prompt, addGenerationPrompt: addGenerationPrompt), addsMarks: true)
+        tokenizer.encode(try template.render(prompt, addGenerationPrompt: addGenerationPrompt), addsBoundaryTokens: true)
     }
 
     /// The format of tool calls that the model was trained for; nil if it has none.
@@ -202,9 +202,9 @@ package actor LoadedModel {
             result.tokens.append(token)
             offsets.append(bytes)
             bytes += piece.count
-            if request.stopsLoops, let kept = loops.append(token) {
+            if request.detectsLoops, let kept = loops.append(token) {
                 result.stopReason = .loop
-                result.keptBytes = offsets[kept]
+                result.byteCountBeforeLoop = offsets[kept]
                 break
             }
             if usage.generatedTokens == limit { break }
@@ -235,7 +235,7 @@ package actor LoadedModel {
         var usage = usage
         var decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
         let limit = min(request.maximumTokens ?? .max, sequence.contextSize - request.tokens.count)
-        let needed = decoder.leastTokens
+        let needed = decoder.minimumTokenCount
         if needed > limit { throw GenerationFailure.budgetTooSmall(needed: needed, available: max(0, limit)) }
         usage.cachedTokens = try await process(request.tokens, in: cache, wantsLogits: true)
         let firstLogits = clock.now
@@ -260,7 +260,7 @@ package actor LoadedModel {
             switch step {
             case .end: break generation
             case .forced(let forced):
-                tokens = request.usesFastForward ? forced : Array(forced.prefix(1))
+                tokens = request.batchesForcedTokens ? forced : Array(forced.prefix(1))
                 isForced = true
             case .few, .many:
                 if !pending.isEmpty {
@@ -296,7 +296,7 @@ package actor LoadedModel {
                 }
             }
             pending += tokens
-            if !request.usesFastForward, isForced {
+            if !request.batchesForcedTokens, isForced {
                 try Task.checkCancellation()
                 try model.forward(pending[...], cache: cache, isCancelled: { Task.isCancelled })
                 pending.removeAll(keepingCapacity: true)
@@ -352,7 +352,7 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
         registry?.add(cache)
     }
 
-    deinit { registry?.retire(cache) }
+    deinit { registry?.release(cache) }
 }
 
 extension Duration {

@@ -44,7 +44,7 @@ enum Curl {
     }
 
     /// Whether the connection ended before the file was complete.
-    static func isCut(_ result: Result) -> Bool { [18, 56, 92].contains(result.status) }
+    static func isInterrupted(_ result: Result) -> Bool { [18, 56, 92].contains(result.status) }
 
     /// Describes the error.
     static func words(_ result: Result) -> String {
@@ -131,7 +131,7 @@ enum Hub {
         let (repository, revision) = (String(match.output.1), String(match.output.2))
         let path = match.output.3.removingPercentEncoding ?? String(match.output.3)
         let parts = try entries(in: repository, revision: revision).filter { stem($0.path) == stem(path) }
-        guard !parts.isEmpty else { throw InstallProblem.hub("There is no file \(path) in \(repository).") }
+        guard !parts.isEmpty else { throw InstallError.hub("There is no file \(path) in \(repository).") }
         return remote(parts, in: repository, revision: revision)
     }
 
@@ -146,12 +146,12 @@ enum Hub {
             let file = entry.path.lowercased().split(separator: "/").last ?? ""
             return !file.contains("mmproj") && !file.hasPrefix("mtp-")
         }
-        guard !candidates.isEmpty else { throw InstallProblem.hub("There is no GGUF file in \(repository).") }
+        guard !candidates.isEmpty else { throw InstallError.hub("There is no GGUF file in \(repository).") }
         let groups = Dictionary(grouping: candidates) { stem($0.path) }
         let names = groups.keys.sorted()
         guard let chosen = choose(quantisation, among: names) else {
             let known = names.map { quantisationName($0) ?? $0 }.sorted()
-            throw InstallProblem.hub(
+            throw InstallError.hub(
                 "\(repository) has no \(quantisation ?? "known GGUF file"). It has: \(known.joined(separator: ", ")).")
         }
         return remote(groups[chosen] ?? [], in: repository, revision: revision)
@@ -182,12 +182,12 @@ enum Hub {
 
     private static func read<Value: Decodable>(_ url: String, _ repository: String) throws -> (value: Value, next: String?) {
         let result = Curl.get(url, token: token)
-        guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
+        guard let status = result.status else { throw InstallError.toolMissing("curl") }
         guard status == 0, result.code == 200 else {
-            throw InstallProblem.hub("\(repository): \(result.code == 404 ? "there is no such repository" : Curl.words(result)).")
+            throw InstallError.hub("\(repository): \(result.code == 404 ? "there is no such repository" : Curl.words(result)).")
         }
         do { return (try JSONDecoder().decode(Value.self, from: Data(result.body.utf8)), result.next) } catch {
-            throw InstallProblem.hub("\(repository): the response of \(endpoint) could not be read.")
+            throw InstallError.hub("\(repository): the response of \(endpoint) could not be read.")
         }
     }
 }

@@ -122,12 +122,12 @@ struct Model: AsyncParsableCommand {
             if name.hasPrefix("https://") || name.hasPrefix("http://") {
                 if let files = try Hub.files(at: name) { return (files.first?.fileName ?? name, files) }
                 let path = URL(string: name)?.lastPathComponent ?? ""
-                guard path.hasSuffix(".gguf") else { throw InstallProblem.hub("\(name) is not the address of a GGUF file.") }
+                guard path.hasSuffix(".gguf") else { throw InstallError.hub("\(name) is not the address of a GGUF file.") }
                 return (path, [RemoteFile(fileName: path, size: nil, sha256: nil, sources: [.web(name, token: nil)])])
             }
             let parts = name.split(separator: ":", maxSplits: 1).map(String.init)
             guard parts[0].wholeMatch(of: /[\w.-]+\/[\w.-]+/) != nil else {
-                throw InstallProblem.hub(
+                throw InstallError.hub(
                     "There is no model “\(name)” in the catalogue. “fm model list --all” shows the catalogue; OWNER/REPO downloads from the Hugging Face hub."
                 )
             }

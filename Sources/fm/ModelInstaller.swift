@@ -3,7 +3,7 @@ import Inference
 import Synchronization
 
 /// The reason why a model could not be installed, with a readable description.
-enum InstallProblem: Error, CustomStringConvertible {
+enum InstallError: Error, CustomStringConvertible {
     case notEnoughSpace(needed: Int, free: Int, directory: String)
     case cannotWrite(directory: String, reason: String)
     case notFetched(name: String, attempts: [String])
@@ -85,7 +85,7 @@ struct ModelInstaller {
         do {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         } catch {
-            throw InstallProblem.cannotWrite(directory: directory.path, reason: error.localizedDescription)
+            throw InstallError.cannotWrite(directory: directory.path, reason: error.localizedDescription)
         }
         let missing = files.filter { fileSize(destination(of: $0)) == nil }
         let bytes = missing.reduce(0) { $0 + ($1.size ?? 0) - min($1.size ?? 0, fileSize(partial($1)) ?? 0) }
@@ -123,12 +123,12 @@ struct ModelInstaller {
                 continue
             }
             guard rename(partial(file).path, destination(of: file).path) == 0 else {
-                throw InstallProblem.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
+                throw InstallError.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
             }
             remove(pieceCount(file))
             return
         }
-        throw InstallProblem.notFetched(name: file.fileName, attempts: attempts)
+        throw InstallError.notFetched(name: file.fileName, attempts: attempts)
     }
 
     // MARK: - Sources: each function writes the file to `partial` and returns nil, or returns the reason of a failure
@@ -143,7 +143,7 @@ struct ModelInstaller {
         do {
             try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
         } catch {
-            throw InstallProblem.cannotWrite(directory: scratch.path, reason: error.localizedDescription)
+            throw InstallError.cannotWrite(directory: scratch.path, reason: error.localizedDescription)
         }
         var done = 0
         // The file contains the numbers of pieces and bytes. A piece that was only partly copied is copied again.
@@ -178,7 +178,7 @@ struct ModelInstaller {
             do {
                 try Data("\(index + 1) \(size)".utf8).write(to: pieceCount(file), options: .atomic)
             } catch {
-                throw InstallProblem.cannotWrite(directory: directory.path, reason: error.localizedDescription)
+                throw InstallError.cannotWrite(directory: directory.path, reason: error.localizedDescription)
             }
             line.show(size)
         }
@@ -217,13 +217,13 @@ struct ModelInstaller {
         while true {
             let before = fileSize(partial(file)) ?? 0
             let result = Curl.download(url, token: token, to: partial(file))
-            guard let status = result.status else { throw InstallProblem.toolMissing("curl") }
+            guard let status = result.status else { throw InstallError.toolMissing("curl") }
             if status == 0 { return nil }
             if status == 33 || result.code == 416, !isFresh {
                 // The server cannot continue the download: it starts again.
                 remove(partial(file))
                 isFresh = true
-            } else if Curl.isCut(result), fileSize(partial(file)) ?? 0 > before {
+            } else if Curl.isInterrupted(result), fileSize(partial(file)) ?? 0 > before {
                 // After an interruption the download is continued, provided that the attempt received data.
                 isFresh = false
             } else {
@@ -260,13 +260,13 @@ struct ModelInstaller {
     private func checkSpace(_ needed: Int) throws {
         // If the free space is unknown, a full disk is reported when writing fails.
         guard let free = Self.freeSpace(directory), free < needed else { return }
-        throw InstallProblem.notEnoughSpace(needed: needed, free: free, directory: directory.path)
+        throw InstallError.notEnoughSpace(needed: needed, free: free, directory: directory.path)
     }
 
     /// SHA-256 in hexadecimal, computed by the system's `sha256sum`.
     private func checksum(_ file: URL) throws -> String {
         let result = Shell.run(["sha256sum", "--binary", file.path])
-        guard result.status != nil else { throw InstallProblem.toolMissing("sha256sum") }
+        guard result.status != nil else { throw InstallError.toolMissing("sha256sum") }
         // The line begins with a backslash if the name has special characters.
         return String(result.output.drop { $0 == "\\" }.prefix { $0.isHexDigit })
     }

@@ -48,12 +48,12 @@ struct ArchiveTests {
         let conversation = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
         try await conversation.respond(to: "One.")
         // The state that a program leaves if it ends while the model answers.
-        #expect(try conversation.archive.ask("Two.", number: 1, date: nil, in: "a"))
+        #expect(try conversation.archive.recordPrompt("Two.", number: 1, date: nil, in: "a"))
         let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
         #expect(await again.unanswered == "Two.")
         try await again.respond(to: "Three.")
         #expect(await again.unanswered == nil)
-        #expect(await again.live.map(\.prompt) == ["One.", "Three."])
+        #expect(await again.contextTurns.map(\.prompt) == ["One.", "Three."])
     }
 
     @Test("[D4] on a full disk the answer is returned, and it is saved when space is available again") func fullDisk()
@@ -85,13 +85,13 @@ struct ArchiveTests {
         }
         #expect(answered > 0 && unsaved == 1 && refused > 0)
         #expect(await conversation.archiveProblem != nil)
-        #expect(await conversation.live.count == answered)
+        #expect(await conversation.contextTurns.count == answered)
         // Space is available again.
         try await archive.database.write { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
         try await conversation.respond(to: "Now there is room.")
         #expect(await conversation.archiveProblem == nil)
         let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
-        #expect(await again.live.count == answered + 1)
+        #expect(await again.contextTurns.count == answered + 1)
     }
 
     @Test("opening a file that is not an archive throws an error") func damaged() async throws {
@@ -146,7 +146,7 @@ struct ArchiveTests {
         #expect(recall.isNeeded && recall.items.contains { $0.turn == 3 && $0.outcome == .damaged })
         #expect(await again.damage.contains { $0.turn == 3 })
         try await again.respond(to: "And what was subject17 about?")
-        #expect(await again.lastRecall?.brought.contains { $0.turn == 17 } == true)
+        #expect(await again.lastRecall?.recalledItems.contains { $0.turn == 17 } == true)
     }
 
     @Test("[D4] a damaged context is rebuilt from the turns and the second copy of pinned facts and instructions")
@@ -183,7 +183,7 @@ struct ArchiveTests {
         #expect(try archive.conversations().map(\.turnCount) == [40])
         #expect(try archive.turns(of: "a").count == 40)
         let conversation = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
-        #expect(try await conversation.recall(for: "What is the boat of my uncle called?").brought.map(\.turn).contains(3))
+        #expect(try await conversation.recall(for: "What is the boat of my uncle called?").recalledItems.map(\.turn).contains(3))
         await #expect(throws: ConversationError.self) { try await conversation.respond(to: "Go on.") }
         #expect(try Data(contentsOf: file) == before)
         #expect(throws: ConversationError.self) { try ConversationArchive(url: folder.appending(path: "none"), isReadOnly: true) }
@@ -248,7 +248,7 @@ struct ArchiveTests {
             "UPDATE conversation SET context = CAST(replace(CAST(context AS TEXT), '\"next\":', '\"next\":9223372036854775') AS BLOB), "
                 + "context_checksum = NULL",
         ])
-    func hostileNumbers(sql: String) async throws {
+    func invalidNumbers(sql: String) async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = try await Self.talk(in: folder)
@@ -281,7 +281,7 @@ struct ArchiveTests {
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<60))
         let recall = try await again.recall(for: "What is the boat of my uncle called?")
         #expect(recall.problem == nil)
-        #expect(recall.brought.map(\.turn).contains(3))
+        #expect(recall.recalledItems.map(\.turn).contains(3))
         let later = try await again.recall(for: "What about matter2?")
         #expect(later.items.map(\.turn).contains(42))
     }
@@ -333,10 +333,10 @@ struct ArchiveTests {
         release.continuation.yield()
         _ = try await answer.value
         try await two.respond(to: "What now?")
-        #expect(await two.live.map(\.number) == [0, 1, 2, 3])
+        #expect(await two.contextTurns.map(\.number) == [0, 1, 2, 3])
         try await one.pin("The roof is red.")
         try await one.respond(to: "And now?")
-        #expect(await one.live.map(\.number) == [0, 1, 2, 3, 4])
+        #expect(await one.contextTurns.map(\.number) == [0, 1, 2, 3, 4])
         #expect(await one.pinned == ["The door is green.", "The roof is red."])
         #expect(try one.archive.turns(of: "a").allSatisfy { !$0.response.isEmpty })
     }

@@ -46,7 +46,7 @@ struct ConversationTests {
         let conversation = try await Conversation(model: model, instructions: Self.told, policy: .standard)
         try await conversation.respond(to: "My boat is called Tern Rock.")
         try await Self.talk(conversation, turns: 0..<60)
-        #expect(await !conversation.live.contains { $0.number == 0 })
+        #expect(await !conversation.contextTurns.contains { $0.number == 0 })
         try await conversation.respond(to: "What is my boat called?")
         let asked = try #require(model.requests.last)
         #expect(asked.lastPrompt.contains("Tern Rock"))
@@ -62,7 +62,7 @@ struct ConversationTests {
         let conversation = try await Conversation(model: StubModel(contextSize: 300))
         try await conversation.respond(to: "私の船の名前は白鳥丸です。")
         try await Self.talk(conversation, turns: 0..<60)
-        let found = try await conversation.recall(for: "白鳥丸はどこ?").brought
+        let found = try await conversation.recall(for: "白鳥丸はどこ?").recalledItems
         #expect(found.contains { $0.turn == 0 && $0.match != nil })
     }
 
@@ -170,8 +170,8 @@ struct ConversationTests {
             let prompts = transcript.count { if case .prompt = $0 { true } else { false } }
             let responses = transcript.count { if case .response = $0 { true } else { false } }
             #expect(prompts == responses, "\(name)")
-            let live = await conversation.live.map(\.number)
-            if name == "condensed" { #expect(live.first == 0) }
+            let contextTurns = await conversation.contextTurns.map(\.number)
+            if name == "condensed" { #expect(contextTurns.first == 0) }
         }
     }
 
@@ -294,7 +294,7 @@ struct ConversationTests {
     @Test(
         "[D4] after a cancelled stream the partial answer stays with its prompt, and the next turn is complete",
         arguments: [0, 1, 5])
-    func brokenOff(words: Int) async throws {
+    func cancelledStream(words: Int) async throws {
         let model = StubModel(contextSize: 300) { transcript in
             if !transcript.lastPrompt.contains("long") { return "Yes." }
             if words == 0 { try await Task.sleep(for: .seconds(60)) }
@@ -319,13 +319,13 @@ struct ConversationTests {
         #expect(quick.prompt == "Quick." && quick.entries.count == 2 && quick.response == "Yes.")
         for turn in turns.dropLast() { #expect(turn.prompt == "A long one." && turn.response.hasPrefix("w0")) }
         // The transcript consists of the turns of the conversation.
-        let (transcript, live) = (await conversation.transcript, await conversation.live)
+        let (transcript, contextTurns) = (await conversation.transcript, await conversation.contextTurns)
         #expect(transcript.suffix(2).map(\.id) == quick.entries.map(\.id))
-        let shown = live.flatMap(\.entries).map(\.id)
+        let shown = contextTurns.flatMap(\.entries).map(\.id)
         #expect(transcript.map(\.id).filter { $0 != "context" } == shown)
     }
 
-    @Test("[D4] invalid limits do not cause failures") func senselessLimits() async throws {
+    @Test("[D4] invalid limits do not cause failures") func invalidLimits() async throws {
         for share in [Double.nan, .infinity, -1, 1e300] {
             var policy = ContextPolicy(steps: [.recentTurns(share: share), .notableSentences(share: share)])
             policy.threshold = share
@@ -350,8 +350,8 @@ struct ConversationTests {
         try await Self.talk(conversation, turns: 0..<11)
         try await conversation.respond(to: "A long one, please.")
         let again = try await Conversation(model: model, policy: policy, archive: archive, id: "a")
-        #expect(await again.live.last?.prompt == "A long one, please.")
-        #expect(await again.live.last?.response.hasSuffix("w119") == true)
+        #expect(await again.contextTurns.last?.prompt == "A long one, please.")
+        #expect(await again.contextTurns.last?.response.hasSuffix("w119") == true)
         // Two programs continue one conversation: the second merges what the first has added, and overwrites nothing.
         try await again.respond(to: "From here.")
         try await again.pin("The code is 4711.")

@@ -20,7 +20,7 @@ struct RecallTests {
         try await Conversation.$today.withValue(Date(timeIntervalSince1970: days[1])) {
             for turn in 0..<turns { try await conversation.respond(to: "We spoke about weather and food, number\(turn).") }
         }
-        #expect(await !conversation.live.contains { $0.number < 2 })
+        #expect(await !conversation.contextTurns.contains { $0.number < 2 })
         return conversation
     }
 
@@ -34,7 +34,7 @@ struct RecallTests {
         let conversation = try await Self.filled(StubModel(contextSize: 500))
         let recall = try await conversation.recall(for: prompt)
         #expect(recall.isNeeded, "\(recall.summary)")
-        #expect(recall.brought.contains { $0.text.contains("pottery class") })
+        #expect(recall.recalledItems.contains { $0.text.contains("pottery class") })
     }
 
     @Test(
@@ -47,7 +47,7 @@ struct RecallTests {
         let conversation = try await Self.filled(StubModel(contextSize: 400))
         let recall = try await conversation.recall(for: prompt)
         #expect(!recall.isNeeded, "\(recall.summary)")
-        #expect(recall.brought.isEmpty && recall.tokens == 0)
+        #expect(recall.recalledItems.isEmpty && recall.tokens == 0)
     }
 
     @Test("[D4] recalled turns are marked as said earlier, with date and speaker") func marked() async throws {
@@ -74,13 +74,13 @@ struct RecallTests {
             try await conversation.respond(to: "The ship Halcyon\(turn % 40) carries grain, cargo number \(turn).")
         }
         let reserve = conversation.policy.reserve(contextSize: window, limit: nil)
-        var brought = 0
+        var recalled = 0
         for turn in 0..<40 {
             let before = compactions.withLock { $0.count }
             try await conversation.respond(to: "What does Halcyon\(turn) carry?")
             let recall = try #require(await conversation.lastRecall)
             #expect(recall.tokens <= recall.budget)
-            if !recall.brought.isEmpty { brought += 1 }
+            if !recall.recalledItems.isEmpty { recalled += 1 }
             let input = StubModel.count(try #require(model.requests.last))
             #expect(input + reserve <= window)
             // Compactions are caused by the turns themselves, not by recalled turns.
@@ -89,7 +89,7 @@ struct RecallTests {
                 #expect(record.reason == .threshold)
             }
         }
-        #expect(brought >= 30)
+        #expect(recalled >= 30)
         #expect(compactions.withLock { $0.allSatisfy { $0.reason == .threshold } })
         let spoken = compactions.withLock { $0.count }
         #expect(spoken < 240 / 3, "too many compactions")
@@ -145,11 +145,11 @@ struct RecallTests {
         let conversation = try await Self.filled(model, search: search)
         try await conversation.respond(to: "Anything.")
         var recall = try #require(await conversation.lastRecall)
-        #expect(recall.brought.filter { $0.match != nil }.map(\.turn) == [0, 1])
-        #expect(recall.brought.first?.match?.matches == ["meaning"])
+        #expect(recall.recalledItems.filter { $0.match != nil }.map(\.turn) == [0, 1])
+        #expect(recall.recalledItems.first?.match?.matches == ["meaning"])
         try await conversation.respond(to: "Fail.")
         recall = try #require(await conversation.lastRecall)
-        #expect(recall.problem != nil && recall.brought.isEmpty)
+        #expect(recall.problem != nil && recall.recalledItems.isEmpty)
         #expect(model.requests.last?.lastPrompt == "(Prompt) Fail.")
     }
 
@@ -160,7 +160,7 @@ struct RecallTests {
         try await conversation.respond(to: "\(filler) The Halcyon lies in Montevideo. \(filler)")
         for turn in 0..<60 { try await conversation.respond(to: "We spoke about weather, number\(turn).") }
         let recall = try await conversation.recall(for: "Where does the Halcyon lie?")
-        let item = try #require(recall.brought.first)
+        let item = try #require(recall.recalledItems.first)
         #expect(item.outcome == .shortened && item.text.contains("The Halcyon lies in Montevideo."))
         #expect(!item.text.contains("Sentence 3"))
     }
@@ -209,7 +209,7 @@ struct RecallTests {
             try await conversation.respond(to: "\(prompt), number\(turn)?")
         }
         let recall = try await conversation.recall(for: "What is my street called?")
-        #expect(recall.brought.map(\.turn).contains(0), "\(recall)")
+        #expect(recall.recalledItems.map(\.turn).contains(0), "\(recall)")
         #expect(try await !conversation.recall(for: "Is street food good?").isNeeded)
     }
 
@@ -219,8 +219,8 @@ struct RecallTests {
             try archive.begin("a", .init())
             for number in 0..<turns {
                 let prompt = "Everyday words about the weather, subject\(number % 50)."
-                #expect(try archive.ask(prompt, number: number, date: nil, in: "a"))
-                try archive.answer(Turn(number: number, prompt: prompt, date: nil, entries: []), in: "a")
+                #expect(try archive.recordPrompt(prompt, number: number, date: nil, in: "a"))
+                try archive.recordAnswer(Turn(number: number, prompt: prompt, date: nil, entries: []), in: "a")
             }
             let found = try await LexicalSearch().turns(
                 for: "What about the weather and subject7?", in: "a", of: archive, count: turns, except: [])
@@ -257,6 +257,6 @@ struct RecallTests {
         }
         for turn in 0..<150 { try await conversation.respond(to: "We spoke about weather, number\(turn).") }
         let recall = try await conversation.recall(for: "What did we talk about on 7 May 2023?")
-        #expect(recall.brought.contains { $0.turn == 0 && $0.text.contains("Line 0 of the plan") }, "\(recall.report)")
+        #expect(recall.recalledItems.contains { $0.turn == 0 && $0.text.contains("Line 0 of the plan") }, "\(recall.report)")
     }
 }

@@ -29,7 +29,7 @@ struct ModelTests {
         #expect(a.usage.input.totalTokenCount - a.usage.input.cachedTokenCount < 40)
     }
 
-    @Test("the KV cache of a deallocated session is reused by the next one") func retired() async throws {
+    @Test("the KV cache of a deallocated session is reused by the next one") func releasedCaches() async throws {
         let instructions = String(repeating: "Never be unkind to anybody. ", count: 20)
         try await LanguageModelSession(instructions: instructions).respond(to: "Hi", options: Self.short)
         let next = try await LanguageModelSession(instructions: instructions).respond(to: "Bye", options: Self.short)

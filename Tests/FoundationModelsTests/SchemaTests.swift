@@ -18,7 +18,7 @@ struct SchemaTests {
         let again = try JSONDecoder().decode(GenerationSchema.self, from: JSONEncoder().encode(schema))
         #expect(again.json.isEqual(to: schema.json), "\(schema.debugDescription)\n\(again.debugDescription)")
         #expect(throws: Never.self) { try grammar(of: schema) }
-        _ = SchemaSketch.text(of: schema)
+        _ = SchemaDescription.text(of: schema)
         return schema.debugDescription
     }
 
@@ -100,7 +100,7 @@ struct SchemaTests {
             ##"{"type":"array","items":{"$ref":"#/$defs/p0"},"$defs":{"## + links.joined(separator: ",")
                 + ##","p\##(count)":{"type":"null"}}}"##)
         #expect(chain.debugDescription.utf8.count > count * 20)
-        _ = SchemaSketch.text(of: chain)
+        _ = SchemaDescription.text(of: chain)
         let names = (0..<count).map { "\"p\($0)\"" }
         let members = names.map { "\($0):{\"type\":\"null\"}" }.joined(separator: ",")
         let list = names.joined(separator: ",")
@@ -108,7 +108,7 @@ struct SchemaTests {
             "{\"title\":\"R\",\"type\":\"object\",\"properties\":{\(members)},\"required\":[\(list)],\"x-order\":[\(list)],\"additionalProperties\":false}"
         )
         #expect(wide.debugDescription.utf8.count > count * 20)
-        _ = SchemaSketch.text(of: wide)
+        _ = SchemaDescription.text(of: wide)
     }
 
     @Test("[B5] patterns are checked, and deeply nested patterns are errors, not crashes")

@@ -18,14 +18,15 @@ import Testing
         let checker = SchemaChecker(schema)
         let vocabulary = Vocabularies.small
         let grammar = try Grammar(.schema(schema), vocabulary: vocabulary)
-        let least = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }.leastTokens
+        let minimum = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }.minimumTokenCount
         for extra in 0..<60 {
             var random = TestRandom(seed: extra + 1)
             var decoder = ConstrainedDecoder(grammar) { greedy($0, vocabulary) }
-            let (text, remaining) = write(&decoder, within: least + extra) { allowed, decoder, remaining in
+            let (text, remaining) = write(&decoder, within: minimum + extra) { allowed, decoder, remaining in
                 choose(allowed, &decoder, remaining, &random)
             }
-            #expect(decoder.isComplete && remaining == 0, "\(extra) more than \(least): \(String(decoding: text, as: UTF8.self))")
+            #expect(
+                decoder.isComplete && remaining == 0, "\(extra) more than \(minimum): \(String(decoding: text, as: UTF8.self))")
             #expect(try checker.problem(JSONParser.parse(text)) == nil)
         }
     }
@@ -79,7 +80,7 @@ import Testing
     private func choose(_ allowed: [Int32], _ decoder: inout ConstrainedDecoder, _ remaining: Int, _ random: inout TestRandom)
         -> Int32
     {
-        for _ in 0..<24 { if let token = decoder.settle(random.pick(allowed), remaining: remaining) { return token } }
+        for _ in 0..<24 { if let token = decoder.validated(random.pick(allowed), remaining: remaining) { return token } }
         return decoder.closingToken ?? allowed[0]
     }
 
@@ -100,9 +101,9 @@ import Testing
         var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }
         for byte in "\"It is so.".utf8 { _ = decoder.accept(Int32(byte)) }
         let more = Int32(Vocabularies.small.texts.firstIndex { $0 == Array(" the".utf8) } ?? 0)
-        let early = decoder.settle(more, remaining: 200)
+        let early = decoder.validated(more, remaining: 200)
         #expect(early == more)
-        let late = decoder.settle(more, remaining: 8)
+        let late = decoder.validated(more, remaining: 8)
         #expect(late == Int32(UInt8(ascii: "\"")))
     }
 

@@ -28,16 +28,17 @@ import Testing
                 let key = "\(file.name): \(group.name)"
                 let grammar: Grammar
                 do { grammar = try Grammar(.schema(group.schema), vocabulary: Vocabularies.bytes) } catch {
-                    #expect(Departures.notCompiled[key] != nil, "\(key): \(error)")
+                    #expect(KnownDifferences.notCompiled[key] != nil, "\(key): \(error)")
                     continue
                 }
-                #expect(Departures.notCompiled[key] == nil, "\(key) compiles now: remove it from Departures.notCompiled")
+                #expect(
+                    KnownDifferences.notCompiled[key] == nil, "\(key) compiles now: remove it from KnownDifferences.notCompiled")
                 for test in group.tests {
                     tests += 1
                     let document = MemberOrder(group.schema).ordered(test.document)
                     let isRight = grammar.accepts(document.bytes) == test.isValid
                     let name = key + ": " + test.name
-                    #expect(isRight != (Departures.judged[name] != nil), "\(name): \(document.text)")
+                    #expect(isRight != (KnownDifferences.judged[name] != nil), "\(name): \(document.text)")
                 }
             }
         }

@@ -32,7 +32,7 @@ import Testing
             options: GrammarOptions(isPretty: pretty, allowsZeroFraction: false))
         let tokens = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: prompt + "\n" + schema)]))
         var request = GenerationRequest(tokens: tokens, sampling: sampling, maximumTokens: limit, grammar: grammar)
-        request.usesFastForward = fast
+        request.batchesForcedTokens = fast
         let sequence = try model.makeSequence(contextSize: 1_024)
         var text = ""
         let result = try await model.generate(request, in: sequence) {

@@ -177,7 +177,7 @@ struct LoadedModelTests {
     }
 
     @Test func cancellationFreesTheSequence() async throws {
-        let model = try await DefaultModel.load()
+        let model = try await SmallModel.load()
         let sequence = try model.makeSequence(contextSize: 4096)
         let prompt = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Count to a thousand.")]))
         let pieces = Mutex(0)
@@ -195,7 +195,7 @@ struct LoadedModelTests {
     }
 
     @Test func promptsAreCountedAsProcessed() async throws {
-        let model = try await DefaultModel.load()
+        let model = try await SmallModel.load()
         let messages = [
             ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: "Hi <|im_end|> there"),
         ]

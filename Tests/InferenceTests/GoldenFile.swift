@@ -16,7 +16,7 @@ enum GoldenFile {
 
 /// The small model of the catalogue, which `./test` installs. If it is missing, tests that need it fail; they are not
 /// skipped.
-enum DefaultModel {
+enum SmallModel {
     static let path = ModelStore.directory.appendingPathComponent(ModelCatalogue.small.fileName).path
     private static let shared = Task { try await LoadedModel.load(path: path) }
 

@@ -10,24 +10,24 @@ struct LogitsTests {
     /// different orders, so log-probabilities differ by a random error; measured over all prompts: mean 0.05–0.1,
     /// maximum about 0.5. The bounds are twice that; a wrong kernel, scale or rotation causes errors of several units.
     @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
-    func defaultModelEqualsLlamaCpp(set: InstructionSet) throws {
+    func smallModelEqualsLlamaCpp(set: InstructionSet) throws {
         let cases = try GoldenFile.load("logits", as: [GoldenFile.Logits].self)
         #expect(cases.count >= 20)
-        let model = try DecoderModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(instructionSet: set))
+        let model = try DecoderModel(file: GGUFFile(path: SmallModel.path), pool: WorkerPool(instructionSet: set))
         let cache = try KVCache(shape: model.shape, capacity: 4096)
         var differences: [Double] = []
         for test in cases {
             cache.rewind(to: 0)
             try model.forward(test.tokens[...], cache: cache)
             let logits = model.logits.map(Double.init)
-            let greatest = logits.max() ?? 0
-            let logTotal = log(logits.reduce(0) { $0 + exp($1 - greatest) }) + greatest
+            let maximum = logits.max() ?? 0
+            let logTotal = log(logits.reduce(0) { $0 + exp($1 - maximum) }) + maximum
             let found = test.top.map { logits[$0] - logTotal }
             for (a, b) in zip(found, test.logProbabilities) { differences.append(abs(a - b)) }
             // The most probable token is the same unless the two best tokens of the reference have similar
             // probabilities.
             if test.logProbabilities[0] - test.logProbabilities[1] > 0.5 {
-                #expect(logits.firstIndex(of: greatest) == test.top[0], "\(test.prompt)")
+                #expect(logits.firstIndex(of: maximum) == test.top[0], "\(test.prompt)")
             }
         }
         let mean = differences.reduce(0, +) / Double(differences.count)
@@ -40,7 +40,7 @@ struct LogitsTests {
     /// Results must be bit-identical, regardless of the cache contents and of how tokens are split into batches.
     @Test(arguments: InstructionSet.available.filter { $0 != .scalar })
     func batchesDoNotMatter(set: InstructionSet) throws {
-        let model = try DecoderModel(file: GGUFFile(path: DefaultModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
+        let model = try DecoderModel(file: GGUFFile(path: SmallModel.path), pool: WorkerPool(threads: 2, instructionSet: set))
         let tokens = (0..<700).map { TokenID($0 * 7919 % 49_000 + 50) }
         let cache = try KVCache(shape: model.shape, capacity: 1024)
         try model.forward(tokens[...], cache: cache)

@@ -100,7 +100,7 @@ struct RealModelTests {
                 "day": {"type": "string", "description": "Day, for example tomorrow"},
                 "units": {"type": "string", "enum": ["celsius", "fahrenheit"]}}}
                 """))
-        let instructions = ChatMessage(role: .system, content: try #require(model.manners.toolInstructions))
+        let instructions = ChatMessage(role: .system, content: try #require(model.defaults.toolInstructions))
         func calls(_ message: String) async throws -> [String] {
             let prompt = ChatPrompt([instructions, ChatMessage(role: .user, content: message)], tools: [weather])
             let calls = Mutex<[String]>([])

@@ -61,17 +61,17 @@ struct ReferenceVocabularyTests {
         for entry in recorded.cases {
             #expect(tokenizer.encode(entry.text) == entry.tokens, "\(entry.text.debugDescription)")
         }
-        #expect(tokenizer.encode([.user(recorded.marked.text)], addsMarks: true) == recorded.marked.tokens)
+        #expect(tokenizer.encode([.user(recorded.marked.text)], addsBoundaryTokens: true) == recorded.marked.tokens)
     }
 
     /// Texts for encoder models get a beginning and an end token; tokens that are already present are not added again.
     @Test func wordPieceAddsItsMarks() throws {
         let file = ReferenceFiles.folder.appendingPathComponent("ggml-vocab-bert-bge.gguf")
         let tokenizer = try Tokenizer(file: GGUFFile(path: file.path))
-        let tokens = tokenizer.encode([.user("Crème brûlée!")], addsMarks: true)
+        let tokens = tokenizer.encode([.user("Crème brûlée!")], addsBoundaryTokens: true)
         #expect(tokens.first == 101 && tokens.last == 102)
         #expect(String(decoding: tokenizer.decode(tokens), as: UTF8.self) == " creme brulee !")
-        #expect(tokenizer.encode([.template("[CLS]"), .user("a"), .template("[SEP]")], addsMarks: true).count == 3)
+        #expect(tokenizer.encode([.template("[CLS]"), .user("a"), .template("[SEP]")], addsBoundaryTokens: true).count == 3)
     }
 }
 
@@ -158,7 +158,7 @@ struct HostileTemplateTests {
     }
 
     /// Every template gives a result or a typed error, with limited work and memory, and never traps.
-    @Test func hostileTemplatesAreHarmless() throws {
+    @Test func maliciousTemplatesAreHandled() throws {
         for hostile in try GoldenFile.load("hostile_templates", as: [Hostile].self) {
             let source = hostile.prefix + String(repeating: hostile.repeat, count: hostile.count) + hostile.suffix
             do {

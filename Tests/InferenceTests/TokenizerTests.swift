@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 struct TokenizerTests {
-    static func realTokenizer() throws -> Tokenizer { try Tokenizer(file: GGUFFile(path: DefaultModel.path)) }
+    static func realTokenizer() throws -> Tokenizer { try Tokenizer(file: GGUFFile(path: SmallModel.path)) }
 
     @Test func equalsLlamaCpp() throws {
         let tokenizer = try Self.realTokenizer()
@@ -149,7 +149,7 @@ struct TokenizerTests {
             guard let tokenizer = try? Tokenizer(file: GGUFFile(path: file.path)) else { continue }  // rejected: allowed
             accepted += 1
             for text in texts {
-                let encoded = tokenizer.encode([.user(text)], addsMarks: true)
+                let encoded = tokenizer.encode([.user(text)], addsBoundaryTokens: true)
                 #expect(encoded.count <= text.utf8.count * 4 + 2 && encoded.allSatisfy { $0 >= 0 && $0 < tokens.count })
             }
             _ = tokenizer.encode(bytes: (0..<100).map { _ in UInt8.random(in: 0...255, using: &random) })

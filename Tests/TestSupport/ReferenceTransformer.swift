@@ -77,8 +77,8 @@ package struct ReferenceTransformer {
                         (0..<dimension).reduce(0) { $0 + queries[position][head * dimension + $1] * keys[other][kv + $1] }
                             / Double(dimension).squareRoot()
                     }
-                    let greatest = scores.max() ?? 0
-                    let weights = scores.map { exp($0 - greatest) }
+                    let maximum = scores.max() ?? 0
+                    let weights = scores.map { exp($0 - maximum) }
                     let total = weights.reduce(0, +)
                     for (index, other) in (first...position).enumerated() {
                         for d in 0..<dimension {

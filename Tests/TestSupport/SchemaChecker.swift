@@ -46,7 +46,7 @@ package struct SchemaChecker: Sendable {
 
     /// The maximum nesting depth of schemas and references; a greater depth is treated as infinite recursion.
     /// In a debug build, each level takes about 5 kB of stack.
-    private static let greatestDepth = 400
+    private static let maximumDepth = 400
 
     private let root: Place
     private let checksFormats: Bool
@@ -88,7 +88,7 @@ package struct SchemaChecker: Sendable {
     private func check(_ parent: Instance, _ outer: Place) throws -> Evaluated {
         var instance = parent
         instance.depth += 1
-        if instance.depth > Self.greatestDepth { throw Failure.unsupported("infinite recursion at \(instance.pointer)") }
+        if instance.depth > Self.maximumDepth { throw Failure.unsupported("infinite recursion at \(instance.pointer)") }
         switch outer.schema {
         case .bool(true): return Evaluated()
         case .bool(false): throw violation(instance, "nothing is allowed here")

@@ -70,7 +70,7 @@ extension ConversationArchive {
             guard let row else { return nil }
             // nil means that the value is damaged; ``repairRevision(of:)`` has set it to 0.
             let revision = Self.revision(row) ?? 0
-            if let context = Self.decoded(Context.self, row, "context"), context.isSensible {
+            if let context = Self.decoded(Context.self, row, "context"), context.isValid {
                 return StoredContext(context: context, revision: revision)
             }
             let head = Self.decoded(Head.self, row, "head")
@@ -172,7 +172,7 @@ extension ConversationArchive {
     /// Records a prompt that is about to be sent to the model.
     ///
     /// - Returns: Whether it was recorded; false if another program has used the number for the same conversation.
-    func ask(_ prompt: String, number: Int, date: Date?, in conversation: String) throws -> Bool {
+    func recordPrompt(_ prompt: String, number: Int, date: Date?, in conversation: String) throws -> Bool {
         let text = Data(prompt.utf8)
         return try write { database in
             try database.execute(
@@ -192,17 +192,17 @@ extension ConversationArchive {
     }
 
     /// Records the answer to a prompt.
-    func answer(_ turn: Turn, in conversation: String) throws {
-        do { try answer(turn, in: conversation, isIndexed: true) } catch ConversationError.archive(let failure)
+    func recordAnswer(_ turn: Turn, in conversation: String) throws {
+        do { try recordAnswer(turn, in: conversation, isIndexed: true) } catch ConversationError.archive(let failure)
             where failure.isDamage
         {
             // The turn matters more than the index: a damaged index must not prevent it from being written.
-            try answer(turn, in: conversation, isIndexed: false)
+            try recordAnswer(turn, in: conversation, isIndexed: false)
             try? rebuildIndex()  // the next search tries again and reports the error
         }
     }
 
-    private func answer(_ turn: Turn, in conversation: String, isIndexed: Bool) throws {
+    private func recordAnswer(_ turn: Turn, in conversation: String, isIndexed: Bool) throws {
         let prompt = Data(turn.prompt.utf8)
         let entries = try JSONEncoder().encode(Transcript(entries: turn.entries))
         try write { database in
@@ -279,7 +279,7 @@ extension ConversationArchive {
             database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
     }
 
-    func forget(turn number: Int, in conversation: String) throws {
+    func removePrompt(turn number: Int, in conversation: String) throws {
         try write { database in
             try database.execute(
                 sql: "DELETE FROM turn WHERE conversation = ? AND number = ? AND entries IS NULL",
@@ -382,7 +382,7 @@ extension ConversationArchive {
 
 extension ConversationArchive.Context {
     /// Whether the numbers are within their ranges; a damaged file may contain any.
-    fileprivate var isSensible: Bool {
+    fileprivate var isValid: Bool {
         (0...ConversationArchive.maximumNumber).contains(next) && (0...pinned.count).contains(pinnedInHead)
             && kept.allSatisfy { (0..<max(1, next)).contains($0.number) }
     }

@@ -9,7 +9,7 @@ extension Conversation {
     func saveUnsaved() throws {
         while let turn = unsaved.first {
             // Recalled turns in front of the prompt are already in the archive.
-            try archive.answer(turn.withoutRecalled, in: id)
+            try archive.recordAnswer(turn.withOriginalPrompt, in: id)
             unsaved.removeFirst()
         }
         for _ in 0..<Self.maximumRounds where isContextUnsaved {
@@ -30,10 +30,11 @@ extension Conversation {
 
     func saveContext() {
         // A turn that is being answered, here or by another program, is not in the context yet.
-        context.next = min(inFlight ?? nextNumber, awaited.min() ?? nextNumber)
-        context.kept = live.filter { $0.number < context.next }.map {
+        context.next = min(inFlight ?? nextNumber, unansweredNumbers.min() ?? nextNumber)
+        context.kept = contextTurns.filter { $0.number < context.next }.map {
             .init(
-                number: $0.number, prompt: $0.prompt, date: $0.date, entries: Transcript(entries: $0.withoutBlock.entries))
+                number: $0.number, prompt: $0.prompt, date: $0.date, entries: Transcript(entries: $0.withoutRecalledTurns.entries)
+            )
         }
         isContextUnsaved = true
         // The archive still has the turns and an older context. If writing fails, it is repeated with the next turn.
@@ -46,7 +47,7 @@ extension Conversation {
             throw ConversationError.archive(.init("the conversation is no longer in the archive."))
         }
         if state.revision != revision { try adoptStored() }
-        guard state.lastTurn >= nextNumber || !awaited.isEmpty else { return }
+        guard state.lastTurn >= nextNumber || !unansweredNumbers.isEmpty else { return }
         try adoptTurns(from: nextNumber)
     }
 
@@ -71,35 +72,37 @@ extension Conversation {
         isContextUnsaved = context.pinned != storedPins
         unsavedRecords = []
         // Prefers the turns as this program has them, whose keys and values are cached, to the stored ones.
-        let seen = Dictionary(live.map { ($0.number, $0) }) { first, _ in first }
+        let seen = Dictionary(contextTurns.map { ($0.number, $0) }) { first, _ in first }
         var turns = context.kept.map { kept in
             let turn = Turn(number: kept.number, prompt: kept.prompt, date: kept.date, entries: Array(kept.entries))
-            return seen[kept.number].flatMap { $0.withoutBlock.entries == turn.entries ? $0 : nil } ?? turn
+            return seen[kept.number].flatMap { $0.withoutRecalledTurns.entries == turn.entries ? $0 : nil } ?? turn
         }
         let isUnsaved = Set(unsaved.map(\.number))
-        turns += live.filter { turn in
+        turns += contextTurns.filter { turn in
             (turn.number >= context.next || isUnsaved.contains(turn.number)) && !turns.contains { $0.number == turn.number }
         }
-        live = turns
+        contextTurns = turns
         try adoptTurns(from: context.next)
-        changeHead()
+        updateSessionAfterPinning()
     }
 
     /// Adds turns of other programs: those with this number or a higher one, and those that had no answer before.
     private func adoptTurns(from number: Int) throws {
-        let found = try archive.turns(of: id, from: min(number, awaited.min() ?? number))
+        let found = try archive.turns(of: id, from: min(number, unansweredNumbers.min() ?? number))
         note(found.damage)
-        let known = Set(live.map(\.number))
-        let wanted = found.turns.filter { ($0.number >= number || awaited.contains($0.number)) && $0.number != inFlight }
+        let known = Set(contextTurns.map(\.number))
+        let wanted = found.turns.filter {
+            ($0.number >= number || unansweredNumbers.contains($0.number)) && $0.number != inFlight
+        }
         let added = wanted.filter { !$0.entries.isEmpty && !known.contains($0.number) }
         nextNumber = max(nextNumber, found.last + 1)
         let answered = Set(found.turns.filter { !$0.entries.isEmpty }.map(\.number))
-        awaited = awaited.subtracting(answered).union(wanted.filter(\.entries.isEmpty).map(\.number))
+        unansweredNumbers = unansweredNumbers.subtracting(answered).union(wanted.filter(\.entries.isEmpty).map(\.number))
         // The program that was answering an older turn has probably ended.
-        awaited = awaited.filter { $0 >= nextNumber - 8 }
+        unansweredNumbers = unansweredNumbers.filter { $0 >= nextNumber - 8 }
         if added.isEmpty { return }
-        live = (live + added).sorted { $0.number < $1.number }
-        changeHead()
+        contextTurns = (contextTurns + added).sorted { $0.number < $1.number }
+        updateSessionAfterPinning()
     }
 
     /// Adds damage to the list, without duplicates.

@@ -30,9 +30,9 @@ extension Conversation {
             context.pinned.append(fact)
             // At the beginning of a conversation the fact is put into the head immediately. Later it is put in front of
             // prompts until the next compaction, so that the keys and values of the context remain valid.
-            if live.isEmpty, !isAnswering {
+            if contextTurns.isEmpty, !isAnswering {
                 context.pinnedInHead = context.pinned.count
-                changeHead()
+                updateSessionAfterPinning()
             }
             saveContext()
         }
@@ -40,12 +40,12 @@ extension Conversation {
 
     /// Removes a pinned fact. Does nothing if the fact is not pinned.
     public func unpin(_ fact: String) async {
-        // Nothing is awaited, so exclusive access is not required.
+        // Nothing is unansweredNumbers, so exclusive access is not required.
         guard let place = context.pinned.firstIndex(of: fact) else { return }
         context.pinned.remove(at: place)
         if place < context.pinnedInHead {
             context.pinnedInHead -= 1
-            changeHead()
+            updateSessionAfterPinning()
         }
         saveContext()
     }
@@ -81,19 +81,21 @@ extension Conversation {
         let (recall, found) = try await search(request.prompt)
         // First without the recalled turns of all prompts but the last. If that is not enough, without any.
         var older: [Turn]?
-        if live.dropLast().contains(where: \.hasRecalled) { older = live.dropLast().map(\.withoutBlock) + live.suffix(1) }
+        if contextTurns.dropLast().contains(where: \.hasRecalled) {
+            older = contextTurns.dropLast().map(\.withoutRecalledTurns) + contextTurns.suffix(1)
+        }
         let first = try await plan(for: request, recall, found, with: older)
-        guard live.last?.hasRecalled == true else { return first }
+        guard contextTurns.last?.hasRecalled == true else { return first }
         let wanted = policy.recall?.tokens(contextSize: model.contextSize, evidence: recall.evidence) ?? 0
-        if first.fits, !recall.isNeeded || first.recall.budget >= wanted || !first.recall.hasShortage { return first }
-        return try await plan(for: request, recall, found, with: live.map(\.withoutBlock))
+        if first.fits, !recall.isNeeded || first.recall.budget >= wanted || !first.recall.isBudgetExhausted { return first }
+        return try await plan(for: request, recall, found, with: contextTurns.map(\.withoutRecalledTurns))
     }
 
     /// Searches the archive for turns that are relevant for a prompt.
     private func search(_ prompt: String) async throws -> (recall: Recall, found: [ScoredTurn]) {
         var recall = Recall(prompt: prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
-        guard let policy = policy.recall, live.count < nextNumber else { return (recall, []) }
-        let known = Set(live.map(\.number))
+        guard let policy = policy.recall, contextTurns.count < nextNumber else { return (recall, []) }
+        let known = Set(contextTurns.map(\.number))
         var found: [ScoredTurn] = []
         do {
             found = try await policy.search.turns(for: prompt, in: id, of: archive, count: nextNumber, except: known)
@@ -136,7 +138,7 @@ extension Conversation {
         let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
         plan.recall.budget = max(0, min(free, wanted))
         let found = Array(found.prefix(Self.maximumMatches))
-        let known = Set(live.map(\.number))
+        let known = Set(contextTurns.map(\.number))
         let numbers = found.flatMap { ($0.number - policy.reach)...($0.number + policy.reach) }
             .filter { (0..<nextNumber).contains($0) && !known.contains($0) }
         let stored: (turns: [Int: Turn], damage: [ConversationArchive.Damage])
@@ -159,7 +161,7 @@ extension Conversation {
                 (plan.text, plan.tokens, plan.recall.tokens) = (text, tokens, tokens - plan.plainTokens)
                 return
             }
-            plan.recall.items[last].outcome = .noRoom
+            plan.recall.items[last].outcome = .overBudget
             plan.recall.items[last].text = ""
         }
     }

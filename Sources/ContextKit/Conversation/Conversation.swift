@@ -42,7 +42,7 @@ public actor Conversation {
     /// The revision of the context in the archive. It shows whether another program has changed the context.
     var revision = 0
     /// The turns in the context, oldest first.
-    var live: [Turn]
+    var contextTurns: [Turn]
     var unsaved: [Turn] = []
     var nextNumber: Int
     private(set) var session: LanguageModelSession
@@ -54,7 +54,7 @@ public actor Conversation {
     var unsavedRecords: [Compaction] = []
     var isContextUnsaved = false
     /// Numbers of turns that are not in the context and that another program may still answer.
-    var awaited: Set<Int> = []
+    var unansweredNumbers: Set<Int> = []
     /// The pinned facts that were last read from or written to the archive.
     var storedPins: [String] = []
     /// The expected number of tokens of the next prompt (a decaying maximum of the previous ones), and the number
@@ -92,18 +92,20 @@ public actor Conversation {
     ) async throws {
         let archive = try archive ?? ConversationArchive()
         var context = ConversationArchive.Context()
-        var live: [Turn] = []
+        var contextTurns: [Turn] = []
         try archive.repairRevision(of: id)
         if let stored = try archive.context(of: id) {
             (context, revision) = (stored.context, stored.revision)
             damage = stored.damage.map { [$0] } ?? []
-            live = context.kept.map { Turn(number: $0.number, prompt: $0.prompt, date: $0.date, entries: Array($0.entries)) }
+            contextTurns = context.kept.map {
+                Turn(number: $0.number, prompt: $0.prompt, date: $0.date, entries: Array($0.entries))
+            }
             let since = try archive.turns(of: id, from: context.next)
             damage += since.damage
-            live += since.turns.filter { !$0.entries.isEmpty }
+            contextTurns += since.turns.filter { !$0.entries.isEmpty }
             nextNumber = max(since.last + 1, context.next)
             // Another program may be answering these turns.
-            awaited = Set(since.turns.filter(\.entries.isEmpty).map(\.number))
+            unansweredNumbers = Set(since.turns.filter(\.entries.isEmpty).map(\.number))
             if let newest = since.turns.last, newest.number == since.last, newest.entries.isEmpty { unanswered = newest.prompt }
             context.instructions = instructions ?? context.instructions
         } else {
@@ -119,13 +121,13 @@ public actor Conversation {
         self.archive = archive
         self.context = context
         storedPins = context.pinned
-        self.live = live
+        self.contextTurns = contextTurns
         self.onCompaction = onCompaction
         expectedPrompt = model.contextSize / 32
         lastReserve = policy.reserve(contextSize: model.contextSize, limit: nil)
         let draft = ContextDraft(
             instructions: context.instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
-            pinned: Array(context.pinned.prefix(context.pinnedInHead)), carried: context.carried, turns: live)
+            pinned: Array(context.pinned.prefix(context.pinnedInHead)), carried: context.carried, turns: contextTurns)
         session = Self.session(model, tools, draft.entries)
         recordedCount = draft.entries.count
         // The window of this model may be smaller than that of the last one.
@@ -210,7 +212,7 @@ public actor Conversation {
         _ operation: Operation<Result>
     ) async throws -> Result {
         // A tool that sends a request to the conversation which waits for the tool would cause a deadlock.
-        if isInside || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
+        if hasExclusiveAccess || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
         let result = try await exclusively {
             await compactIfDue()
             try Task.checkCancellation()
@@ -221,7 +223,7 @@ public actor Conversation {
             var asked = try await prepare(request)
             try Task.checkCancellation()
             // Another program that continues the same conversation may have used the number in the meantime.
-            while try !archive.ask(prompt, number: nextNumber, date: date, in: id) {
+            while try !archive.recordPrompt(prompt, number: nextNumber, date: date, in: id) {
                 let taken = nextNumber
                 try refresh()
                 // If no newer turn is found, the file is damaged: the turn with this number cannot be read.
@@ -307,8 +309,8 @@ public actor Conversation {
             try Task.checkCancellation()
         }
         let plain = withNewFacts(request.prompt)
-        if try await !fits(plain, request) { try await makeBare(for: plain, request) }
-        lastRecall?.leaveOut()
+        if try await !fits(plain, request) { try await evictAllTurns(for: plain, request) }
+        lastRecall?.discardTexts()
         return try await operation(session, plain, 2, partial)
     }
 
@@ -318,7 +320,7 @@ public actor Conversation {
     /// - Throws: `CancellationError` if the task is cancelled while it waits for access, or the closure's error.
     func exclusively<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
         // A tool may wait for this task. While tools run, the request itself changes nothing.
-        if isInside || isRunningTools { return try await body() }
+        if hasExclusiveAccess || isRunningTools { return try await body() }
         try await lock.acquire()
         defer {
             section = nil
@@ -338,14 +340,14 @@ public actor Conversation {
 
     /// Whether the current task is part of the operation that has exclusive access. A task that was created there and
     /// outlives the operation is not.
-    var isInside: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
+    var hasExclusiveAccess: Bool { section.map { mine in Self.sections.contains { $0 === mine } } ?? false }
 
     /// The entries that were added to the session since it was created or since the last turn was recorded.
     private var newEntries: [Transcript.Entry] { Array(session.transcript.dropFirst(recordedCount)) }
 
     private func record(_ prompt: String, _ number: Int, _ date: Date) throws {
         let turn = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
-        live.append(turn)
+        contextTurns.append(turn)
         unsaved.append(turn)
         recordedCount = session.transcript.count
         do { try saveUnsaved() } catch {
@@ -377,16 +379,16 @@ public actor Conversation {
         }
         var isUnsafe = false
         if let error = error as? LanguageModelError, case .guardrailViolation = error { isUnsafe = true }
-        if !isUnsafe, partial.saysSomething {
-            live.append(partial)
+        if !isUnsafe, partial.hasAnswer {
+            contextTurns.append(partial)
             unsaved.append(partial)
             do { try saveUnsaved() } catch { archiveProblem = ConversationError(archive: error) }
         } else {
             // If this fails, the prompt remains marked as unanswered.
             do {
-                try archive.forget(turn: number, in: id)
+                try archive.removePrompt(turn: number, in: id)
                 // Another program may use the number.
-                awaited.insert(number)
+                unansweredNumbers.insert(number)
             } catch { archiveProblem = ConversationError(archive: error) }
         }
         rebuild()
@@ -410,9 +412,9 @@ public actor Conversation {
     }
 
     /// Tokens of the context without recalled turns and new facts in front of prompts, which are removed anyway.
-    private func lastingTokens() async throws -> Int {
+    private func tokensWithoutRecall() async throws -> Int {
         var lasting = draft()
-        lasting.turns = lasting.turns.map(\.withoutRecalled)
+        lasting.turns = lasting.turns.map(\.withOriginalPrompt)
         return try await count(lasting.entries)
     }
 
@@ -433,15 +435,15 @@ public actor Conversation {
         let tokens = try await plan.plainTokens - count(plan.entries)
         expectedPrompt = max(tokens, min(expectedPrompt, model.contextSize / 4) * 3 / 4)
         lastReserve = reserve(request)
-        if plan.fits { return follow(plan) }
+        if plan.fits { return apply(plan) }
         let plain = withNewFacts(request.prompt)
         try await checkFits(request)
         await compactNow(.beforeRequest)
         try Task.checkCancellation()
         let second = try await self.plan(for: request)
-        if second.fits { return follow(second) }
+        if second.fits { return apply(second) }
         lastRecall = second.recall
-        try await makeBare(for: plain, request)
+        try await evictAllTurns(for: plain, request)
         return plain
     }
 
@@ -461,9 +463,9 @@ public actor Conversation {
     }
 
     /// Applies a plan to the context and returns the text of its prompt.
-    private func follow(_ plan: Plan) -> String {
+    private func apply(_ plan: Plan) -> String {
         if let turns = plan.turns {
-            live = turns
+            contextTurns = turns
             rebuild()
         }
         lastRecall = plan.recall
@@ -473,7 +475,7 @@ public actor Conversation {
 
     /// For a prompt that takes nearly the whole window: evicts all turns and, if necessary, leaves out the carried text
     /// until the next compaction.
-    private func makeBare(for prompt: String, _ request: Request) async throws {
+    private func evictAllTurns(for prompt: String, _ request: Request) async throws {
         var bare = draft()
         bare.evict { _ in true }
         let carried = bare.carried
@@ -486,12 +488,13 @@ public actor Conversation {
     func draft(pinnedInHead: Int? = nil) -> ContextDraft {
         ContextDraft(
             instructions: instructions, tools: tools.map { Transcript.ToolDefinition(tool: $0) },
-            pinned: Array(context.pinned.prefix(pinnedInHead ?? context.pinnedInHead)), carried: context.carried, turns: live)
+            pinned: Array(context.pinned.prefix(pinnedInHead ?? context.pinnedInHead)), carried: context.carried,
+            turns: contextTurns)
     }
 
     /// Makes a draft the current context.
     private func adopt(_ draft: ContextDraft) {
-        live = draft.turns
+        contextTurns = draft.turns
         context.carried = draft.carried
         rebuild()
     }
@@ -515,14 +518,14 @@ public actor Conversation {
     }
 
     /// Updates the session after a change of pinned facts. A running request keeps its session.
-    func changeHead() { if inFlight == nil { rebuild() } else { isHeadOutdated = true } }
+    func updateSessionAfterPinning() { if inFlight == nil { rebuild() } else { isHeadOutdated = true } }
 
     /// Whether a request is being answered.
     var isAnswering: Bool { inFlight != nil }
 
     /// Makes the context smaller now. Does nothing if it is called by a tool of the current request.
     public func compact() async {
-        if isInside || isRunningTools { return }
+        if hasExclusiveAccess || isRunningTools { return }
         // A cancelled task changes nothing.
         try? await exclusively { await compactNow(.requested) }
     }
@@ -530,7 +533,7 @@ public actor Conversation {
     /// Makes the context smaller if a request has ended since the last check, and if it is larger than the threshold.
     func compactIfDue() async {
         guard isCompactionDue else { return }
-        if let tokens = try? await lastingTokens(),  // if counting fails, the next request reports it
+        if let tokens = try? await tokensWithoutRecall(),  // if counting fails, the next request reports it
             tokens > threshold
         {
             await compactNow(.threshold)
@@ -542,7 +545,7 @@ public actor Conversation {
     ///
     /// - Throws: The errors of counting with the new model. The conversation then keeps the old model.
     public func use(_ model: some WindowedLanguageModel) async throws {
-        if isInside || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
+        if hasExclusiveAccess || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
         try await exclusively {
             let tokens = session.transcript.isEmpty ? 0 : try await model.tokenCount(for: session.transcript)
             self.model = model
@@ -560,7 +563,7 @@ public actor Conversation {
         let tools = CompactionStep.Tools(model: model, contextSize: model.contextSize, isEmergency: isEmergency)
         // New facts move to the head, since everything after the head is computed again anyway.
         var draft = self.draft(pinnedInHead: context.pinned.count)
-        draft.turns = draft.turns.map(\.withoutRecalled)
+        draft.turns = draft.turns.map(\.withOriginalPrompt)
         var problems = await draft.apply(policy.steps, tools)
         // Independently of the steps, a compacted context must leave half of the window free, and two thirds after an
         // overflow.

@@ -37,7 +37,7 @@ public struct Turn: Sendable {
     }
 
     /// Whether the turn contains a part of an answer: text, or the output of a tool.
-    var saysSomething: Bool {
+    var hasAnswer: Bool {
         entries.contains { entry in
             switch entry {
             case .response(let response): !response.segments.plainText.isEmpty
@@ -72,11 +72,11 @@ public struct Turn: Sendable {
     }
 
     /// The turn without recalled turns in front of its prompt.
-    var withoutBlock: Turn { hasRecalled ? withoutRecalled : self }
+    var withoutRecalledTurns: Turn { hasRecalled ? withOriginalPrompt : self }
 
     /// The turn with only the user's prompt: without recalled turns, and without facts that were pinned since the last
     /// compaction.
-    var withoutRecalled: Turn {
+    var withOriginalPrompt: Turn {
         var turn = self
         for (index, entry) in entries.enumerated() {
             guard case .prompt(var asked) = entry else { continue }

@@ -7,11 +7,11 @@ public struct Recall: Sendable, Codable {
         /// What was done with the turn.
         public enum Outcome: String, Sendable, Codable {
             /// It is in front of the prompt, verbatim.
-            case brought
+            case recalled
             /// Some of its sentences are in front of the prompt, because the whole turn does not fit.
             case shortened
             /// It did not fit.
-            case noRoom
+            case overBudget
             /// Its score is far below the best score, or the evidence was not sufficient to recall anything.
             case weak
             /// It cannot be read from the archive.
@@ -47,19 +47,19 @@ public struct Recall: Sendable, Codable {
     public var problem: String?
 
     /// Marks all turns as left out. Called when the request exceeded the window and is repeated without them.
-    mutating func leaveOut() {
+    mutating func discardTexts() {
         for index in items.indices where !items[index].text.isEmpty {
-            items[index].outcome = .noRoom
+            items[index].outcome = .overBudget
             items[index].text = ""
         }
         tokens = 0
     }
 
     /// Whether a turn was shortened or left out because of the budget.
-    var hasShortage: Bool { items.contains { $0.outcome == .noRoom || $0.outcome == .shortened } }
+    var isBudgetExhausted: Bool { items.contains { $0.outcome == .overBudget || $0.outcome == .shortened } }
 
     /// The turns that are in front of the prompt, in whole or in part.
-    public var brought: [Item] { items.filter { $0.outcome == .brought || $0.outcome == .shortened } }
+    public var recalledItems: [Item] { items.filter { $0.outcome == .recalled || $0.outcome == .shortened } }
 
     /// A readable report: each turn with its date, the reason why it was recalled or left out, and its text.
     public var report: String {
@@ -93,9 +93,9 @@ public struct Recall: Sendable, Codable {
             return items.isEmpty
                 ? "No earlier turn has words of this prompt." : "Nothing was recalled: the evidence is too low (\(certainty))."
         }
-        let left = items.count { $0.outcome == .noRoom }
+        let left = items.count { $0.outcome == .overBudget }
         let damaged = items.count { $0.outcome == .damaged }
-        let turns = brought.count == 1 ? "1 earlier turn was" : "\(brought.count) earlier turns were"
+        let turns = recalledItems.count == 1 ? "1 earlier turn was" : "\(recalledItems.count) earlier turns were"
         return "\(turns) recalled, \(tokens) of \(budget) tokens (\(certainty))"
             + (left > 0 ? "; \(left) more did not fit" : "") + (damaged > 0 ? "; \(damaged) are damaged" : "") + "."
     }
@@ -104,9 +104,9 @@ public struct Recall: Sendable, Codable {
 extension Recall.Item.Outcome {
     fileprivate var words: String {
         switch self {
-        case .brought: "recalled"
+        case .recalled: "recalled"
         case .shortened: "recalled in part"
-        case .noRoom: "left out, did not fit"
+        case .overBudget: "left out, did not fit"
         case .weak: "left out, too little in common"
         case .damaged: "damaged"
         }

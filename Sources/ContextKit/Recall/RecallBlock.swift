@@ -28,7 +28,7 @@ struct RecallBlock {
         var seen: Set<Int> = []
         func add(_ number: Int, _ match: ScoredTurn?) async throws {
             guard seen.insert(number).inserted else { return }
-            var item = Recall.Item(turn: number, date: turns[number]?.date, match: match, outcome: .noRoom, text: "")
+            var item = Recall.Item(turn: number, date: turns[number]?.date, match: match, outcome: .overBudget, text: "")
             if damaged.contains(number) {
                 item.outcome = .damaged
                 items.append(item)
@@ -42,8 +42,8 @@ struct RecallBlock {
                 // may use the whole budget.
                 let fair = found.count > 1 ? max(limit / 3, 48) : left
                 let forms: [(outcome: Recall.Item.Outcome, text: String, limit: Int)] = [
-                    (.brought, turn.text, fair), (.shortened, shortened(turn), left),
-                    (.brought, match == nil ? "" : turn.text, left), (.shortened, match == nil ? "" : beginning(turn), left),
+                    (.recalled, turn.text, fair), (.shortened, shortened(turn), left),
+                    (.recalled, match == nil ? "" : turn.text, left), (.shortened, match == nil ? "" : beginning(turn), left),
                 ]
                 for form in forms where !form.text.isEmpty {
                     // The line with the date is counted for each turn, although turns of one day share it.

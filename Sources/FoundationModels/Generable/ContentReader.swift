@@ -53,7 +53,7 @@ struct ContentReader: Sendable {
     private var root: GeneratedContent?
     private let assignsIDs: Bool
 
-    private static let greatestDepth = 512
+    private static let maximumDepth = 512
     private static let longestNumber = 4_096
 
     /// - Parameter assignsIDs: Whether lists and objects get an id, which stays the same while they grow.
@@ -161,8 +161,8 @@ struct ContentReader: Sendable {
     }
 
     private mutating func open(isObject: Bool) throws(Failure) {
-        guard stack.count < Self.greatestDepth else {
-            throw Failure(reason: "it is nested more than \(Self.greatestDepth) levels deep")
+        guard stack.count < Self.maximumDepth else {
+            throw Failure(reason: "it is nested more than \(Self.maximumDepth) levels deep")
         }
         stack.append(Container(isObject: isObject, id: assignsIDs ? GenerationID() : nil))
         expectation = isObject ? .nameOrEnd : .valueOrEnd

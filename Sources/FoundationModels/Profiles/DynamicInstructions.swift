@@ -25,7 +25,7 @@ extension DynamicInstructions {
 }
 
 /// The text and tools that dynamic instructions evaluate to.
-struct GatheredInstructions {
+struct ResolvedInstructions {
     var parts: [PromptPart] = []
     var tools: [any Tool] = []
 
@@ -40,7 +40,7 @@ struct GatheredInstructions {
 
 /// Instructions without a body, which add their text or tools directly.
 protocol PrimitiveInstructions {
-    func gather(into instructions: inout GatheredInstructions)
+    func gather(into instructions: inout ResolvedInstructions)
 }
 
 /// Combines instructions and tools.
@@ -100,14 +100,14 @@ public struct DynamicInstructionsBuilder {
 private struct ToolInstructions: DynamicInstructions, PrimitiveInstructions {
     let tools: [any Tool]
     var body: Never { unreachableBody() }
-    func gather(into instructions: inout GatheredInstructions) { instructions.tools += tools }
+    func gather(into instructions: inout ResolvedInstructions) { instructions.tools += tools }
 }
 
 /// Text as a component of instructions.
 private struct TextInstructions: DynamicInstructions, PrimitiveInstructions {
     let parts: [PromptPart]
     var body: Never { unreachableBody() }
-    func gather(into instructions: inout GatheredInstructions) { instructions.parts += parts }
+    func gather(into instructions: inout ResolvedInstructions) { instructions.parts += parts }
 }
 
 /// The body of a primitive type; reached only if a program accesses it directly.
@@ -127,7 +127,7 @@ extension Optional: DynamicInstructions where Wrapped: DynamicInstructions {
 }
 
 extension Optional: PrimitiveInstructions where Wrapped: DynamicInstructions {
-    func gather(into instructions: inout GatheredInstructions) {
+    func gather(into instructions: inout ResolvedInstructions) {
         if let self { instructions.gather(self) }
     }
 }
@@ -148,7 +148,7 @@ public struct AnyDynamicInstructions: DynamicInstructions, PrimitiveInstructions
 
     /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
-    func gather(into gathered: inout GatheredInstructions) { gathered.gather(instructions) }
+    func gather(into gathered: inout ResolvedInstructions) { gathered.gather(instructions) }
 }
 
 /// A sequence of instructions.
@@ -161,7 +161,7 @@ where repeat each Content: DynamicInstructions {
 
     /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
-    func gather(into instructions: inout GatheredInstructions) {
+    func gather(into instructions: inout ResolvedInstructions) {
         for content in repeat each contents { instructions.gather(content) }
     }
 }
@@ -184,7 +184,7 @@ where TrueContent: DynamicInstructions, FalseContent: DynamicInstructions {
 
     /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
-    func gather(into instructions: inout GatheredInstructions) {
+    func gather(into instructions: inout ResolvedInstructions) {
         switch branch {
         case .trueContent(let content): instructions.gather(content)
         case .falseContent(let content): instructions.gather(content)
@@ -199,7 +199,7 @@ public struct EmptyDynamicInstructions: DynamicInstructions, PrimitiveInstructio
 
     /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
-    func gather(into instructions: inout GatheredInstructions) {}
+    func gather(into instructions: inout ResolvedInstructions) {}
 }
 
 /// Instructions for each element of a collection.
@@ -221,7 +221,7 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
 
     /// Primitive: accessing the body stops the program.
     public var body: Never { unreachableBody() }
-    func gather(into instructions: inout GatheredInstructions) {
+    func gather(into instructions: inout ResolvedInstructions) {
         for element in data { instructions.gather(content(element)) }
     }
 }

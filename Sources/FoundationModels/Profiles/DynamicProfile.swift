@@ -25,11 +25,11 @@ extension LanguageModelSession {
 
     /// A profile of instructions and tools.
     public struct Profile: LanguageModelSession.DynamicProfile, PrimitiveProfile {
-        private let gathered: GatheredInstructions
+        private let gathered: ResolvedInstructions
 
         /// Creates a profile and evaluates the builder immediately.
         public init(@DynamicInstructionsBuilder _ dynamicInstructions: () -> some DynamicInstructions) {
-            var gathered = GatheredInstructions()
+            var gathered = ResolvedInstructions()
             gathered.gather(dynamicInstructions())
             self.gathered = gathered
         }
@@ -109,7 +109,7 @@ extension Never: LanguageModelSession.DynamicProfile {}
 
 /// The result of evaluating a profile for one model request.
 struct ResolvedProfile {
-    var instructions = GatheredInstructions()
+    var instructions = ResolvedInstructions()
     var hasProfile = false
     /// Identifies the active profile by its path; differs when another profile becomes active.
     var identity = ""

@@ -62,7 +62,7 @@ public final class SessionPropertyValues: Sendable, Observable {
 
     init() {}
 
-    func belong(to session: LanguageModelSession) { self.session.withLock { $0.value = session } }
+    func attach(to session: LanguageModelSession) { self.session.withLock { $0.value = session } }
 
     /// The session's history, without its instructions. Assigning replaces the history of the transcript.
     public var history: Transcript.HistoryView {

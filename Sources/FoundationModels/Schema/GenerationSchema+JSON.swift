@@ -124,8 +124,8 @@ struct SchemaWriter {
         case .number(let number):
             members.append(.init("type", .string(number.isInteger ? "integer" : "number")))
             // The bounds of a type are not part of the published schema, but generated numbers must be within them.
-            let minimum = number.minimum ?? (isForGrammar ? number.least : nil)
-            let maximum = number.maximum ?? (isForGrammar ? number.greatest : nil)
+            let minimum = number.minimum ?? (isForGrammar ? number.typeMinimum : nil)
+            let maximum = number.maximum ?? (isForGrammar ? number.typeMaximum : nil)
             if let bound = minimum.flatMap({ DecimalNumber($0) }) { members.append(.init("minimum", .number(bound))) }
             if let bound = maximum.flatMap({ DecimalNumber($0) }) { members.append(.init("maximum", .number(bound))) }
         case .boolean: members.append(.init("type", .string("boolean")))

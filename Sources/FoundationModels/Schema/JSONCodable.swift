@@ -44,7 +44,7 @@ struct JSONCodable: Codable {
     }
 
     init(from decoder: any Decoder) throws {
-        if decoder.codingPath.count > JSONParser.greatestDepth {
+        if decoder.codingPath.count > JSONParser.maximumDepth {
             throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "Nested too deeply."))
         }
         if let container = try? decoder.container(keyedBy: Key.self) {  // tries a kind of container, as below

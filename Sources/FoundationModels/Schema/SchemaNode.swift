@@ -47,15 +47,15 @@ indirect enum SchemaNode: Sendable {
         var minimum: String?
         var maximum: String?
         /// The minimum and maximum values of the type, which the published schema omits.
-        var least: String
-        var greatest: String
+        var typeMinimum: String
+        var typeMaximum: String
 
-        static let integer = Number(isInteger: true, least: String(Int.min), greatest: String(Int.max))
+        static let integer = Number(isInteger: true, typeMinimum: String(Int.min), typeMaximum: String(Int.max))
         static let float = Number(
-            isInteger: false, least: "-340282346638528860000000000000000000000",
-            greatest: "340282346638528860000000000000000000000")
-        static let double = Number(isInteger: false, least: "-1e300", greatest: "1e300")
-        static let decimal = Number(isInteger: false, least: "-1e120", greatest: "1e120")
+            isInteger: false, typeMinimum: "-340282346638528860000000000000000000000",
+            typeMaximum: "340282346638528860000000000000000000000")
+        static let double = Number(isInteger: false, typeMinimum: "-1e300", typeMaximum: "1e300")
+        static let decimal = Number(isInteger: false, typeMinimum: "-1e120", typeMaximum: "1e120")
     }
 
     struct List: Sendable {

@@ -44,7 +44,7 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
     init(behavior: SessionBehavior, transcript: Transcript) {
         self.behavior = behavior
         state = Mutex(State(transcript: transcript))
-        propertyValues.belong(to: self)
+        propertyValues.attach(to: self)
     }
 
     /// The entries of the session. The transcript can be read at any time, also after an error, and changed between

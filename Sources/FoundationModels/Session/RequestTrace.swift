@@ -47,7 +47,7 @@ struct RequestTrace: Sendable {
         let usage = progress.current().usage
         var record = Record(id: prompt.id, start: start.timeIntervalSince1970, model: "\(type(of: model))")
         record.seconds = begin.duration(to: .now).seconds
-        record.firstTokenSeconds = progress.firstText.map { begin.duration(to: $0).seconds }
+        record.firstTokenSeconds = progress.firstEvent.map { begin.duration(to: $0).seconds }
         record.inputTokens = usage.input.totalTokenCount
         record.cachedTokens = usage.input.cachedTokenCount
         record.outputTokens = usage.output.totalTokenCount

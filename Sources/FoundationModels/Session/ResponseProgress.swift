@@ -30,7 +30,7 @@ final class ResponseProgress: Sendable {
         var usage = LanguageModelSession.Usage.zero
         var result: Result<Finished, any Error>?
         /// When the first event of the model arrived.
-        var firstText: ContinuousClock.Instant?
+        var firstEvent: ContinuousClock.Instant?
 
         mutating func restart(isStructured: Bool) {
             text = ""
@@ -54,12 +54,12 @@ final class ResponseProgress: Sendable {
     private let state = Mutex(State())
     /// The name of the response's schema; nil for text.
     private let schemaName: String?
-    let bell: AsyncThrowingStream<Void, any Error>
-    private let ring: AsyncThrowingStream<Void, any Error>.Continuation
+    let changes: AsyncThrowingStream<Void, any Error>
+    private let changesContinuation: AsyncThrowingStream<Void, any Error>.Continuation
 
     init(schemaName: String?) {
         self.schemaName = schemaName
-        (bell, ring) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (changes, changesContinuation) = AsyncThrowingStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Runs the request in a task. The task is cancelled when the reading task is cancelled, or when the last
@@ -68,7 +68,7 @@ final class ResponseProgress: Sendable {
         let task = Task {
             do { self.finish(.success(try await body(self))) } catch { self.finish(.failure(error)) }
         }
-        ring.onTermination = { reason in
+        changesContinuation.onTermination = { reason in
             if case .cancelled = reason { task.cancel() }
         }
         return RunningRequest(task: task)
@@ -78,9 +78,9 @@ final class ResponseProgress: Sendable {
         state.withLock { $0.result = result }
         switch result {
         case .success:
-            ring.yield()
-            ring.finish()
-        case .failure(let error): ring.finish(throwing: error)
+            changesContinuation.yield()
+            changesContinuation.finish()
+        case .failure(let error): changesContinuation.finish(throwing: error)
         }
     }
 
@@ -118,7 +118,7 @@ final class ResponseProgress: Sendable {
 
     func receive(_ event: LanguageModelExecutorGenerationChannel.Event) {
         let changed = state.withLock { state in
-            if state.firstText == nil { state.firstText = .now }
+            if state.firstEvent == nil { state.firstEvent = .now }
             switch state.assembler.apply(event) {
             case .none: return false
             case .appended(let text): state.append(text)
@@ -128,7 +128,7 @@ final class ResponseProgress: Sendable {
             }
             return true
         }
-        if changed { ring.yield() }
+        if changed { changesContinuation.yield() }
     }
 
     /// Ends the round and returns the entries that the model generated in it.
@@ -163,7 +163,7 @@ final class ResponseProgress: Sendable {
     }
 
     /// When the first event of the model arrived.
-    var firstText: ContinuousClock.Instant? { state.withLock { $0.firstText } }
+    var firstEvent: ContinuousClock.Instant? { state.withLock { $0.firstEvent } }
 
     /// The entries of an interrupted response, and whether it contains text.
     func partialEntries(usedIDs: Set<String>) -> (entries: [Transcript.Entry], hasText: Bool) {

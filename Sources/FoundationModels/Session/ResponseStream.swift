@@ -45,18 +45,18 @@ extension LanguageModelSession {
             private let request: RunningRequest
             /// Another notification may arrive after the last snapshot has been returned.
             private var isComplete = false
-            private var bell: AsyncThrowingStream<Void, any Swift.Error>.Iterator
+            private var changes: AsyncThrowingStream<Void, any Swift.Error>.Iterator
 
             fileprivate init(progress: ResponseProgress, request: RunningRequest) {
                 self.progress = progress
                 self.request = request
-                bell = progress.bell.makeAsyncIterator()
+                changes = progress.changes.makeAsyncIterator()
             }
 
             public mutating func next(
                 isolation actor: isolated (any Actor)? = #isolation
             ) async throws -> LanguageModelSession.ResponseStream<Content>.Snapshot? {
-                while !isComplete, try await bell.next(isolation: actor) != nil {
+                while !isComplete, try await changes.next(isolation: actor) != nil {
                     let now = progress.current()
                     isComplete = now.isComplete
                     if let snapshot = try Self.snapshot(now) { return snapshot }

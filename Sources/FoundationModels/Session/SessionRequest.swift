@@ -83,7 +83,7 @@ extension LanguageModelSession {
             }
             return finished
         } catch {
-            abandon(before, rounds.profile, error, progress)
+            handleFailure(before, rounds.profile, error, progress)
             throw _SessionFailure.wrapping(error)
         }
     }
@@ -128,7 +128,7 @@ extension LanguageModelSession {
     }
 
     /// Handles a failed request; see ``transcriptErrorHandlingPolicy``.
-    private func abandon(
+    private func handleFailure(
         _ before: Transcript, _ profile: ResolvedProfile, _ error: any Swift.Error, _ progress: ResponseProgress
     ) {
         let policy = state.withLock { $0.policy } ?? profile.policy
@@ -183,9 +183,9 @@ private struct RequestRounds {
             }
             let hidesTools = mode == .disallowed
             if toolRounds.isExhausted { mode = .disallowed }
-            let made = try await ask(profile, options, mode == .disallowed ? [] : tools, hidesTools: hidesTools)
+            let made = try await generate(profile, options, mode == .disallowed ? [] : tools, hidesTools: hidesTools)
             try Task.checkCancellation()
-            try await tell(made, profile.callbacks)
+            try await notify(made, profile.callbacks)
             try checkMutation()
             let calls = made.flatMap { entry -> [Transcript.ToolCall] in
                 if case .toolCalls(let calls) = entry { Array(calls) } else { [] }
@@ -220,7 +220,7 @@ private struct RequestRounds {
     }
 
     /// Sends one request to the model and records its output.
-    private func ask(
+    private func generate(
         _ profile: ResolvedProfile, _ options: GenerationOptions, _ tools: [any Tool], hidesTools: Bool
     ) async throws -> [Transcript.Entry] {
         var transcript = session.behavior.completed(session.state.withLock { $0.transcript }, profile)
@@ -254,7 +254,7 @@ private struct RequestRounds {
         try await executor.respond(to: request, model: model, streamingInto: channel)
     }
 
-    private func tell(_ entries: [Transcript.Entry], _ callbacks: ProfileCallbacks) async throws {
+    private func notify(_ entries: [Transcript.Entry], _ callbacks: ProfileCallbacks) async throws {
         for entry in entries {
             switch entry {
             case .reasoning(let reasoning): for callback in callbacks.onReasoning { try await callback(reasoning) }

@@ -6,7 +6,7 @@ internal import Synchronization
 package struct LocalModel: Hashable, Sendable {
     package var path: String
     /// The maximum number of tokens in a conversation; the model's own context length may be smaller.
-    package var greatestContext: Int
+    package var maximumContext: Int
     /// The path of a low-rank adapter; nil for the base model.
     package var adapter: String?
     /// Whether the model is used for content tagging.
@@ -14,14 +14,14 @@ package struct LocalModel: Hashable, Sendable {
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
     /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
-    package var stopsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
+    package var detectsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
 
     package init(
-        path: String, greatestContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true
+        path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true
     ) {
         self.path = path
         self.adapter = adapter
-        self.greatestContext = greatestContext
+        self.maximumContext = maximumContext
         self.isTagging = isTagging
         self.checksText = checksText
     }
@@ -57,7 +57,7 @@ package struct LocalModel: Hashable, Sendable {
         LanguageModelCapabilities([.guidedGeneration, .toolCalling] + (description.canThink ? [.reasoning] : []))
     }
 
-    package var contextSize: Int { min(greatestContext, description.contextLength) }
+    package var contextSize: Int { min(maximumContext, description.contextLength) }
 
     func load() async throws -> LoadedModel { try await ModelLoader.model(path: path, adapter: adapter) }
 

@@ -17,19 +17,19 @@ package final class LocalModelExecutor: Sendable {
         let model: LoadedModel
         let sequence: SequenceState
         /// Sequences for scoring texts that are not part of the conversation, by their prefix.
-        private let asides = Mutex<[String: SequenceState]>([:])
+        private let scoringSequences = Mutex<[String: SequenceState]>([:])
 
         init(model: LoadedModel, sequence: SequenceState) {
             self.model = model
             self.sequence = sequence
         }
 
-        func aside(for beginning: String) throws -> SequenceState {
-            try asides.withLock { asides in
-                if let known = asides[beginning] { return known }
-                if asides.count >= 64 { asides.removeAll() }  // bounds memory if tool descriptions change
-                let made = try model.makeSequence(contextSize: sequence.contextSize, keepsCache: false)
-                asides[beginning] = made
+        func scoringSequence(for beginning: String) throws -> SequenceState {
+            try scoringSequences.withLock { scoringSequences in
+                if let known = scoringSequences[beginning] { return known }
+                if scoringSequences.count >= 64 { scoringSequences.removeAll() }  // bounds memory if tool descriptions change
+                let made = try model.makeSequence(contextSize: sequence.contextSize, sharesCache: false)
+                scoringSequences[beginning] = made
                 return made
             }
         }
@@ -43,7 +43,7 @@ package final class LocalModelExecutor: Sendable {
         if let known = loaded.withLock({ $0 }) { return known }
         let model = try await configuration.load()
         let made = Conversation(
-            model: model, sequence: try model.makeSequence(contextSize: configuration.greatestContext))
+            model: model, sequence: try model.makeSequence(contextSize: configuration.maximumContext))
         return loaded.withLock { known in
             if let known { return known }  // a concurrent prewarm created it first
             known = made
@@ -87,7 +87,11 @@ package final class LocalModelExecutor: Sendable {
         to request: LanguageModelExecutorGenerationRequest, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
         if let prewarming = prewarming.withLock({ $0.take() }) {
-            await withTaskCancellationHandler { await prewarming.value } onCancel: { prewarming.cancel() }
+            await withTaskCancellationHandler {
+                await prewarming.value
+            } onCancel: {
+                prewarming.cancel()
+            }
         }
         let conversation = try await self.conversation()
         let renderer = TranscriptRenderer(configuration, conversation.model)
@@ -116,9 +120,9 @@ package final class LocalModelExecutor: Sendable {
         let model = conversation.model
         let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
         var generation = GenerationRequest(
-            tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.manners), maximumTokens: limit,
+            tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults), maximumTokens: limit,
             grammar: try await grammar(request, model))
-        generation.stopsLoops = configuration.stopsLoops
+        generation.detectsLoops = configuration.detectsLoops
         let turn = Mutex(Turn(isChecked: checksText))
         let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
         var responder = ChatResponder(
@@ -137,7 +141,7 @@ package final class LocalModelExecutor: Sendable {
         }
         try turn.withLock { turn in
             if let violation = turn.output.violation { throw violation }
-            if let kept = outcome.keptBytes { turn.cut(to: kept, channel) }
+            if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
             turn.report(outcome, model, channel)
         }
         if outcome.stopReason == .contextFull {
@@ -224,23 +228,25 @@ package final class LocalModelExecutor: Sendable {
         if tools.isEmpty { return nil }
         let isRequired = request.generationOptions.toolCallingMode?.kind == .required
         if isRequired, tools.count == 1 { return tools }
-        guard let choice = ToolChoice(transcript: request.transcript, tools: tools, mayAnswer: !isRequired) else { return nil }
+        guard let choice = ToolChoice(transcript: request.transcript, tools: tools, allowsResponse: !isRequired) else {
+            return nil
+        }
         let message = conversation.model.tokenizer.encode(choice.message)
         if message.isEmpty { return isRequired ? tools : nil }
-        var best: (listener: ToolChoice.Listener, score: Double)?
-        for listener in choice.listeners {
+        var best: (recipient: ToolChoice.Recipient, score: Double)?
+        for recipient in choice.recipients {
             let score = try await conversation.model.logProbability(
-                of: message, after: choice.prompt(for: listener, conversation.model),
-                in: try conversation.aside(for: listener.introduction))
-            if score > best?.score ?? -.infinity { best = (listener, score) }
+                of: message, after: choice.prompt(for: recipient, conversation.model),
+                in: try conversation.scoringSequence(for: recipient.introduction))
+            if score > best?.score ?? -.infinity { best = (recipient, score) }
         }
-        return best?.listener.tool.map { [$0] }
+        return best?.recipient.tool.map { [$0] }
     }
 
     /// The maximum number of calls in one round.
-    private static let greatestCalls = 8
+    private static let maximumCalls = 8
     /// The maximum number of tokens for all calls of a round.
-    private static let greatestCallTokens = 512
+    private static let maximumCallTokens = 512
 
     /// Generates tool calls, constrained by a grammar.
     private func call(
@@ -253,22 +259,22 @@ package final class LocalModelExecutor: Sendable {
             return ToolGrammar.Tool(name: tool.name, parameters: parameters)
         }
         let format = ResponseFormat(
-            .tools(ToolGrammar(tools: grammarTools, allowsText: false, greatestCount: Self.greatestCalls)))
+            .tools(ToolGrammar(tools: grammarTools, allowsText: false, maximumCount: Self.maximumCalls)))
         let text = Mutex("")
         let result: GenerationResult
         do {
             // The request's limit applies to the response. Calls have their own limit, which stops endless arguments.
             result = try await model.generate(
                 GenerationRequest(
-                    tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.manners),
-                    maximumTokens: Self.greatestCallTokens, grammar: try await format.grammar(for: model.grammarVocabulary)),
+                    tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults),
+                    maximumTokens: Self.maximumCallTokens, grammar: try await format.grammar(for: model.grammarVocabulary)),
                 in: conversation.sequence
             ) { piece in
                 text.withLock { $0 += piece }
                 return true
             }
         } catch {
-            throw Self.failure(error, limit: Self.greatestCallTokens, promptTokens: tokens.count, conversation)
+            throw Self.failure(error, limit: Self.maximumCallTokens, promptTokens: tokens.count, conversation)
         }
         var known: Set<String> = []
         for call in try GeneratedContent(json: text.withLock { $0 }).value([GeneratedContent].self)
@@ -316,7 +322,7 @@ extension LanguageModelExecutorGenerationChannel.Usage {
 
 extension SamplingSettings {
     /// Settings from the options; values that the options do not set are the model's defaults.
-    init(_ options: GenerationOptions, _ manners: ModelManners) {
+    init(_ options: GenerationOptions, _ defaults: ModelDefaults) {
         switch options.samplingMode?.kind {
         case .greedy: self = .greedy
         case .randomTopK(let k, let seed): self.init(temperature: options.temperature ?? 1, topK: k, seed: seed)
@@ -324,8 +330,8 @@ extension SamplingSettings {
             self.init(temperature: options.temperature ?? 1, topP: threshold, seed: seed)
         case nil:
             self.init(
-                temperature: options.temperature ?? manners.temperature ?? 0.7, topK: manners.topK, topP: manners.topP,
-                repetitionPenalty: manners.repetitionPenalty ?? 1)
+                temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP,
+                repetitionPenalty: defaults.repetitionPenalty ?? 1)
         }
     }
 }

@@ -105,7 +105,7 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     package var localModel: LocalModel {
         LocalModel(
-            path: ModelStore.systemModelPath, greatestContext: 4096, adapter: adapter, isTagging: useCase == .contentTagging,
+            path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter, isTagging: useCase == .contentTagging,
             checksText: !guardrails.isPermissive)
     }
 }

@@ -7,19 +7,19 @@ internal import Inference
 /// without tools (a noisy channel, arXiv:2108.04106). The result is always a tool or an answer.
 struct ToolChoice {
     /// A possible recipient of the message; a nil tool means an assistant without tools.
-    struct Listener {
+    struct Recipient {
         let tool: Transcript.ToolDefinition?
         /// The system message before the user's message.
         let introduction: String
     }
 
-    let listeners: [Listener]
+    let recipients: [Recipient]
     /// The text of the last prompt.
     let message: String
 
-    /// - Parameter mayAnswer: Whether a response without a tool call is a choice.
+    /// - Parameter allowsResponse: Whether a response without a tool call is a choice.
     /// - Returns: Nil if there is nothing to choose from: all tools have been called for this message.
-    init?(transcript: Transcript, tools: [Transcript.ToolDefinition], mayAnswer: Bool) {
+    init?(transcript: Transcript, tools: [Transcript.ToolDefinition], allowsResponse: Bool) {
         var message = ""
         var called: Set<String> = []
         for entry in transcript {
@@ -33,26 +33,26 @@ struct ToolChoice {
         }
         // A model that was not trained to stop would call endlessly, so each tool is called in one round per message
         // at most.
-        let open = mayAnswer ? tools.filter { !called.contains($0.name) } : tools
+        let open = allowsResponse ? tools.filter { !called.contains($0.name) } : tools
         if open.isEmpty { return nil }
         self.message = message
-        var listeners = open.map {
-            Listener(tool: $0, introduction: "The user writes a message. It is for this tool: \($0.description)")
+        var recipients = open.map {
+            Recipient(tool: $0, introduction: "The user writes a message. It is for this tool: \($0.description)")
         }
-        if mayAnswer {
-            listeners.append(
-                Listener(
+        if allowsResponse {
+            recipients.append(
+                Recipient(
                     tool: nil,
                     introduction: "The user writes a message. It needs no tool: small talk, a question about the world, a wish "
                         + "for a text."))
         }
-        self.listeners = listeners
+        self.recipients = recipients
     }
 
     /// The tokens of the prompt before the user's message.
-    func prompt(for listener: Listener, _ model: LoadedModel) throws -> [TokenID] {
+    func prompt(for recipient: Recipient, _ model: LoadedModel) throws -> [TokenID] {
         let pieces = try model.template.render(
-            [ChatMessage(role: .system, content: listener.introduction), ChatMessage(role: .user, content: message)],
+            [ChatMessage(role: .system, content: recipient.introduction), ChatMessage(role: .user, content: message)],
             addGenerationPrompt: false)
         let place = pieces.lastIndex { if case .user = $0 { true } else { false } } ?? pieces.endIndex
         return model.tokenizer.encode(Array(pieces[..<place]))

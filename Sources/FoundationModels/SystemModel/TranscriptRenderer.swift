@@ -17,8 +17,8 @@ struct TranscriptRenderer {
     init(_ configuration: LocalModel, _ model: LoadedModel) {
         isTagging = configuration.isTagging
         hasToolFormat = model.toolFormat != nil
-        ownInstructions = model.manners.instructions
-        toolInstructions = model.manners.toolInstructions
+        ownInstructions = model.defaults.instructions
+        toolInstructions = model.defaults.toolInstructions
     }
 
     private static let tagging = """
@@ -90,7 +90,7 @@ struct TranscriptRenderer {
         if !instructions.toolDefinitions.isEmpty, hasToolFormat, let toolInstructions { parts.append(toolInstructions) }
         if !instructions.toolDefinitions.isEmpty, !hasToolFormat {
             let lines = instructions.toolDefinitions.map { tool in
-                let arguments = SchemaSketch.text(of: tool.parameters, isArguments: true)
+                let arguments = SchemaDescription.text(of: tool.parameters, isArguments: true)
                 return "- \(tool.name)" + (tool.explainsParameters ? "(\(arguments))" : "")
                     + ": \(tool.description)"
             }
@@ -102,7 +102,7 @@ struct TranscriptRenderer {
     static func text(of prompt: Transcript.Prompt) -> String {
         let text = prompt.segments.modelText
         guard let format = prompt.responseFormat, prompt.contextOptions.includeSchemaInPrompt != false else { return text }
-        return text + "\n\nAnswer with JSON like this:\n\(SchemaSketch.text(of: format.schema))"
+        return text + "\n\nAnswer with JSON like this:\n\(SchemaDescription.text(of: format.schema))"
     }
 
     /// The output of a call on one line: `weather(city: Rome): sunny`.
@@ -127,7 +127,7 @@ extension ChatTool {
         let parameters = definition.parameters.json
         self.init(
             name: definition.name, description: definition.description, parameters: parameters,
-            shownParameters: definition.explainsParameters ? Self.plain(parameters) : nil)
+            promptParameters: definition.explainsParameters ? Self.plain(parameters) : nil)
     }
 
     private static func plain(_ schema: JSONValue) -> JSONValue {

@@ -3,10 +3,10 @@ internal import Tracing
 /// Runs the tool calls of one request: concurrently within a round, for a limited number of rounds.
 struct ToolRounds {
     /// The maximum number of rounds.
-    private static let greatestCount = 16
+    private static let maximumCount = 16
 
     /// The maximum number of consecutive rounds with identical calls and outputs.
-    private static let greatestRepetition = 3
+    private static let maximumRepetition = 3
 
     private var count = 0
     /// The calls and outputs of the last round; `repetition` counts the consecutive rounds with these.
@@ -19,7 +19,7 @@ struct ToolRounds {
     }
 
     /// Whether the limit of rounds or of identical rounds is reached.
-    var isExhausted: Bool { repetition >= Self.greatestRepetition || count >= Self.greatestCount }
+    var isExhausted: Bool { repetition >= Self.maximumRepetition || count >= Self.maximumCount }
 
     /// Runs calls and returns their outputs in order. A repeated call runs again, because it may return something
     /// else, such as the next page of a list. Only repeated calls with identical outputs are limited.

@@ -4,7 +4,7 @@ extension Automaton {
     func items(_ local: LocalState) -> [(child: StateID, next: StateID?)] {
         let array = program.arrays[Int(local.a)]
         let progress = arrayProgress[Int(local.b)]
-        if let most = array.most, Int(progress.index) >= most { return [] }
+        if let maximum = array.maximum, Int(progress.index) >= maximum { return [] }
         let types = itemTypes(array, Int(progress.index))
         var result: [(StateID, StateID?)] = []
         for (mask, type) in types.enumerated() {
@@ -27,11 +27,11 @@ extension Automaton {
     func progress(_ progress: ArrayProgress, of array: Program.Array, _ mask: Int) -> Int32? {
         var value = progress
         for (number, part) in array.contains.enumerated() where mask >> number & 1 == 1 {
-            if let most = part.most, Int(value.counts[number]) >= most { return nil }
-            value.counts[number] = min(value.counts[number] + 1, Int32(clamping: max(part.least, part.most ?? 0)))
+            if let maximum = part.maximum, Int(value.counts[number]) >= maximum { return nil }
+            value.counts[number] = min(value.counts[number] + 1, Int32(clamping: max(part.minimum, part.maximum ?? 0)))
         }
         // Beyond all bounds and listed items every index is alike.
-        let limit = max(array.prefix.count, array.least, array.most ?? 0)
+        let limit = max(array.prefix.count, array.minimum, array.maximum ?? 0)
         value.index = min(value.index + 1, Int32(clamping: limit))
         if !array.contains.isEmpty || array.isUnique, !canComplete(array, value) { return nil }
         return self.progress(value)
@@ -42,7 +42,7 @@ extension Automaton {
     }
 
     func canClose(_ array: Program.Array, _ progress: ArrayProgress) -> Bool {
-        Int(progress.index) >= array.least && zip(progress.counts, array.contains).allSatisfy { Int($0) >= $1.least }
+        Int(progress.index) >= array.minimum && zip(progress.counts, array.contains).allSatisfy { Int($0) >= $1.minimum }
     }
 
     func arrayEdges(_ local: LocalState) -> [Edge] {

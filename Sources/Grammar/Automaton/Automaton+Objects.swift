@@ -17,21 +17,21 @@ extension Automaton {
         let wanted = object.allWants & ~progress.wants
         let count = Int(progress.count)
         // Minimum number of unlisted members that are still required. One member can satisfy several witnesses.
-        let leastOthers = object.regions(for: wanted)?.count ?? wanted.nonzeroBitCount
-        func fits(_ additional: Int) -> Bool { object.most.map { count + additional <= $0 } ?? true }
+        let minimumOthers = object.regions(for: wanted)?.count ?? wanted.nonzeroBitCount
+        func fits(_ additional: Int) -> Bool { object.maximum.map { count + additional <= $0 } ?? true }
         var names = BitSet(count: object.names.count)
-        let remaining = object.least > 0 ? remainingCount(object, progress) : 0
+        let remaining = object.minimum > 0 ? remainingCount(object, progress) : 0
         for (index, name) in object.names.enumerated() where name.isAllowed && !progress.gone.contains(index) {
             // A required name that must be written before this one would be skipped.
             if !object.before[index].withoutMembers(of: progress.gone).isDisjoint(with: object.required) { continue }
-            guard fits(name.isRequired ? missing + leastOthers : missing + leastOthers + 1) else { continue }
-            if object.least > 0, object.regions.isEmpty {
+            guard fits(name.isRequired ? missing + minimumOthers : missing + minimumOthers + 1) else { continue }
+            if object.minimum > 0, object.regions.isEmpty {
                 let lost = object.before[index].withoutMembers(of: progress.gone).count { object.names[$0].isAllowed }
-                if count + remaining - lost < object.least { continue }
+                if count + remaining - lost < object.minimum { continue }
             }
             names.insert(index)
         }
-        let orderedMissing = object.required.withoutMembers(of: progress.gone).withoutMembers(of: object.loose)
+        let orderedMissing = object.required.withoutMembers(of: progress.gone).withoutMembers(of: object.unordered)
         let canHaveOthers = orderedMissing.isEmpty
         let regions = object.regions.enumerated().map { index, region in
             guard canHaveOthers, otherNames(id, index, progress.written) != RegexArena.empty else { return false }
@@ -42,7 +42,7 @@ extension Automaton {
         var ranks: [Int32] = [0]
         ranks.reserveCapacity(object.keys.order.count + 1)
         for name in object.keys.order { ranks.append((ranks.last ?? 0) + (names.contains(Int(name)) ? 1 : 0)) }
-        let canClose = missing == 0 && wanted == 0 && count >= object.least
+        let canClose = missing == 0 && wanted == 0 && count >= object.minimum
         return ObjectChoices(
             names: names, ranks: ranks, regions: regions, canClose: canClose,
             hasMembers: (ranks.last ?? 0) > 0 || regions.contains(true))
@@ -68,7 +68,7 @@ extension Automaton {
     func progress(_ id: Int32, of object: Int32, writingOther name: [UInt8], in region: Int) -> Int32 {
         var value = objectProgress[Int(id)]
         let shape = program.objects[Int(object)]
-        for index in shape.names.indices where !shape.loose.contains(index) { value.gone.insert(index) }
+        for index in shape.names.indices where !shape.unordered.contains(index) { value.gone.insert(index) }
         value.wants |= shape.regions[region].wants
         value.written = written(value.written, adding: name)
         return progress(counted(value, shape))
@@ -78,7 +78,7 @@ extension Automaton {
         guard shape.counts else { return value }
         var value = value
         // All counts above the bounds are equivalent.
-        value.count = min(value.count + 1, Int32(clamping: max(shape.most ?? 0, shape.least)))
+        value.count = min(value.count + 1, Int32(clamping: max(shape.maximum ?? 0, shape.minimum)))
         return value
     }
 

@@ -133,7 +133,7 @@ extension Automaton {
         return value
     }
 
-    private func isApart(_ local: LocalState) -> Bool { local.phase == LocalState.Phase.apart }
+    private func isDistinct(_ local: LocalState) -> Bool { local.phase == LocalState.Phase.distinct }
 
     /// Whether what goes on like this can become different from all items before: wherever the automaton has a choice
     /// that they do not take, or ends where they do not.
@@ -164,15 +164,15 @@ extension Automaton {
         var next = local
         next.c = inner
         next.d = itemTexts.appending(byte, to: local.d)
-        if isApart(local) { return state(next) }
+        if isDistinct(local) { return state(next) }
         let written = arrayProgress[Int(local.b)].written
-        if itemsBeginning(with: next.d, in: written).isEmpty { next.phase = LocalState.Phase.apart }
-        return isApart(next) || canDiffer(inner, next.d, written) ? state(next) : nil
+        if itemsBeginning(with: next.d, in: written).isEmpty { next.phase = LocalState.Phase.distinct }
+        return isDistinct(next) || canDiffer(inner, next.d, written) ? state(next) : nil
     }
 
     func aliveInStructure(_ local: LocalState) -> ByteSet {
         let all = alive(local.c)
-        if isApart(local) { return all }
+        if isDistinct(local) { return all }
         var set = ByteSet()
         all.forEach { byte in if next(local, byte) != nil { set.insert(byte) } }
         return set
@@ -211,7 +211,7 @@ extension Automaton {
     /// What earlier items have after the text read so far, at most `maximum` bytes of each.
     func continuations(_ thread: Thread, maximum: Int) -> [[UInt8]] {
         let local = states[Int(thread.state)]
-        if isApart(local) { return [] }
+        if isDistinct(local) { return [] }
         let length = itemTexts.length(local.d)
         return itemsBeginning(with: local.d, in: arrayProgress[Int(local.b)].written).map {
             itemTexts.bytes($0, from: length, maximum: maximum)

@@ -14,11 +14,11 @@ extension Automaton {
                 open += missing
                 continue
             }
-            var least = Program.endless
+            var minimum = Program.infiniteLength
             for thread in configs[Int(next)] {
-                least = min(least, (completions[thread.parent] ?? 0) + completion(of: thread.state).count)
+                minimum = min(minimum, (completions[thread.parent] ?? 0) + completion(of: thread.state).count)
             }
-            completions[next] = least
+            completions[next] = minimum
         }
         return completions[config] ?? 0
     }
@@ -64,7 +64,7 @@ extension Automaton {
             case LocalState.Phase.open: return rest(ofObject: local.a, local.b, depth, isFirst: true)
             case LocalState.Phase.after: return rest(ofObject: local.a, local.b, depth, isFirst: false)
             case LocalState.Phase.next:
-                guard let member = members(local.a, local.b, least: 1).first else { return [] }
+                guard let member = members(local.a, local.b, minimum: 1).first else { return [] }
                 return memberText(member, depth) + rest(ofObject: local.a, member.after, depth, isFirst: false)
             default: return [UInt8(ascii: "}")]
             }
@@ -194,7 +194,7 @@ extension Automaton {
     private func rest(ofObject object: Int32, _ progress: Int32, _ depth: UInt16, isFirst: Bool) -> [UInt8] {
         var text: [UInt8] = []
         var isFirst = isFirst
-        for member in members(object, progress, least: 0) {
+        for member in members(object, progress, minimum: 0) {
             text += separator(depth, isFirst: isFirst) + memberText(member, depth)
             isFirst = false
         }
@@ -211,7 +211,7 @@ extension Automaton {
     private func indentation(_ depth: UInt16) -> [UInt8] { [UInt8](repeating: UInt8(ascii: " "), count: Int(depth) * 2) }
 
     /// The members to write before the object can be closed, in a valid order.
-    private func members(_ object: Int32, _ start: Int32, least: Int) -> [Member] {
+    private func members(_ object: Int32, _ start: Int32, minimum: Int) -> [Member] {
         let shape = program.objects[Int(object)]
         let progress = objectProgress[Int(start)]
         var wanted: [Int] = []
@@ -221,7 +221,7 @@ extension Automaton {
         }
         let wants = shape.allWants & ~progress.wants
         let others = shape.regions(for: wants)?.count ?? 0
-        var missing = max(shape.least - Int(progress.count), least) - wanted.count - others
+        var missing = max(shape.minimum - Int(progress.count), minimum) - wanted.count - others
         if missing > 0 {
             optional.sort { shape.names[$0].shortest < shape.names[$1].shortest }
             // Use only members that are no longer than an unlisted one: the same choice as in `measureObject`, whose
@@ -248,7 +248,7 @@ extension Automaton {
             current = self.progress(current, of: object, writing: name)
             result.append(Member(key: key, type: shape.names[name].type, after: current))
         }
-        while !choices(object, current).canClose || result.count < least {
+        while !choices(object, current).canClose || result.count < minimum {
             let choices = choices(object, current)
             let open = shape.allWants & ~objectProgress[Int(current)].wants
             let candidates = shape.regions.indices.filter {

@@ -46,7 +46,7 @@ struct LocalState: Hashable {
         static let after: UInt8 = 2
         static let close: UInt8 = 3
         /// In an item that already differs from all earlier items.
-        static let apart: UInt8 = 4
+        static let distinct: UInt8 = 4
     }
 
     /// The language that the state reads; nil for states that do not read a single language.

@@ -10,7 +10,7 @@ struct Program {
         var objects: [Int32] = []
         var arrays: [Int32] = []
         /// Number of bytes of the shortest document of this type.
-        var shortest = Program.endless
+        var shortest = Program.infiniteLength
     }
 
     struct Name {
@@ -20,7 +20,7 @@ struct Program {
         /// Whether the name may be written at all.
         var isAllowed: Bool
         /// Number of bytes of the shortest member with this name: name, colon and value.
-        var shortest = Program.endless
+        var shortest = Program.infiniteLength
     }
 
     /// A class of members whose names the schema does not list.
@@ -38,18 +38,18 @@ struct Program {
         /// For each name, the names that can no longer be written after it.
         var before: [BitSet] = []
         /// Names without a fixed position. The other listed names come before the members of regions.
-        var loose = BitSet(count: 0)
+        var unordered = BitSet(count: 0)
         var required = BitSet(count: 0)
         var regions: [Region] = []
-        var least = 0
-        var most: Int?
+        var minimum = 0
+        var maximum: Int?
         /// Number of required witnesses: members that must come from a region.
         var wantCount = 0
         var keys = KeyTrie()
-        var shortest = Program.endless
+        var shortest = Program.infiniteLength
 
         var allWants: UInt64 { wantCount == 0 ? 0 : (1 << UInt64(wantCount)) - 1 }
-        var counts: Bool { least > 0 || most != nil }
+        var counts: Bool { minimum > 0 || maximum != nil }
 
         /// The minimum number of regions whose members together satisfy all of `wants`; nil if that is impossible.
         /// Exact for up to ten witnesses; for more, a greedy choice.
@@ -89,24 +89,24 @@ struct Program {
         /// The same for the items after the prefix.
         var rest: [TypeID?] = []
         /// Minimum and maximum number of items.
-        var least = 0
-        var most: Int?
+        var minimum = 0
+        var maximum: Int?
         var contains: [Contains] = []
         var isUnique = false
-        var shortest = Program.endless
+        var shortest = Program.infiniteLength
     }
 
     /// The length of a document that does not exist.
-    static let endless = 1 << 40
+    static let infiniteLength = 1 << 40
     /// Maximum number of members that may be required.
-    static let greatestCount = 1_000
+    static let maximumCount = 1_000
     /// Maximum number of items that `contains` may require.
-    static let greatestContains = 100
+    static let maximumContains = 100
     /// Maximum number of characters that a text without a pattern, or a text with a pattern, may be required to have.
-    static let greatestText = 8_000
-    static let greatestPattern = 1_000
+    static let maximumText = 8_000
+    static let maximumPattern = 1_000
     /// Maximum number of bytes that the shortest document may have.
-    static let greatestDocument = 200_000
+    static let maximumDocument = 200_000
 
     var types: [ValueEntry] = []
     var objects: [Object] = []

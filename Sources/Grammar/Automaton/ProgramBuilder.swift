@@ -18,8 +18,8 @@ struct ProgramBuilder {
         var strings: RegexID
     }
 
-    private static let greatestTypes = 30_000
-    private static let greatestNames = 5_000
+    private static let maximumTypes = 30_000
+    private static let maximumNames = 5_000
 
     static func build(
         _ root: ConstraintID, _ arena: ConstraintArena, _ options: GrammarOptions
@@ -29,18 +29,18 @@ struct ProgramBuilder {
         builder.program.root = builder.type(root)
         var index = 0
         while index < builder.queue.count {
-            if index > greatestTypes {
-                throw SchemaError(.tooComplex, at: "", "it has more than \(greatestTypes) types of values")
+            if index > maximumTypes {
+                throw SchemaError(.tooComplex, at: "", "it has more than \(maximumTypes) types of values")
             }
             try builder.compile(builder.queue[index], as: TypeID(index))
             index += 1
         }
         try builder.measure()
-        if builder.program.types[Int(builder.program.root)].shortest >= Program.endless {
-            throw SchemaError(.unsatisfiable, at: try builder.culprit(root), "no document can satisfy it")
+        if builder.program.types[Int(builder.program.root)].shortest >= Program.infiniteLength {
+            throw SchemaError(.unsatisfiable, at: try builder.unsatisfiablePointer(root), "no document can satisfy it")
         }
-        if builder.program.types[Int(builder.program.root)].shortest > Program.greatestDocument {
-            throw SchemaError(.tooComplex, at: "", "even the shortest document is longer than \(Program.greatestDocument) bytes")
+        if builder.program.types[Int(builder.program.root)].shortest > Program.maximumDocument {
+            throw SchemaError(.tooComplex, at: "", "even the shortest document is longer than \(Program.maximumDocument) bytes")
         }
         builder.prune()
         // If the arena has reached a limit, its results since then are meaningless.
@@ -219,11 +219,11 @@ struct ProgramBuilder {
         _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
     ) throws(SchemaError) -> Int32? {
         var object = Program.Object()
-        object.least = shape.least
-        object.most = shape.most
-        if shape.least > Program.greatestCount {
+        object.minimum = shape.minimum
+        object.maximum = shape.maximum
+        if shape.minimum > Program.maximumCount {
             throw SchemaError(
-                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestCount) members are required")
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.maximumCount) members are required")
         }
         var allowedNames = regexes.anyText
         for names in shape.names { allowedNames = regexes.intersection([allowedNames, try normalizer.type(names).strings]) }
@@ -260,20 +260,20 @@ struct ProgramBuilder {
             }
         }
         for (name, _) in finite { _ = add(name) }
-        if ids.count > Self.greatestNames {
+        if ids.count > Self.maximumNames {
             throw SchemaError(
-                .tooComplex, at: arena.pointers[Int(constraint)], "an object has more than \(Self.greatestNames) names")
+                .tooComplex, at: arena.pointers[Int(constraint)], "an object has more than \(Self.maximumNames) names")
         }
         let count = ids.count
         object.required = BitSet(count: count)
-        object.loose = BitSet(count: count)
+        object.unordered = BitSet(count: count)
         if membersInAnyOrder {
             chains = []
-            for position in 0..<count { object.loose.insert(position) }
+            for position in 0..<count { object.unordered.insert(position) }
         } else if hasUniqueStructures {
             chains.append(Array(0..<count))
         } else {
-            for position in ordered..<count { object.loose.insert(position) }
+            for position in ordered..<count { object.unordered.insert(position) }
         }
         let finiteValues = Dictionary(finite, uniquingKeysWith: { first, _ in first })
         for (position, name) in ids.enumerated() {
@@ -377,10 +377,10 @@ struct ProgramBuilder {
 
     private mutating func array(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Int32? {
         var array = Program.Array()
-        array.least = shape.least
-        array.most = shape.most
-        array.isUnique = shape.isUnique && shape.most.map { $0 > 1 } ?? true
-        array.contains = shape.contains.filter { $0.least > 0 || $0.most != nil }
+        array.minimum = shape.minimum
+        array.maximum = shape.maximum
+        array.isUnique = shape.isUnique && shape.maximum.map { $0 > 1 } ?? true
+        array.contains = shape.contains.filter { $0.minimum > 0 || $0.maximum != nil }
         if array.contains.count > 4 {
             throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than four 'contains' in one array")
         }
@@ -389,18 +389,18 @@ struct ProgramBuilder {
         if length > 10_000 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many items are listed") }
         for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
         array.rest = itemTypes(shape.rest, length, array.contains)
-        for part in array.contains where part.least > Program.greatestContains {
+        for part in array.contains where part.minimum > Program.maximumContains {
             throw SchemaError(
-                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.greatestContains) items are counted")
+                .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.maximumContains) items are counted")
         }
         if array.isUnique {
             for types in array.prefix + [array.rest] {
-                for type in types { if let type { try checkUnique(queue[Int(type)], shape.least) } }
+                for type in types { if let type { try checkUnique(queue[Int(type)], shape.minimum) } }
             }
-            if shape.least > 64 {
+            if shape.minimum > 64 {
                 throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 unique items are required")
             }
-            if array.contains.contains(where: { $0.least > 1 }) || shape.least > 1 && !shape.prefix.isEmpty {
+            if array.contains.contains(where: { $0.minimum > 1 }) || shape.minimum > 1 && !shape.prefix.isEmpty {
                 throw SchemaError(
                     .unsupported, at: arena.pointers[Int(constraint)],
                     "'uniqueItems' together with 'minContains' of two or more, or with required 'prefixItems'")
@@ -420,7 +420,7 @@ struct ProgramBuilder {
                 if counts, index < part.start { return nil }
                 if counts {
                     parts.append(part.value)
-                } else if part.most != nil, index >= part.start {
+                } else if part.maximum != nil, index >= part.start {
                     parts.append(arena.not(part.value))
                 }
             }
@@ -431,7 +431,7 @@ struct ProgramBuilder {
 
     /// Whether enough different items exist for the minimum length.
     private func hasEnough(_ shape: ArrayShape, _ constraint: ConstraintID) throws(SchemaError) -> Bool {
-        guard shape.least > 1, shape.prefix.isEmpty else { return true }
+        guard shape.minimum > 1, shape.prefix.isEmpty else { return true }
         let type = try normalizer.type(shape.rest)
         var numbers = 0
         for spec in type.numbers {
@@ -444,16 +444,16 @@ struct ProgramBuilder {
             numbers += span + 1 - (lower.isExclusive ? 1 : 0) - (upper.isExclusive && last != first ? 1 : 0)
         }
         do {
-            guard let words = try regexes.finiteWords(type.strings, limit: shape.least) else { return true }
+            guard let words = try regexes.finiteWords(type.strings, limit: shape.minimum) else { return true }
             let others = (type.hasNull ? 1 : 0) + (type.hasTrue ? 1 : 0) + (type.hasFalse ? 1 : 0)
-            return words.count + others + numbers >= shape.least
+            return words.count + others + numbers >= shape.minimum
         } catch { throw tooManyStates(constraint) }
     }
 
     /// The number of different objects and arrays is not computed, so two or more of them must not be required.
-    private func checkUnique(_ constraint: ConstraintID, _ least: Int) throws(SchemaError) {
+    private func checkUnique(_ constraint: ConstraintID, _ minimum: Int) throws(SchemaError) {
         let type = try normalizer.type(constraint)
-        guard least < 2 || type.objects.isEmpty && type.arrays.isEmpty else {
+        guard minimum < 2 || type.objects.isEmpty && type.arrays.isEmpty else {
             throw SchemaError(
                 .unsupported, at: arena.pointers[Int(constraint)],
                 "'uniqueItems' for arrays that require two or more items that can be objects or arrays")
@@ -462,15 +462,15 @@ struct ProgramBuilder {
 
     // MARK: - Lengths
 
-    /// Finds the lengths of the shortest documents by iteration to a fixed point. A type that stays `endless` cannot be
+    /// Finds the lengths of the shortest documents by iteration to a fixed point. A type that stays `infiniteLength` cannot be
     /// satisfied.
     private mutating func measure() throws(SchemaError) {
-        var scalarLengths = [Int](repeating: Program.endless, count: program.types.count)
+        var scalarLengths = [Int](repeating: Program.infiniteLength, count: program.types.count)
         for (index, type) in program.types.enumerated() where type.scalar != RegexArena.empty {
             do { scalarLengths[index] = try regexes.shortestLength(type.scalar) } catch { throw tooManyStates(queue[index]) }
             let content = regexes.stringContent(afterQuote: type.scalar)?.content ?? RegexArena.empty
             let isPlain = regexes.lengthWindow(content) != nil || regexes.isFiniteByForm(content)
-            if scalarLengths[index] > (isPlain ? Program.greatestText : Program.greatestPattern) + 2 {
+            if scalarLengths[index] > (isPlain ? Program.maximumText : Program.maximumPattern) + 2 {
                 throw SchemaError(.tooComplex, at: arena.pointers[Int(queue[index])], "even the shortest string is too long")
             }
         }
@@ -499,15 +499,15 @@ struct ProgramBuilder {
     /// Removes everything that cannot be satisfied.
     private mutating func prune() {
         for index in program.types.indices {
-            program.types[index].objects.removeAll { program.objects[Int($0)].shortest >= Program.endless }
-            program.types[index].arrays.removeAll { program.arrays[Int($0)].shortest >= Program.endless }
+            program.types[index].objects.removeAll { program.objects[Int($0)].shortest >= Program.infiniteLength }
+            program.types[index].arrays.removeAll { program.arrays[Int($0)].shortest >= Program.infiniteLength }
         }
         for index in program.objects.indices { program.pruneObject(index) }
         for index in program.arrays.indices { program.pruneArray(index) }
     }
 
     /// The pointer to the innermost part that cannot be satisfied by itself.
-    private mutating func culprit(_ root: ConstraintID) throws(SchemaError) -> String {
+    private mutating func unsatisfiablePointer(_ root: ConstraintID) throws(SchemaError) -> String {
         var current = root
         var seen: Set<ConstraintID> = []
         while seen.insert(current).inserted {
@@ -519,7 +519,7 @@ struct ProgramBuilder {
         var visited: Set<TypeID> = [id]
         while let object = program.types[Int(id)].objects.first,
             let name = program.objects[Int(object)].names.first(where: {
-                $0.isRequired && program.types[Int($0.type)].shortest >= Program.endless
+                $0.isRequired && program.types[Int($0.type)].shortest >= Program.infiniteLength
             }), visited.insert(name.type).inserted
         {
             id = name.type

@@ -30,25 +30,25 @@ package struct ConstrainedDecoder: Sendable {
 
     /// If no more than this number of tokens remains beyond the shortest ending, optional members and items are not
     /// begun, and texts end after the current sentence.
-    private static let gentleSlack = 12
+    private static let sentenceEndSlack = 12
     /// If no more than this number of tokens remains beyond the shortest ending, texts end after the current word.
-    private static let firmSlack = 4
+    private static let wordEndSlack = 4
 
     /// Nesting depth from which only the shortest ending is allowed. Parsers reject documents deeper than
-    /// ``JSONParser/greatestDepth``; one token can open several levels, and so can the shortest ending.
-    private static let maximumDepth = JSONParser.greatestDepth - 112
+    /// ``JSONParser/maximumDepth``; one token can open several levels, and so can the shortest ending.
+    private static let maximumDepth = JSONParser.maximumDepth - 112
 
     /// - Parameter encode: Encodes a text with the model's tokenizer.
     package init(_ grammar: Grammar, encode: @escaping @Sendable ([UInt8]) -> [Int32]) {
         matcher = grammar.matcher()
         self.encode = encode
-        growth = matcher.greatestGrowth
+        growth = matcher.maximumGrowth
     }
 
     package var isComplete: Bool { matcher.isComplete }
 
     /// Number of tokens of the shortest document, or of the shortest ending after the text accepted so far.
-    package var leastTokens: Int { matcher.shortestTokens.count }
+    package var minimumTokenCount: Int { matcher.shortestTokens.count }
 
     // MARK: - Choosing
 
@@ -76,11 +76,11 @@ package struct ConstrainedDecoder: Sendable {
     /// The token to use after the model has chosen `token`: `token` itself, unless the budget requires another one.
     ///
     /// - Returns: nil if the model has to choose again without `token`.
-    package mutating func settle(_ token: Int32, remaining: Int) -> Int32? {
+    package mutating func validated(_ token: Int32, remaining: Int) -> Int32? {
         guard isTight(remaining) else { return token }
         let ending = matcher.shortestTokens
         let slack = remaining - ending.count
-        if slack <= Self.gentleSlack, let close = ending.first, shouldClose(instead: token, slack: slack) { return close }
+        if slack <= Self.sentenceEndSlack, let close = ending.first, shouldClose(instead: token, slack: slack) { return close }
         var after = matcher
         if grammarEnds(token) { return token }
         guard after.advance(token: token) else { return nil }
@@ -100,7 +100,7 @@ package struct ConstrainedDecoder: Sendable {
             guard ending == UInt8(ascii: "\"") else { return false }
             let endsSentence = lastByte == UInt8(ascii: ".") || lastByte == UInt8(ascii: "!") || lastByte == UInt8(ascii: "?")
             let beginsWord = first == UInt8(ascii: " ") || first == UInt8(ascii: "\\")
-            return beginsWord && (endsSentence || slack <= Self.firmSlack)
+            return beginsWord && (endsSentence || slack <= Self.wordEndSlack)
         }
         let closes = ending == UInt8(ascii: "}") || ending == UInt8(ascii: "]")
         return closes && first == UInt8(ascii: ",")

@@ -61,11 +61,11 @@ private struct ExampleWriter {
 
     private mutating func array(_ array: Int32, depth: Int) -> [UInt8] {
         let shape = automaton.program.arrays[Int(array)]
-        guard shape.contains.isEmpty, !shape.isUnique, shape.most != 0, shape.least <= 20 else {
+        guard shape.contains.isEmpty, !shape.isUnique, shape.maximum != 0, shape.minimum <= 20 else {
             return automaton.shortestArray(array)
         }
         var text: [UInt8] = [UInt8(ascii: "[")]
-        for index in 0..<max(shape.least, 1) {
+        for index in 0..<max(shape.minimum, 1) {
             guard let type = automaton.itemTypes(shape, index)[0] else { break }
             if index > 0 { text.append(UInt8(ascii: ",")) }
             text += value(type, depth: depth + 1)

@@ -57,7 +57,7 @@ package struct GrammarMatcher: @unchecked Sendable {
     }
 
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
-    var greatestGrowth: Int { table.automaton.program.greatestGrowth }
+    var maximumGrowth: Int { table.automaton.program.maximumGrowth }
 
     // MARK: - Forced text
 

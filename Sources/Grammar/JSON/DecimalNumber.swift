@@ -9,7 +9,7 @@ package struct DecimalNumber: Sendable, Hashable, Comparable {
     package let text: String
 
     /// Numbers with more digits before or after the point are rejected because they would use too much memory.
-    private static let greatestExponent = 4_000
+    private static let maximumExponent = 4_000
 
     /// Returns nil unless `text` is a JSON number within the size limit.
     package init?(_ text: some StringProtocol) {
@@ -55,7 +55,7 @@ package struct DecimalNumber: Sendable, Hashable, Comparable {
             exponent = 0
             isNegative = false
         }
-        guard abs(exponent) <= Self.greatestExponent, digits.count <= Self.greatestExponent else { return nil }
+        guard abs(exponent) <= Self.maximumExponent, digits.count <= Self.maximumExponent else { return nil }
     }
 
     package init(_ value: Int) {

@@ -14,7 +14,7 @@ package struct JSONParser {
     private var depth = 0
 
     /// Deeper documents are rejected, because values are trees that are processed recursively.
-    package static let greatestDepth = 512
+    package static let maximumDepth = 512
 
     package static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> JSONValue {
         var parser = JSONParser(bytes: Array(text))
@@ -78,7 +78,7 @@ package struct JSONParser {
 
     private mutating func enter() throws(JSONSyntaxError) {
         depth += 1
-        if depth > Self.greatestDepth { throw error("nested more than \(Self.greatestDepth) levels deep") }
+        if depth > Self.maximumDepth { throw error("nested more than \(Self.maximumDepth) levels deep") }
         index += 1
         skipSpace()
     }

@@ -107,8 +107,8 @@ struct NumberMachine: Hashable {
         /// Whether any exponent may follow any digits, or exponents may follow one nonzero digit before the point.
         var anyExponent = false, scientific = false
         /// For `scientific`: significant digits and exponents of the bounds, 0.d₁d₂… × 10^exponent.
-        var lowerDigits: [UInt8] = [], upperDigits: [UInt8] = [], lowerExponent = -greatestExponent,
-            upperExponent = greatestExponent
+        var lowerDigits: [UInt8] = [], upperDigits: [UInt8] = [], lowerExponent = -maximumExponent,
+            upperExponent = maximumExponent
     }
 
     private struct Divisor: Hashable {
@@ -119,7 +119,7 @@ struct NumberMachine: Hashable {
     }
 
     /// Maximum absolute value of an exponent.
-    private static let greatestExponent = 307
+    private static let maximumExponent = 307
     /// Maximum number of digits if no bound requires more: 2⁶⁴ has this many, and a double needs 17.
     private static let commonDigits = 20
     /// Maximum number of digits after the point of integers and multiples, if no bound or divisor has more.
@@ -262,7 +262,7 @@ struct NumberMachine: Hashable {
         case .exponentDigits:
             guard let digit, state.count < 3 else { return nil }
             let value = state.exponent * 10 + Int16(digit)
-            guard value <= Self.greatestExponent else { return nil }
+            guard value <= Self.maximumExponent else { return nil }
             state.exponent = value
             state.count += 1
             return canReachExponent(state) ? state : nil
@@ -271,12 +271,12 @@ struct NumberMachine: Hashable {
 
     /// The exponents for which the digits of `state` are in the interval; nil if there are none.
     private func exponents(_ state: NumberState) -> ClosedRange<Int>? {
-        guard let side = side(state), side.scientific else { return -Self.greatestExponent...Self.greatestExponent }
+        guard let side = side(state), side.scientific else { return -Self.maximumExponent...Self.maximumExponent }
         // With one digit before the point, d.dd × 10^e is 0.ddd × 10^(e+1).
         let isBelow = side.upperIsExclusive ? state.digitsToUpper < 0 : state.digitsToUpper <= 0
         let isAbove = side.lowerIsExclusive ? state.digitsToLower > 0 : state.digitsToLower >= 0
-        let last = side.hasUpper ? side.upperExponent - (isBelow ? 1 : 2) : Self.greatestExponent
-        let first = side.lowerDigits.isEmpty ? -Self.greatestExponent : side.lowerExponent - (isAbove ? 1 : 0)
+        let last = side.hasUpper ? side.upperExponent - (isBelow ? 1 : 2) : Self.maximumExponent
+        let first = side.lowerDigits.isEmpty ? -Self.maximumExponent : side.lowerExponent - (isAbove ? 1 : 0)
         return first <= last ? first...last : nil
     }
 
@@ -296,8 +296,8 @@ struct NumberMachine: Hashable {
         var first = value
         var last = value
         for count in digits...3 {
-            if count > 0, first <= min(range.upperBound, Self.greatestExponent),
-                min(last, Self.greatestExponent) >= range.lowerBound
+            if count > 0, first <= min(range.upperBound, Self.maximumExponent),
+                min(last, Self.maximumExponent) >= range.lowerBound
             {
                 return true
             }

@@ -1,9 +1,9 @@
 /// Properties of languages that follow from the form of the expression.
 extension RegexArena {
     /// The minimum and maximum number of characters, if the language restricts only the length; nil otherwise.
-    func lengthWindow(_ id: RegexID) -> (least: Int, most: Int?)? {
-        guard case .repetition(let inner, let least, let most) = nodes[Int(id)], inner == anyCharacter else { return nil }
-        return (Int(least), most < 0 ? nil : Int(most))
+    func lengthWindow(_ id: RegexID) -> (minimum: Int, maximum: Int?)? {
+        guard case .repetition(let inner, let minimum, let maximum) = nodes[Int(id)], inner == anyCharacter else { return nil }
+        return (Int(minimum), maximum < 0 ? nil : Int(maximum))
     }
 
     /// The excluded strings, if the language is any text except a list of strings; nil otherwise.
@@ -15,23 +15,23 @@ extension RegexArena {
 
     /// The excluded strings and the limits on the length in characters, if the language restricts nothing else; nil
     /// otherwise.
-    func openText(_ id: RegexID) -> (words: [[UInt8]], least: Int, most: Int?)? {
+    func openText(_ id: RegexID) -> (words: [[UInt8]], minimum: Int, maximum: Int?)? {
         if let words = exceptedWords(id) { return (words, 0, nil) }
         guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
         var words: [[UInt8]] = []
-        var least = 0
-        var most: Int?
+        var minimum = 0
+        var maximum: Int?
         for part in parts {
             if let more = exceptedWords(part) {
                 words += more
             } else if let window = lengthWindow(part) {
-                least = max(least, window.least)
-                if let bound = window.most { most = min(most ?? bound, bound) }
+                minimum = max(minimum, window.minimum)
+                if let bound = window.maximum { maximum = min(maximum ?? bound, bound) }
             } else {
                 return nil
             }
         }
-        return (words, least, most)
+        return (words, minimum, maximum)
     }
 
     func isNumber(_ id: RegexID) -> Bool { if case .number = nodes[Int(id)] { true } else { false } }
@@ -51,12 +51,12 @@ extension RegexArena {
 
     /// The language without its maximum number of characters, and that maximum. nil if the language is not an
     /// intersection with such a limit.
-    func withoutUpperLimit(_ id: RegexID) -> (rest: RegexID, most: Int)? {
+    func withoutUpperLimit(_ id: RegexID) -> (rest: RegexID, maximum: Int)? {
         guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
         for part in parts {
-            guard let window = lengthWindow(part), window.least == 0, let most = window.most else { continue }
+            guard let window = lengthWindow(part), window.minimum == 0, let maximum = window.maximum else { continue }
             let rest = parts.filter { $0 != part }
-            return (intersection(rest.contains { !isComplement($0) } ? rest : rest + [anyText]), most)
+            return (intersection(rest.contains { !isComplement($0) } ? rest : rest + [anyText]), maximum)
         }
         return nil
     }

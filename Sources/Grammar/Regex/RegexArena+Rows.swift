@@ -10,7 +10,7 @@ extension RegexArena {
         row.initialize(repeating: Self.empty, count: 256)
         depth += 1
         spend(1)
-        if depth > Self.greatestDepth { isTooDeep = true }
+        if depth > Self.maximumDepth { isTooDeep = true }
         if !isFull { fill(id, row) }
         depth -= 1
         if isFull {
@@ -60,8 +60,8 @@ extension RegexArena {
             let inner = rawRow(a)
             let others = raw(complement: Self.empty)
             for byte in 0..<256 { row[byte] = inner[byte] == Self.empty ? others : raw(complement: inner[byte]) }
-        case .repetition(let a, let least, let most):
-            let rest = repetition(a, least: max(0, least - 1), most: most < 0 ? -1 : most - 1)
+        case .repetition(let a, let minimum, let maximum):
+            let rest = repetition(a, minimum: max(0, minimum - 1), maximum: maximum < 0 ? -1 : maximum - 1)
             map(row, rawRow(a)) { self.concat($0, rest) }
         case .words(let trie, let node):
             tries[Int(trie)].forEachChild(of: node) { byte, child in row[Int(byte)] = wordsNode(trie, child) }
@@ -176,7 +176,7 @@ extension RegexArena {
         if life[Int(id)] != .unknown { return life[Int(id)] == .alive }
         depth += 1
         defer { depth -= 1 }
-        if depth > Self.greatestDepth {
+        if depth > Self.maximumDepth {
             isTooDeep = true
             throw RegexLimit()
         }
@@ -188,7 +188,7 @@ extension RegexArena {
                 result = true
                 break
             }
-        case .repetition(let a, let least, _): if least == 0 { result = true } else { result = try isAlive(a) }
+        case .repetition(let a, let minimum, _): if minimum == 0 { result = true } else { result = try isAlive(a) }
         case .escaped(let content, _, .none): result = try isAlive(content)
         case .escaped(_, _, .backslash):
             // A hexadecimal digit leads to a live state only if a character can follow; a letter, depending on its
@@ -262,7 +262,7 @@ extension RegexArena {
         if life[Int(id)] != .unknown { return life[Int(id)] == .alive }
         depth += 1
         defer { depth -= 1 }
-        if depth > Self.greatestDepth { return false }
+        if depth > Self.maximumDepth { return false }
         switch nodes[Int(id)] {
         case .intersection(let parts): return hasWords(parts) == true
         case .complement, .number, .recursive: return false

@@ -16,8 +16,8 @@ extension RegexArena {
         } else if !isNullable[Int(id)] {
             switch nodes[Int(id)] {
             case .bytes: total = 1
-            case .repetition(let a, let least, _):
-                let product = try shortestLength(a).multipliedReportingOverflow(by: Int(least))
+            case .repetition(let a, let minimum, _):
+                let product = try shortestLength(a).multipliedReportingOverflow(by: Int(minimum))
                 total = product.overflow ? Self.longest : min(product.partialValue, Self.longest)
             case .alternation(let parts):
                 total = Self.longest
@@ -44,10 +44,10 @@ extension RegexArena {
         if word.count > Self.searchLimit * 10 { throw RegexLimit() }
         switch nodes[Int(rest)] {
         case .bytes(let set): return word + [Self.friendlyOrder.first(where: set.contains) ?? 0]
-        case .repetition(let a, let least, _):
+        case .repetition(let a, let minimum, _):
             let one = try shortestWord(a)
-            if one.count * Int(least) > Self.searchLimit * 10 { throw RegexLimit() }
-            for _ in 0..<least { word += one }
+            if one.count * Int(minimum) > Self.searchLimit * 10 { throw RegexLimit() }
+            for _ in 0..<minimum { word += one }
             return word
         case .alternation(let parts):
             let length = try shortestLength(rest)
@@ -126,8 +126,8 @@ extension RegexArena {
 
 /// The number of characters in the strings of a language. The values are bounds, and exact only if `isExact` is set.
 struct CharacterCount {
-    var least = 0
-    var most: Int?
+    var minimum = 0
+    var maximum: Int?
     /// Whether the language is not empty and some string has exactly `least` characters.
     var isExact = false
 }
@@ -139,21 +139,21 @@ extension RegexArena {
         depth += 1
         defer { depth -= 1 }
         // The nesting is too deep to compute bounds.
-        if depth > Self.greatestDepth { return CharacterCount() }
+        if depth > Self.maximumDepth { return CharacterCount() }
         spend(1)
         func sum(_ a: Int, _ b: Int) -> Int { min(a + b, 1 << 40) }
         let result: CharacterCount
         switch nodes[Int(id)] {
-        case .epsilon: result = CharacterCount(least: 0, most: 0, isExact: true)
+        case .epsilon: result = CharacterCount(minimum: 0, maximum: 0, isExact: true)
         case .bytes(let set):
             let tails = set.intersection(ByteSet(0x80...0xBF))
-            result = CharacterCount(least: tails.isEmpty ? 1 : 0, most: tails == set ? 0 : 1, isExact: true)
+            result = CharacterCount(minimum: tails.isEmpty ? 1 : 0, maximum: tails == set ? 0 : 1, isExact: true)
         case .concat:
             // Concatenations are nested to the right: a loop prevents a stack overflow for long ones.
-            var total = CharacterCount(least: 0, most: 0, isExact: true)
+            var total = CharacterCount(minimum: 0, maximum: 0, isExact: true)
             func add(_ count: CharacterCount) {
-                total.least = sum(total.least, count.least)
-                total.most = total.most.flatMap { most in count.most.map { sum(most, $0) } }
+                total.minimum = sum(total.minimum, count.minimum)
+                total.maximum = total.maximum.flatMap { maximum in count.maximum.map { sum(maximum, $0) } }
                 total.isExact = total.isExact && count.isExact
             }
             var rest = id
@@ -171,19 +171,19 @@ extension RegexArena {
         case .alternation(let parts):
             let counts = parts.map { characterCount($0) }
             result = CharacterCount(
-                least: counts.map(\.least).min() ?? 0,
-                most: counts.allSatisfy { $0.most != nil } ? counts.compactMap(\.most).max() : nil,
+                minimum: counts.map(\.minimum).min() ?? 0,
+                maximum: counts.allSatisfy { $0.maximum != nil } ? counts.compactMap(\.maximum).max() : nil,
                 isExact: counts.allSatisfy(\.isExact))
         case .intersection(let parts):
             let counts = parts.map { characterCount($0) }
-            result = CharacterCount(least: counts.map(\.least).max() ?? 0, most: counts.compactMap(\.most).min())
-        case .repetition(let a, let least, let most):
+            result = CharacterCount(minimum: counts.map(\.minimum).max() ?? 0, maximum: counts.compactMap(\.maximum).min())
+        case .repetition(let a, let minimum, let maximum):
             let part = characterCount(a)
-            let times = Int(most)
+            let times = Int(maximum)
             result = CharacterCount(
-                least: min(part.least * Int(least), 1 << 40),
-                most: part.most == 0 ? 0 : most < 0 ? nil : part.most.map { min($0 * times, 1 << 40) },
-                isExact: part.isExact || least == 0)
+                minimum: min(part.minimum * Int(minimum), 1 << 40),
+                maximum: part.maximum == 0 ? 0 : maximum < 0 ? nil : part.maximum.map { min($0 * times, 1 << 40) },
+                isExact: part.isExact || minimum == 0)
         default: result = CharacterCount()
         }
         characterCounts[id] = result
@@ -195,9 +195,9 @@ extension RegexArena {
     func hasWords(_ parts: [RegexID]) -> Bool? {
         guard parts.count == 2 else { return nil }
         for (bound, other) in [(parts[0], parts[1]), (parts[1], parts[0])] {
-            guard case .repetition(anyCharacter, 0, let most) = nodes[Int(bound)], most >= 0 else { continue }
+            guard case .repetition(anyCharacter, 0, let maximum) = nodes[Int(bound)], maximum >= 0 else { continue }
             let count = characterCount(other)
-            if count.isExact { return count.least <= Int(most) }
+            if count.isExact { return count.minimum <= Int(maximum) }
         }
         return nil
     }
@@ -214,7 +214,7 @@ extension RegexArena {
         for _ in 0..<12 {
             if let (content, _) = stringContent(rest) {
                 let count = characterCount(content)
-                if count.isExact { return min(count.least, 1 << 20) }
+                if count.isExact { return min(count.minimum, 1 << 20) }
                 break
             }
             guard case .concat(let body, quoteByte) = nodes[Int(rest)], case .escaped = nodes[Int(body)],

@@ -146,7 +146,7 @@ final class RegexArena {
     /// overflow the stack.
     var depth = 0
     var isTooDeep = false
-    static let greatestDepth = 1_000
+    static let maximumDepth = 1_000
 
     func add(_ node: RegexNode) -> RegexID {
         let hash = node.hash
@@ -179,7 +179,7 @@ final class RegexArena {
         case .alternation(let parts): parts.contains { isNullable[Int($0)] }
         case .intersection(let parts): parts.allSatisfy { isNullable[Int($0)] }
         case .complement(let a): !isNullable[Int(a)]
-        case .repetition(let a, let least, _): least == 0 || isNullable[Int(a)]
+        case .repetition(let a, let minimum, _): minimum == 0 || isNullable[Int(a)]
         case .words(let trie, let node): tries[Int(trie)].isWord(node)
         case .number(let machine, let state): machines[Int(machine)].accepts(state)
         case .textExcept(let text, let trie, let node): isNullable[Int(text)] && !tries[Int(trie)].isWord(node)
@@ -310,17 +310,18 @@ final class RegexArena {
 
     /// Merges several limits on the length of any text into one.
     private func mergeLengths(_ members: inout [RegexID]) {
-        var least: Int32 = 0
-        var most: Int32 = -1
+        var minimum: Int32 = 0
+        var maximum: Int32 = -1
         let lengths = members.filter { part in
             guard case .repetition(let inner, let low, let high) = nodes[Int(part)], inner == anyCharacter else { return false }
-            least = max(least, low)
-            if high >= 0 { most = most < 0 ? high : min(most, high) }
+            minimum = max(minimum, low)
+            if high >= 0 { maximum = maximum < 0 ? high : min(maximum, high) }
             return true
         }
         guard lengths.count > 1 else { return }
         members.removeAll { lengths.contains($0) }
-        members.append(most >= 0 && least > most ? Self.empty : add(.repetition(anyCharacter, least: least, most: most)))
+        members.append(
+            maximum >= 0 && minimum > maximum ? Self.empty : add(.repetition(anyCharacter, minimum: minimum, maximum: maximum)))
         members.sort()
         if members.first == Self.empty { members = [Self.empty] }
     }
@@ -330,21 +331,21 @@ final class RegexArena {
         guard members.count > 1,
             let place = members.firstIndex(where: {
                 if case .repetition(anyCharacter, _, _) = nodes[Int($0)] { true } else { false }
-            }), case .repetition(_, let least, let most) = nodes[Int(members[place])]
+            }), case .repetition(_, let minimum, let maximum) = nodes[Int(members[place])]
         else { return }
         let others = members.indices.filter { $0 != place }.map { characterCount(members[$0]) }
-        let shortest = others.reduce(0) { max($0, $1.least) }
-        let longest = others.compactMap(\.most).min()
-        if most >= 0 && shortest > Int(most) || longest.map({ $0 < Int(least) }) ?? false {
+        let shortest = others.reduce(0) { max($0, $1.minimum) }
+        let longest = others.compactMap(\.maximum).min()
+        if maximum >= 0 && shortest > Int(maximum) || longest.map({ $0 < Int(minimum) }) ?? false {
             members = [Self.empty]
             return
         }
-        let hasLeast = Int(least) > shortest
-        let hasMost = most >= 0 && longest.map { $0 > Int(most) } ?? true
-        if hasLeast == (least > 0), hasMost == (most >= 0) { return }
+        let hasLeast = Int(minimum) > shortest
+        let hasMost = maximum >= 0 && longest.map { $0 > Int(maximum) } ?? true
+        if hasLeast == (minimum > 0), hasMost == (maximum >= 0) { return }
         members.remove(at: place)
         if hasLeast || hasMost {
-            members.append(add(.repetition(anyCharacter, least: hasLeast ? least : 0, most: hasMost ? most : -1)))
+            members.append(add(.repetition(anyCharacter, minimum: hasLeast ? minimum : 0, maximum: hasMost ? maximum : -1)))
             members.sort()
         }
     }
@@ -356,10 +357,10 @@ final class RegexArena {
         switch nodes[Int(a)] {
         case .words(let trie, 0): return textExcept(trie)
         case .textExcept(anyText, let trie, 0): return wordsNode(trie, 0)
-        case .repetition(anyCharacter, let least, let most):
+        case .repetition(anyCharacter, let minimum, let maximum):
             // Limits on the length stay limits: as an automaton they would have one state per character.
-            let shorter = least > 0 ? repetition(anyCharacter, least: 0, most: least - 1) : Self.empty
-            let longer = most >= 0 ? repetition(anyCharacter, least: most + 1, most: -1) : Self.empty
+            let shorter = minimum > 0 ? repetition(anyCharacter, minimum: 0, maximum: minimum - 1) : Self.empty
+            let longer = maximum >= 0 ? repetition(anyCharacter, minimum: maximum + 1, maximum: -1) : Self.empty
             return alternation([shorter, longer])
         default: break
         }
@@ -414,16 +415,16 @@ final class RegexArena {
         return add(.complement(a))
     }
 
-    func repetition(_ a: RegexID, _ least: Int, _ most: Int?) -> RegexID {
-        repetition(a, least: Int32(clamping: least), most: most.map { Int32(clamping: $0) } ?? -1)
+    func repetition(_ a: RegexID, _ minimum: Int, _ maximum: Int?) -> RegexID {
+        repetition(a, minimum: Int32(clamping: minimum), maximum: maximum.map { Int32(clamping: $0) } ?? -1)
     }
 
-    func repetition(_ a: RegexID, least: Int32, most: Int32) -> RegexID {
-        if most == 0 || a == Self.epsilon { return Self.epsilon }
-        if a == Self.empty { return least == 0 ? Self.epsilon : Self.empty }
-        if least == 1, most == 1 { return a }
+    func repetition(_ a: RegexID, minimum: Int32, maximum: Int32) -> RegexID {
+        if maximum == 0 || a == Self.epsilon { return Self.epsilon }
+        if a == Self.empty { return minimum == 0 ? Self.epsilon : Self.empty }
+        if minimum == 1, maximum == 1 { return a }
         if case .repetition(_, 0, -1) = nodes[Int(a)] { return a }
-        return add(.repetition(a, least: isNullable[Int(a)] ? 0 : least, most: most))
+        return add(.repetition(a, minimum: isNullable[Int(a)] ? 0 : minimum, maximum: maximum))
     }
 
     /// A language that `define` builds from its own id. At least one byte must precede each reference to itself.

@@ -13,7 +13,7 @@ enum RegexNode: Hashable {
     case intersection([RegexID])
     case complement(RegexID)
     /// `most` is -1 if there is no maximum.
-    case repetition(RegexID, least: Int32, most: Int32)
+    case repetition(RegexID, minimum: Int32, maximum: Int32)
     /// The strings below a node of a ``WordTrie`` of the arena.
     case words(trie: Int32, node: Int32)
     /// The numbers that a ``NumberMachine`` of the arena accepts from a state.
@@ -41,7 +41,8 @@ extension RegexNode {
         case .alternation(let parts): return parts.reduce(5) { pair($0, $1, 0) }
         case .intersection(let parts): return parts.reduce(6) { pair($0, $1, 0) }
         case .complement(let a): return pair(7, a, 0)
-        case .repetition(let a, let least, let most): return HashIndex.mix(pair(8, a, least), UInt64(UInt32(bitPattern: most)))
+        case .repetition(let a, let minimum, let maximum):
+            return HashIndex.mix(pair(8, a, minimum), UInt64(UInt32(bitPattern: maximum)))
         case .words(let trie, let node): return pair(9, trie, node)
         case .number(let machine, let state):
             var hasher = Hasher()

@@ -15,7 +15,7 @@ struct RegexParser {
         case set(ScalarSet)
         case sequence([Term])
         case choice([Term])
-        case repetition(Term, least: Int, most: Int?)
+        case repetition(Term, minimum: Int, maximum: Int?)
         case start
         case end
         case ahead(Term, isNegative: Bool)
@@ -27,7 +27,8 @@ struct RegexParser {
             case .empty, .set, .end: self
             case .sequence(let parts): .sequence(parts.map(\.withoutStarts))
             case .choice(let parts): .choice(parts.map(\.withoutStarts))
-            case .repetition(let inner, let least, let most): .repetition(inner.withoutStarts, least: least, most: most)
+            case .repetition(let inner, let minimum, let maximum):
+                .repetition(inner.withoutStarts, minimum: minimum, maximum: maximum)
             // A lookahead matches at its own position.
             case .ahead(let inner, let isNegative): .ahead(inner.withoutStarts, isNegative: isNegative)
             }
@@ -38,7 +39,7 @@ struct RegexParser {
             switch self {
             case .empty, .set, .start, .end: false
             case .sequence(let parts), .choice(let parts): parts.contains(where: \.repeatsAssertions)
-            case .repetition(let inner, _, let most): most == nil && inner.hasAssertion || inner.repeatsAssertions
+            case .repetition(let inner, _, let maximum): maximum == nil && inner.hasAssertion || inner.repeatsAssertions
             case .ahead(let inner, _): inner.repeatsAssertions
             }
         }
@@ -57,14 +58,14 @@ struct RegexParser {
     private let scalars: [UInt32]
     private var index = 0
     private var depth = 0
-    private static let greatestLength = 20_000
-    private static let greatestDepth = 200
+    private static let maximumLength = 20_000
+    private static let maximumDepth = 200
 
     /// The texts in which `pattern` is found.
     static func language(of pattern: String, in arena: RegexArena) throws(PatternError) -> RegexID {
         let scalars = pattern.unicodeScalars.map(\.value)
-        if scalars.count > greatestLength {
-            throw PatternError(reason: "the pattern is longer than \(greatestLength) characters", isUnsupported: true)
+        if scalars.count > maximumLength {
+            throw PatternError(reason: "the pattern is longer than \(maximumLength) characters", isUnsupported: true)
         }
         var parser = RegexParser(scalars: scalars)
         let term = try parser.choice()
@@ -116,14 +117,15 @@ struct RegexParser {
             return Rest(
                 inside: arena.intersection([ahead.inside, rest.inside]),
                 atStart: arena.intersection([ahead.atStart, rest.atStart]))
-        case .repetition(let inner, let least, let most):
-            if inner.hasAssertion { return try unrolled(inner, least, most, rest, arena) }
+        case .repetition(let inner, let minimum, let maximum):
+            if inner.hasAssertion { return try unrolled(inner, minimum, maximum, rest, arena) }
             let nothing = Rest(inside: RegexArena.epsilon, atStart: RegexArena.epsilon)
             let body = try build(inner, nothing, arena).inside
-            let inside = arena.concat(arena.repetition(body, least, most), rest.inside)
+            let inside = arena.concat(arena.repetition(body, minimum, maximum), rest.inside)
             if rest.inside == rest.atStart { return Rest(inside: inside, atStart: inside) }
-            let some = most == 0 ? RegexArena.empty : arena.concat(arena.repetition(body, max(1, least), most), rest.inside)
-            let none = least == 0 || arena.isNullable[Int(body)] ? rest.atStart : RegexArena.empty
+            let some =
+                maximum == 0 ? RegexArena.empty : arena.concat(arena.repetition(body, max(1, minimum), maximum), rest.inside)
+            let none = minimum == 0 || arena.isNullable[Int(body)] ? rest.atStart : RegexArena.empty
             return Rest(inside: inside, atStart: arena.alternation([some, none]))
         }
     }
@@ -131,13 +133,13 @@ struct RegexParser {
     /// Repetitions of a term with an anchor or a lookahead. The term depends on the text after it, so each repetition
     /// is built in front of the next one.
     private static func unrolled(
-        _ inner: Term, _ least: Int, _ most: Int?, _ rest: Rest, _ arena: RegexArena
+        _ inner: Term, _ minimum: Int, _ maximum: Int?, _ rest: Rest, _ arena: RegexArena
     ) throws(PatternError) -> Rest {
-        guard (most ?? least) <= 8 else {
+        guard (maximum ?? minimum) <= 8 else {
             throw PatternError(reason: "an anchor or lookahead is repeated more than eight times", isUnsupported: true)
         }
         var result = rest
-        if most == nil {
+        if maximum == nil {
             // The languages would refer to each other, and their number of states would not be limited.
             if inner.repeatsAssertions {
                 throw PatternError(reason: "repetitions with anchors or lookaheads are nested", isUnsupported: true)
@@ -154,10 +156,10 @@ struct RegexParser {
             let first = try build(inner, Rest(inside: inside, atStart: nothing), arena).atStart
             result = Rest(inside: inside, atStart: arena.alternation([first, rest.atStart]))
         }
-        for count in stride(from: most ?? least, to: 0, by: -1) {
+        for count in stride(from: maximum ?? minimum, to: 0, by: -1) {
             let once = try build(inner, result, arena)
             result =
-                count > least
+                count > minimum
                 ? Rest(
                     inside: arena.alternation([once.inside, rest.inside]),
                     atStart: arena.alternation([once.atStart, rest.atStart])) : once
@@ -185,7 +187,7 @@ struct RegexParser {
 
     private mutating func choice() throws(PatternError) -> Term {
         depth += 1
-        if depth > Self.greatestDepth { throw PatternError(reason: "groups are nested too deeply", isUnsupported: true) }
+        if depth > Self.maximumDepth { throw PatternError(reason: "groups are nested too deeply", isUnsupported: true) }
         defer { depth -= 1 }
         var parts = [try sequence()]
         while take("|") { parts.append(try sequence()) }
@@ -200,15 +202,15 @@ struct RegexParser {
 
     private mutating func quantified() throws(PatternError) -> Term {
         let term = try atom()
-        var least = 0
-        var most: Int?
+        var minimum = 0
+        var maximum: Int?
         if take("*") {
         } else if take("+") {
-            least = 1
+            minimum = 1
         } else if take("?") {
-            most = 1
+            maximum = 1
         } else if let bounds = try braces() {
-            (least, most) = bounds
+            (minimum, maximum) = bounds
         } else {
             return term
         }
@@ -216,24 +218,26 @@ struct RegexParser {
         if next == character("+") || next == character("*") || next == character("?") {
             throw PatternError(reason: "nothing to repeat at character \(index + 1)")
         }
-        return .repetition(term, least: least, most: most)
+        return .repetition(term, minimum: minimum, maximum: maximum)
     }
 
     /// `{2}`, `{2,}` or `{2,5}`; otherwise the brace is an ordinary character.
     private mutating func braces() throws(PatternError) -> (Int, Int?)? {
         let start = index
-        guard take("{"), let least = number() else {
+        guard take("{"), let minimum = number() else {
             index = start
             return nil
         }
-        var most: Int? = least
-        if take(",") { most = number() }
+        var maximum: Int? = minimum
+        if take(",") { maximum = number() }
         guard take("}") else {
             index = start
             return nil
         }
-        if let most, most < least { throw PatternError(reason: "the minimum of a repetition is greater than its maximum") }
-        return (least, most)
+        if let maximum, maximum < minimum {
+            throw PatternError(reason: "the minimum of a repetition is greater than its maximum")
+        }
+        return (minimum, maximum)
     }
 
     private mutating func number() -> Int? {

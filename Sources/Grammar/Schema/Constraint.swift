@@ -56,8 +56,8 @@ struct ObjectConstraint {
     /// For all names, as string values.
     var names: ConstraintID = ConstraintArena.anything
     /// Minimum and maximum number of members.
-    var least = 0
-    var most: Int?
+    var minimum = 0
+    var maximum: Int?
 }
 
 struct ArrayConstraint {
@@ -65,8 +65,8 @@ struct ArrayConstraint {
     /// For items after the prefix.
     var rest: ConstraintID = ConstraintArena.anything
     /// Minimum and maximum number of items.
-    var least = 0
-    var most: Int?
+    var minimum = 0
+    var maximum: Int?
     var contains: Contains?
     var isUnique = false
 }
@@ -74,8 +74,8 @@ struct ArrayConstraint {
 /// The number of items, from index `start` on, that must satisfy a constraint.
 struct Contains: Hashable {
     var value: ConstraintID
-    var least = 1
-    var most: Int?
+    var minimum = 1
+    var maximum: Int?
     var start = 0
 }
 

@@ -25,8 +25,8 @@ struct SchemaParser {
         var base: String
     }
 
-    private static let greatestDepth = 150
-    private static let greatestArray = 10_000
+    private static let maximumDepth = 150
+    private static let maximumArray = 10_000
 
     init(_ document: JSONValue, arena: ConstraintArena) {
         self.document = document
@@ -63,7 +63,7 @@ struct SchemaParser {
     // MARK: - References
 
     private mutating func identify(_ place: Place, depth: Int) {
-        guard depth < JSONParser.greatestDepth else { return }
+        guard depth < JSONParser.maximumDepth else { return }
         switch place.value {
         case .object(let members):
             var place = place
@@ -209,8 +209,8 @@ struct SchemaParser {
     // MARK: - Schemas
 
     private mutating func schema(_ place: Place, depth: Int) throws(SchemaError) -> ConstraintID {
-        if depth > Self.greatestDepth {
-            throw SchemaError(.tooComplex, at: place.pointer, "schemas are nested more than \(Self.greatestDepth) levels deep")
+        if depth > Self.maximumDepth {
+            throw SchemaError(.tooComplex, at: place.pointer, "schemas are nested more than \(Self.maximumDepth) levels deep")
         }
         let outer = arena.pointer
         arena.pointer = place.pointer
@@ -330,11 +330,11 @@ struct SchemaParser {
     private mutating func strings(_ place: Place) throws(SchemaError) -> ConstraintID {
         let regexes = arena.regexes
         var parts: [RegexID] = []
-        let least = try count(place, "minLength") ?? 0
-        let most = try count(place, "maxLength")
-        if least > 0 || most != nil {
-            let isEmpty = most.map { $0 < least } ?? false
-            parts.append(isEmpty ? RegexArena.empty : regexes.repetition(regexes.anyCharacter, least, most))
+        let minimum = try count(place, "minLength") ?? 0
+        let maximum = try count(place, "maxLength")
+        if minimum > 0 || maximum != nil {
+            let isEmpty = maximum.map { $0 < minimum } ?? false
+            parts.append(isEmpty ? RegexArena.empty : regexes.repetition(regexes.anyCharacter, minimum, maximum))
         }
         if let value = place.value["pattern"] {
             guard case .string(let pattern) = value else { throw invalid(place, "pattern", "a string") }
@@ -410,12 +410,12 @@ struct SchemaParser {
             object.required = try names(value, place, "required")
             isUsed = true
         }
-        if let least = try count(place, "minProperties") {
-            object.least = least
+        if let minimum = try count(place, "minProperties") {
+            object.minimum = minimum
             isUsed = true
         }
-        object.most = try count(place, "maxProperties")
-        return isUsed || object.most != nil ? arena.object(object) : ConstraintArena.anything
+        object.maximum = try count(place, "maxProperties")
+        return isUsed || object.maximum != nil ? arena.object(object) : ConstraintArena.anything
     }
 
     private func name(_ text: String) -> NameID { arena.name(Array(text.utf8)) }
@@ -483,22 +483,22 @@ struct SchemaParser {
             array.rest = try schema(child(place, rest, value), depth: depth + 1)
             isUsed = true
         }
-        if let least = try count(place, "minItems") {
-            array.least = least
+        if let minimum = try count(place, "minItems") {
+            array.minimum = minimum
             isUsed = true
         }
-        array.most = try count(place, "maxItems")
+        array.maximum = try count(place, "maxItems")
         if case .bool(true) = place.value["uniqueItems"] ?? .null { array.isUnique = true }
         if let value = place.value["contains"] {
             let inner = try schema(child(place, "contains", value), depth: depth + 1)
-            let least = try count(place, "minContains") ?? 1
-            array.contains = Contains(value: inner, least: least, most: try count(place, "maxContains"))
+            let minimum = try count(place, "minContains") ?? 1
+            array.contains = Contains(value: inner, minimum: minimum, maximum: try count(place, "maxContains"))
             isUsed = true
         }
-        if array.least > Self.greatestArray {
-            throw SchemaError(.tooComplex, at: place.pointer + "/minItems", "more than \(Self.greatestArray) items are required")
+        if array.minimum > Self.maximumArray {
+            throw SchemaError(.tooComplex, at: place.pointer + "/minItems", "more than \(Self.maximumArray) items are required")
         }
-        return isUsed || array.most != nil || array.isUnique ? arena.array(array) : ConstraintArena.anything
+        return isUsed || array.maximum != nil || array.isUnique ? arena.array(array) : ConstraintArena.anything
     }
 
     private mutating func combinations(_ place: Place, _ depth: Int) throws(SchemaError) -> [ConstraintID] {

@@ -41,8 +41,8 @@ struct ObjectShape: Hashable {
     /// Constraints on all names.
     var names: [ConstraintID] = []
     /// Minimum and maximum number of members.
-    var least = 0
-    var most: Int?
+    var minimum = 0
+    var maximum: Int?
     /// Required members whose names are not fixed: for each witness, some member must have a name in the language
     /// `names` and a value that satisfies `value`. One member can serve for several witnesses.
     var witnesses: [Witness] = []
@@ -54,7 +54,7 @@ struct ObjectShape: Hashable {
 
     /// Whether the counts and names alone show that no object has this shape.
     var isContradictory: Bool {
-        (most.map { $0 < least || $0 < required.count } ?? false) || !required.isDisjoint(with: forbidden)
+        (maximum.map { $0 < minimum || $0 < required.count } ?? false) || !required.isDisjoint(with: forbidden)
     }
 
     func intersection(_ other: ObjectShape, _ arena: ConstraintArena) -> ObjectShape? {
@@ -66,8 +66,8 @@ struct ObjectShape: Hashable {
         result.required.formUnion(other.required)
         result.forbidden.formUnion(other.forbidden)
         for name in other.names where !result.names.contains(name) { result.names.append(name) }
-        result.least = max(least, other.least)
-        if let bound = other.most { result.most = min(most ?? bound, bound) }
+        result.minimum = max(minimum, other.minimum)
+        if let bound = other.maximum { result.maximum = min(maximum ?? bound, bound) }
         for witness in other.witnesses where !result.witnesses.contains(witness) { result.witnesses.append(witness) }
         return result.isContradictory ? nil : result
     }
@@ -77,12 +77,12 @@ struct ObjectShape: Hashable {
 struct ArrayShape: Hashable {
     var prefix: [ConstraintID] = []
     var rest: ConstraintID = ConstraintArena.anything
-    var least = 0
-    var most: Int?
+    var minimum = 0
+    var maximum: Int?
     var contains: [Contains] = []
     var isUnique = false
 
-    var isContradictory: Bool { most.map { $0 < least } ?? false }
+    var isContradictory: Bool { maximum.map { $0 < minimum } ?? false }
 
     func intersection(_ other: ArrayShape, _ arena: ConstraintArena) -> ArrayShape? {
         var result = ArrayShape()
@@ -90,9 +90,9 @@ struct ArrayShape: Hashable {
             result.prefix.append(arena.all([item(index), other.item(index)]))
         }
         result.rest = arena.all([rest, other.rest])
-        result.least = max(least, other.least)
-        result.most = most
-        if let bound = other.most { result.most = min(most ?? bound, bound) }
+        result.minimum = max(minimum, other.minimum)
+        result.maximum = maximum
+        if let bound = other.maximum { result.maximum = min(maximum ?? bound, bound) }
         result.contains = contains
         for part in other.contains where !result.contains.contains(part) { result.contains.append(part) }
         result.isUnique = isUnique || other.isUnique
@@ -113,8 +113,8 @@ final class TypeNormalizer {
     private var inProgress: Set<ConstraintID> = []
     private var steps = 0
 
-    private static let greatestUnion = 400
-    private static let greatestSteps = 60_000
+    private static let maximumUnion = 400
+    private static let maximumSteps = 60_000
 
     init(_ arena: ConstraintArena) { self.arena = arena }
 
@@ -167,7 +167,7 @@ final class TypeNormalizer {
     private func shapes(ofObject index: Int32) -> [ObjectShape] {
         let object = arena.objects[Int(index)]
         var shape = ObjectShape(
-            required: Set(object.required), forbidden: Set(object.forbidden), least: object.least, most: object.most)
+            required: Set(object.required), forbidden: Set(object.forbidden), minimum: object.minimum, maximum: object.maximum)
         let restrictsValues =
             object.additional != ConstraintArena.anything || !object.properties.isEmpty || !object.patterns.isEmpty
         if restrictsValues { shape.sources = [index] }
@@ -178,7 +178,7 @@ final class TypeNormalizer {
     private func shapes(ofArray index: Int32) -> [ArrayShape] {
         let array = arena.arrays[Int(index)]
         let shape = ArrayShape(
-            prefix: array.prefix, rest: array.rest, least: array.least, most: array.most,
+            prefix: array.prefix, rest: array.rest, minimum: array.minimum, maximum: array.maximum,
             contains: array.contains.map { [$0] } ?? [], isUnique: array.isUnique)
         return shape.isContradictory ? [] : [shape]
     }
@@ -192,7 +192,7 @@ final class TypeNormalizer {
         case .string(let text): type.strings = regexes.literal(Array(text.utf8))
         case .array(let items):
             let prefix = items.map { arena.value($0) }
-            type.arrays = [ArrayShape(prefix: prefix, rest: ConstraintArena.nothing, least: items.count, most: items.count)]
+            type.arrays = [ArrayShape(prefix: prefix, rest: ConstraintArena.nothing, minimum: items.count, maximum: items.count)]
         case .object(let members):
             var object = ObjectConstraint(additional: ConstraintArena.nothing)
             // If several members have the same name, the last one counts.
@@ -244,8 +244,8 @@ final class TypeNormalizer {
     }
 
     private func check(_ type: ValueType, _ id: ConstraintID) throws(SchemaError) {
-        if type.objects.count > Self.greatestUnion || type.arrays.count > Self.greatestUnion {
-            throw error(.tooComplex, id, "its alternatives have more than \(Self.greatestUnion) combinations")
+        if type.objects.count > Self.maximumUnion || type.arrays.count > Self.maximumUnion {
+            throw error(.tooComplex, id, "its alternatives have more than \(Self.maximumUnion) combinations")
         }
         if regexes.isFull { throw error(.tooComplex, id, "its patterns need too many states") }
     }
@@ -253,7 +253,7 @@ final class TypeNormalizer {
     private func step(_ id: ConstraintID) throws(SchemaError) {
         steps += 1
         regexes.spend(1)
-        if steps > Self.greatestSteps || regexes.isOutOfFuel {
+        if steps > Self.maximumSteps || regexes.isOutOfFuel {
             throw error(.tooComplex, id, "its keywords combine in too many ways")
         }
     }
@@ -412,7 +412,7 @@ final class TypeNormalizer {
                 for other in spec.complement { if let both = part.intersection(other) { rest.append(both) } }
             }
             result.numbers = rest
-            if rest.count > Self.greatestUnion { throw error(.tooComplex, id, "too many numbers are excluded") }
+            if rest.count > Self.maximumUnion { throw error(.tooComplex, id, "too many numbers are excluded") }
         }
         let language = regexes.complement(type.strings)
         result.strings = try isAlive(language, id) ? language : RegexArena.empty
@@ -466,12 +466,12 @@ final class TypeNormalizer {
             let source = arena.objects[Int(index)]
             for property in source.properties { wrong(property.name, property.value) }
             for pattern in source.patterns where pattern.value != ConstraintArena.anything {
-                add(ObjectShape(least: 1, witnesses: [.init(names: pattern.names, value: arena.not(pattern.value))]))
+                add(ObjectShape(minimum: 1, witnesses: [.init(names: pattern.names, value: arena.not(pattern.value))]))
             }
             if source.additional != ConstraintArena.anything {
                 let other = additionalNames(source)
                 if try isAlive(other, id) {
-                    add(ObjectShape(least: 1, witnesses: [.init(names: other, value: arena.not(source.additional))]))
+                    add(ObjectShape(minimum: 1, witnesses: [.init(names: other, value: arena.not(source.additional))]))
                 }
             }
         }
@@ -480,11 +480,11 @@ final class TypeNormalizer {
         for constraint in shape.names {
             let others = regexes.complement(try self.type(constraint).strings)
             if try isAlive(others, id) {
-                add(ObjectShape(least: 1, witnesses: [.init(names: others, value: ConstraintArena.anything)]))
+                add(ObjectShape(minimum: 1, witnesses: [.init(names: others, value: ConstraintArena.anything)]))
             }
         }
-        if shape.least > 0 { add(ObjectShape(most: shape.least - 1)) }
-        if let most = shape.most { add(ObjectShape(least: most + 1)) }
+        if shape.minimum > 0 { add(ObjectShape(maximum: shape.minimum - 1)) }
+        if let maximum = shape.maximum { add(ObjectShape(minimum: maximum + 1)) }
         for witness in shape.witnesses {
             let none = ObjectConstraint(patterns: [.init(names: witness.names, value: arena.not(witness.value))])
             guard case .object(let index) = arena[arena.object(none)] else { continue }
@@ -506,25 +506,26 @@ final class TypeNormalizer {
         for (index, item) in shape.prefix.enumerated() where item != ConstraintArena.anything {
             var prefix = [ConstraintID](repeating: ConstraintArena.anything, count: index)
             prefix.append(arena.not(item))
-            parts.append(ArrayShape(prefix: prefix, least: index + 1))
+            parts.append(ArrayShape(prefix: prefix, minimum: index + 1))
         }
         if shape.rest != ConstraintArena.anything {
             let start = shape.prefix.count
             if shape.rest == ConstraintArena.nothing {
-                parts.append(ArrayShape(least: start + 1))
+                parts.append(ArrayShape(minimum: start + 1))
             } else {
-                parts.append(ArrayShape(least: start + 1, contains: [Contains(value: arena.not(shape.rest), start: start)]))
+                parts.append(ArrayShape(minimum: start + 1, contains: [Contains(value: arena.not(shape.rest), start: start)]))
             }
         }
-        if shape.least > 0 { parts.append(ArrayShape(most: shape.least - 1)) }
-        if let most = shape.most { parts.append(ArrayShape(least: most + 1)) }
+        if shape.minimum > 0 { parts.append(ArrayShape(maximum: shape.minimum - 1)) }
+        if let maximum = shape.maximum { parts.append(ArrayShape(minimum: maximum + 1)) }
         for part in shape.contains {
-            if part.least > 0 {
+            if part.minimum > 0 {
                 parts.append(
-                    ArrayShape(contains: [Contains(value: part.value, least: 0, most: part.least - 1, start: part.start)]))
+                    ArrayShape(contains: [Contains(value: part.value, minimum: 0, maximum: part.minimum - 1, start: part.start)]))
             }
-            if let most = part.most {
-                parts.append(ArrayShape(contains: [Contains(value: part.value, least: most + 1, most: nil, start: part.start)]))
+            if let maximum = part.maximum {
+                parts.append(
+                    ArrayShape(contains: [Contains(value: part.value, minimum: maximum + 1, maximum: nil, start: part.start)]))
             }
         }
         return parts

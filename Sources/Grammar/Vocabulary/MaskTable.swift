@@ -71,8 +71,8 @@ final class MaskTable {
     /// texts.
     struct Free: Sendable {
         /// Minimum and maximum number of characters.
-        var least: Int
-        var most: Int?
+        var minimum: Int
+        var maximum: Int?
         /// Tokens that close the string directly after an excluded text, whatever follows the closing quote.
         var removed: Set<Int32> = []
     }
@@ -229,15 +229,15 @@ final class MaskTable {
 
     private func addFree(_ free: Free, _ thread: Thread, _ local: LocalState, to mask: inout TokenMask) {
         let table = vocabulary.freeText
-        let hasNoLimits = free.least == 0 && free.most.map { $0 >= Int(table.greatestCount) } ?? true
+        let hasNoLimits = free.minimum == 0 && free.maximum.map { $0 >= Int(table.maximumCount) } ?? true
         func allows(_ entry: FreeTextTable.Entry) -> Bool {
-            Int(entry.characters) >= free.least && (free.most.map { Int(entry.characters) <= $0 } ?? true)
+            Int(entry.characters) >= free.minimum && (free.maximum.map { Int(entry.characters) <= $0 } ?? true)
                 && !free.removed.contains(entry.token)
         }
         if hasNoLimits {
             merge(table.all, without: free.removed, into: &mask)
         } else {
-            merge(table.inside(atMost: free.most ?? Int.max), into: &mask)
+            merge(table.inside(atMost: free.maximum ?? Int.max), into: &mask)
             for entry in table.closing where allows(entry) { mask.list.append(entry.token) }
         }
         // Tokens with text after the closing quote.
@@ -274,7 +274,7 @@ final class MaskTable {
     }
 
     /// Whether the string is too short to be closed even after the longest token.
-    private func tooShort(_ free: Free) -> Bool { free.least > Int(vocabulary.freeText.greatestCount) }
+    private func tooShort(_ free: Free) -> Bool { free.minimum > Int(vocabulary.freeText.maximumCount) }
 
     private func visitRemainders(
         _ first: Int, _ end: Int, _ config: ConfigID, _ table: FreeTextTable, _ allows: (FreeTextTable.Entry) -> Bool,
@@ -324,18 +324,18 @@ final class MaskTable {
         let regexes = automaton.regexes
         if let (content, style) = regexes.stringContent(language) {
             if style == .any, let window = regexes.lengthWindow(content) {
-                return LanguageMask(free: Free(least: window.least, most: window.most))
+                return LanguageMask(free: Free(minimum: window.minimum, maximum: window.maximum))
             }
             // A maximum length matters only for tokens that come near it, so start from the mask without this limit.
-            if let (rest, most) = regexes.withoutUpperLimit(content), most >= Self.listedNeed {
+            if let (rest, maximum) = regexes.withoutUpperLimit(content), maximum >= Self.listedNeed {
                 let unlimited = languageMask(regexes.stringBody(rest, style), wantsNeeds: true)
-                if unlimited.free == nil { return limited(unlimited, most, language) }
+                if unlimited.free == nil { return limited(unlimited, maximum, language) }
             }
         }
         if let (content, style) = regexes.stringContent(language), style == .any,
-            let (words, least, most) = regexes.openText(content), words.allSatisfy({ $0.count < most ?? .max })
+            let (words, minimum, maximum) = regexes.openText(content), words.allSatisfy({ $0.count < maximum ?? .max })
         {
-            return LanguageMask(free: Free(least: least, most: most, removed: Set(closing(at: Set(words)))))
+            return LanguageMask(free: Free(minimum: minimum, maximum: maximum, removed: Set(closing(at: Set(words)))))
         }
         var mask = LanguageMask()
         walk(language, into: &mask)
@@ -344,19 +344,20 @@ final class MaskTable {
 
     /// Removes the tokens that exceed a maximum of `most` characters. A text has at most as many characters as bytes,
     /// so only tokens that need more than `most` bytes are checked.
-    private func limited(_ mask: LanguageMask, _ most: Int, _ language: RegexID) -> LanguageMask {
+    private func limited(_ mask: LanguageMask, _ maximum: Int, _ language: RegexID) -> LanguageMask {
         var result = mask
         result.needs = []
         result.exitNeeds = []
         result.hasNeeds = false
         let removed = Set(
-            mask.needs.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, vocabulary.texts[Int($0)] ?? []) })
+            mask.needs.prefix { Int($0.bytes) > maximum }.map(\.id).filter { !reaches(language, vocabulary.texts[Int($0)] ?? []) }
+        )
         if !removed.isEmpty {
             result.removed = mask.dense == nil ? [] : Array(removed)
             result.list.removeAll { removed.contains($0) }
         }
         let closed = Set(
-            mask.exitNeeds.prefix { Int($0.bytes) > most }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
+            mask.exitNeeds.prefix { Int($0.bytes) > maximum }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
         if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
         return result
     }
@@ -438,7 +439,7 @@ final class MaskTable {
         // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
         // for each state of a pattern. All indices come from the trie, which this module builds.
         trie.withUnsafeNodes { nodes in
-            withUnsafeTemporaryAllocation(of: WalkState.self, capacity: trie.greatestDepth + 1) { path in
+            withUnsafeTemporaryAllocation(of: WalkState.self, capacity: trie.maximumDepth + 1) { path in
                 withUnsafeTemporaryAllocation(of: WalkState.self, capacity: 64) { seen in
                     scratch.withUnsafeMutableBufferPointer { bits in
                         path.initialize(repeating: start)

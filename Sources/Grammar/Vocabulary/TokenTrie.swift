@@ -14,7 +14,7 @@ struct TokenTrie: Sendable {
     private(set) var tokens: [Int32] = []
     /// The child of the root for each byte, or -1.
     private(set) var rootChild = [Int32](repeating: -1, count: 256)
-    private(set) var greatestDepth = 0
+    private(set) var maximumDepth = 0
 
     /// Longer tokens are ignored: no model has them, but a damaged file may.
     static let longestToken = 1_000
@@ -47,7 +47,7 @@ struct TokenTrie: Sendable {
                 firstToken.append(Int32(position))
                 if path.count == 1 { rootChild[Int(letter)] = node }
             }
-            greatestDepth = max(greatestDepth, text.count)
+            maximumDepth = max(maximumDepth, text.count)
         }
         for (node, _) in path { end[Int(node)] = Int32(byte.count) }
         end[0] = Int32(byte.count)

@@ -87,7 +87,7 @@ struct FreeTextTable: Sendable {
     /// The texts after the closing quote, and the tokens that contain them.
     private(set) var nodes: [Node] = []
     private(set) var entries: [Entry] = []
-    private(set) var greatestCount: Int32 = 0
+    private(set) var maximumCount: Int32 = 0
     /// Tokens that contain an escape before the closing quote.
     private(set) var closingWithEscape: [Int32] = []
 
@@ -97,9 +97,9 @@ struct FreeTextTable: Sendable {
         let body = arena.stringBody(arena.anyText, .any)
         var insideEntries: [Entry] = []
         var exits: [(node: Int, characters: Int32)] = []
-        var states = [RegexID](repeating: body, count: trie.greatestDepth + 1)
-        var counts = [Int32](repeating: 0, count: trie.greatestDepth + 1)
-        var escapes = [Bool](repeating: false, count: trie.greatestDepth + 1)
+        var states = [RegexID](repeating: body, count: trie.maximumDepth + 1)
+        var counts = [Int32](repeating: 0, count: trie.maximumDepth + 1)
+        var escapes = [Bool](repeating: false, count: trie.maximumDepth + 1)
         var node = 1
         while node < trie.count {
             let depth = Int(trie.depth[node])
@@ -131,7 +131,7 @@ struct FreeTextTable: Sendable {
             node += 1
         }
         for entry in insideEntries + closing { all[Int(entry.token) >> 5] |= 1 << UInt32(entry.token & 31) }
-        greatestCount = max(1, (insideEntries + closing).map(\.characters).max() ?? 0)
+        maximumCount = max(1, (insideEntries + closing).map(\.characters).max() ?? 0)
         collectLimits(insideEntries)
         collectRemainders(exits, trie)
     }
@@ -194,9 +194,9 @@ struct FreeTextTable: Sendable {
     }
 
     /// Tokens that stay inside the string and begin at most `most` characters.
-    func inside(atMost most: Int) -> [UInt32] {
+    func inside(atMost maximum: Int) -> [UInt32] {
         var index = insideLimits.count - 1
-        while index > 0, Int(insideLimits[index]) > most { index -= 1 }
+        while index > 0, Int(insideLimits[index]) > maximum { index -= 1 }
         return inside[index]
     }
 }

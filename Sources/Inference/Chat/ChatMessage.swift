@@ -40,13 +40,13 @@ package struct ChatTool: Sendable, Equatable {
     /// JSON Schema of the arguments; generated calls conform to it.
     package var parameters: JSONValue
     /// The schema as it appears in the prompt; nil if the prompt does not include it.
-    package var shownParameters: JSONValue?
+    package var promptParameters: JSONValue?
 
-    package init(name: String, description: String, parameters: JSONValue, shownParameters: JSONValue? = nil) {
+    package init(name: String, description: String, parameters: JSONValue, promptParameters: JSONValue? = nil) {
         self.name = name
         self.description = description
         self.parameters = parameters
-        self.shownParameters = shownParameters
+        self.promptParameters = promptParameters
     }
 }
 

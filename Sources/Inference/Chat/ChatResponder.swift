@@ -33,7 +33,7 @@ package struct ChatResponder: Sendable {
     private var tokens: [TokenID]
     private var usage = GenerationUsage()
     private var thoughtTokens = 0
-    private var keptBytes: Int?
+    private var byteCountBeforeLoop: Int?
 
     /// The maximum number of calls in one turn.
     private static let maximumCalls = 8
@@ -46,13 +46,13 @@ package struct ChatResponder: Sendable {
         package var usage: GenerationUsage
         package var thoughtTokens: Int
         /// After a loop in the answer: the number of bytes of text before the repetitions.
-        package var keptBytes: Int?
+        package var byteCountBeforeLoop: Int?
 
-        package init(stopReason: StopReason, usage: GenerationUsage, thoughtTokens: Int = 0, keptBytes: Int? = nil) {
+        package init(stopReason: StopReason, usage: GenerationUsage, thoughtTokens: Int = 0, byteCountBeforeLoop: Int? = nil) {
             self.stopReason = stopReason
             self.usage = usage
             self.thoughtTokens = thoughtTokens
-            self.keptBytes = keptBytes
+            self.byteCountBeforeLoop = byteCountBeforeLoop
         }
     }
 
@@ -90,14 +90,14 @@ package struct ChatResponder: Sendable {
         } else {
             let result = try await answer(until: format)
             guard result.stopReason == .stopString else { return outcome(result.stopReason) }
-            chosen = tools.first { tool in format.otherOpenings.contains { $0 + tool.name + "\"" == result.stopString } }
+            chosen = tools.first { tool in format.alternativeTriggers.contains { $0 + tool.name + "\"" == result.stopString } }
         }
         let reason = try await call(format, first: chosen)
         return outcome(reason)
     }
 
     private func outcome(_ reason: StopReason) -> Outcome {
-        Outcome(stopReason: reason, usage: usage, thoughtTokens: thoughtTokens, keptBytes: keptBytes)
+        Outcome(stopReason: reason, usage: usage, thoughtTokens: thoughtTokens, byteCountBeforeLoop: byteCountBeforeLoop)
     }
 
     // MARK: - Parts of a turn
@@ -146,12 +146,12 @@ package struct ChatResponder: Sendable {
         part.maximumTokens = left
         if let format {
             part.stopStrings.append(format.trigger)
-            for tool in tools { part.stopStrings += format.otherOpenings.map { $0 + tool.name + "\"" } }
+            for tool in tools { part.stopStrings += format.alternativeTriggers.map { $0 + tool.name + "\"" } }
             if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.stopTokens.insert(token) }
         } else if let format = model.toolFormat, promptHasTools {
             // Tools that must not be called now must not be called in the answer text either.
             if let token = model.tokenizer.vocabulary.specialToken(named: format.trigger) { part.bannedTokens.append(token) }
-            let openings = Set(format.otherOpenings.compactMap { model.tokenizer.encode($0).first })
+            let openings = Set(format.alternativeTriggers.compactMap { model.tokenizer.encode($0).first })
             part.bannedFirstTokens = request.grammar == nil ? openings.sorted() : []
         }
         let emit = emit
@@ -161,7 +161,7 @@ package struct ChatResponder: Sendable {
             let text = leading.trim(text)
             return text.isEmpty || emit(.text(text))
         }
-        keptBytes = result.keptBytes
+        byteCountBeforeLoop = result.byteCountBeforeLoop
         if result.stopString == nil {
             tokens += result.tokens
         } else {
@@ -204,7 +204,7 @@ package struct ChatResponder: Sendable {
             guard emit(.call(call)) else { return .unwanted }
             calls.append(call)
             guard format.allowsSeveral, calls.count < Self.maximumCalls else { break }
-            if let block, let minimum = model.manners.anotherCallOdds, format.betweenCalls == nil {
+            if let block, let minimum = model.defaults.minimumNextCallLogOdds, format.betweenCalls == nil {
                 guard try await oddsOfAnother(after: calls, in: block) > minimum else { break }
                 append("\n" + format.trigger)
             } else {
@@ -284,7 +284,9 @@ package struct ChatResponder: Sendable {
     /// argument that the user mentioned, versus the end of the list, are far higher.
     private mutating func mentioned(_ arguments: JSONValue, of tool: ChatTool, after prompt: [TokenID]) async throws -> JSONValue
     {
-        guard let minimum = model.manners.optionalArgumentOdds, case .object(let members) = arguments else { return arguments }
+        guard let minimum = model.defaults.minimumOptionalArgumentLogOdds, case .object(let members) = arguments else {
+            return arguments
+        }
         let optional = tool.droppableArguments
         var kept: [JSONValue.Member] = []
         for member in members {

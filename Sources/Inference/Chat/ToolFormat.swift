@@ -32,7 +32,7 @@ package struct ToolFormat: Sendable, Equatable {
 
     /// Alternative beginnings of a call, for models that write a block of JSON instead of their trigger. Such a
     /// beginning counts as a call only if the name of an offered tool follows it.
-    var otherOpenings: [String] {
+    var alternativeTriggers: [String] {
         guard arguments == .json else { return [] }
         return ["```json\n", "```\n", ""].flatMap { fence in
             ["{\"name\": \"", "{\n  \"name\": \"", "{\n    \"name\": \""].map { fence + $0 }

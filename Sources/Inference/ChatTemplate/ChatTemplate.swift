@@ -101,7 +101,7 @@ package struct ChatTemplate: Sendable {
             ("name", .string(TemplateText(tool.name, isUser: true))),
             ("description", .string(TemplateText(tool.description, isUser: true))),
         ]
-        if let parameters = tool.shownParameters { function.append(("parameters", TemplateValue(parameters))) }
+        if let parameters = tool.promptParameters { function.append(("parameters", TemplateValue(parameters))) }
         return .dictionary(
             TemplateDictionary([("type", .text("function")), ("function", .dictionary(TemplateDictionary(function)))]))
     }

@@ -32,7 +32,7 @@ final class Memory: @unchecked Sendable {  // Owners synchronize writes; see KVC
 }
 
 /// Lays out several arrays in one block of memory, each aligned to a cache line.
-struct MemoryLayouter {
+struct MemoryLayoutBuilder {
     private(set) var bytes = 0
 
     /// Reserves space for `count` values and returns its offset in bytes.

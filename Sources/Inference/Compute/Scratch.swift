@@ -11,7 +11,7 @@ final class RowBuffer {
     private let sums: UnsafeMutablePointer<Int32>
 
     /// - Parameter elements: the maximum of rows times columns.
-    init(_ elements: Int, _ layout: inout MemoryLayouter, _ memory: Memory?) {
+    init(_ elements: Int, _ layout: inout MemoryLayoutBuilder, _ memory: Memory?) {
         func pointer<Value>(_ count: Int, _ type: Value.Type) -> UnsafeMutablePointer<Value> {
             layout.pointer(count, of: type, in: memory)
         }
@@ -81,25 +81,25 @@ final class Scratch {
     private let memory: Memory
 
     convenience init(_ shape: ModelShape, batch: Int) throws(ModelError) {
-        var layout = MemoryLayouter()
+        var layout = MemoryLayoutBuilder()
         // The first pass computes sizes only, the second assigns the same layout in memory.
         _ = Scratch(shape, batch: batch, &layout, try Memory(bytes: 1), measuring: true)
         let memory = try Memory(bytes: layout.bytes)
-        layout = MemoryLayouter()
+        layout = MemoryLayoutBuilder()
         self.init(shape, batch: batch, &layout, memory, measuring: false)
     }
 
     private init(
-        _ shape: ModelShape, batch: Int, _ layout: inout MemoryLayouter, _ memory: Memory, measuring: Bool
+        _ shape: ModelShape, batch: Int, _ layout: inout MemoryLayoutBuilder, _ memory: Memory, measuring: Bool
     ) {
         let sizes = ScratchSizes(shape)
         let target = measuring ? nil : memory
         self.memory = memory
         self.batch = batch
-        func floats(_ count: Int, _ layout: inout MemoryLayouter) -> UnsafeMutablePointer<Float> {
+        func floats(_ count: Int, _ layout: inout MemoryLayoutBuilder) -> UnsafeMutablePointer<Float> {
             layout.pointer(max(1, count), of: Float.self, in: target)
         }
-        func integers(_ count: Int, _ layout: inout MemoryLayouter) -> UnsafeMutablePointer<Int32> {
+        func integers(_ count: Int, _ layout: inout MemoryLayoutBuilder) -> UnsafeMutablePointer<Int32> {
             layout.pointer(max(1, count), of: Int32.self, in: target)
         }
         residual = floats(batch * shape.width, &layout)

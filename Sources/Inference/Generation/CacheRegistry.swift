@@ -10,15 +10,15 @@ final class CacheRegistry: Sendable {
     private struct State: @unchecked Sendable {  // Cache contents are read on the engine's executor only.
         var entries: [Entry] = []
         /// Caches of released sequences, the most recent last.
-        var retired: [KVCache] = []
+        var releasedCaches: [KVCache] = []
     }
 
     private let state = Mutex(State())
 
     /// The maximum total number of tokens in caches of released sequences.
-    private static let retiredTokens = 4096
+    private static let maximumReleasedTokens = 4096
     /// A prefix is copied only if it is longer than the cached one by more than this number of tokens.
-    private static let leastGain = 16
+    private static let minimumPrefixGain = 16
 
     func add(_ cache: KVCache) {
         let entry = Entry(cache: cache)
@@ -30,28 +30,28 @@ final class CacheRegistry: Sendable {
     }
 
     /// Keeps the cache of a released sequence until newer ones replace it.
-    func retire(_ cache: KVCache) {
-        let boxed = State(retired: [cache])
+    func release(_ cache: KVCache) {
+        let boxed = State(releasedCaches: [cache])
         state.withLock { state in
-            state.retired += boxed.retired
+            state.releasedCaches += boxed.releasedCaches
             // This may run on any thread, which must not read token counts of caches; so the number of caches is
             // limited.
-            if state.retired.count > 4 { state.retired.removeFirst() }
+            if state.releasedCaches.count > 4 { state.releasedCaches.removeFirst() }
         }
     }
 
     /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
-    /// prefix by more than ``leastGain`` tokens. Called on the engine's executor, while no cache is being written.
+    /// prefix by more than ``minimumPrefixGain`` tokens. Called on the engine's executor, while no cache is being written.
     func copyPrefix(to cache: KVCache, for tokens: [TokenID]) {
         let known = cache.reusablePrefix(of: tokens)
-        guard tokens.count - known > Self.leastGain else { return }
+        guard tokens.count - known > Self.minimumPrefixGain else { return }
         let others = state.withLock { state in
-            State(entries: state.entries, retired: state.retired)
+            State(entries: state.entries, releasedCaches: state.releasedCaches)
         }
         var best: (cache: KVCache, count: Int)?
-        for other in others.entries.compactMap(\.cache) + others.retired where other !== cache {
+        for other in others.entries.compactMap(\.cache) + others.releasedCaches where other !== cache {
             let count = other.reusablePrefix(of: tokens)
-            if count > (best?.count ?? known + Self.leastGain) { best = (other, count) }
+            if count > (best?.count ?? known + Self.minimumPrefixGain) { best = (other, count) }
         }
         if let best { cache.copyPrefix(of: best.cache, count: best.count) }
         trim()
@@ -59,8 +59,10 @@ final class CacheRegistry: Sendable {
 
     private func trim() {
         state.withLock { state in
-            var total = state.retired.reduce(0) { $0 + $1.tokens.count }
-            while total > Self.retiredTokens, !state.retired.isEmpty { total -= state.retired.removeFirst().tokens.count }
+            var total = state.releasedCaches.reduce(0) { $0 + $1.tokens.count }
+            while total > Self.maximumReleasedTokens, !state.releasedCaches.isEmpty {
+                total -= state.releasedCaches.removeFirst().tokens.count
+            }
         }
     }
 }

@@ -16,12 +16,12 @@ package struct GenerationRequest: Sendable {
     /// Tokens that must not be the first token of the response.
     package var bannedFirstTokens: [TokenID] = []
     /// Whether generation stops when the response repeats itself endlessly.
-    package var stopsLoops = true
+    package var detectsLoops = true
     /// The grammar that constrains the response; nil for free text.
     package var grammar: Grammar?
     /// Whether forced tokens (the only ones that the grammar allows) are processed in one batch. Does not change the
     /// response.
-    package var usesFastForward = true
+    package var batchesForcedTokens = true
 
     package init(
         tokens: [TokenID], sampling: SamplingSettings, maximumTokens: Int? = nil, stopStrings: [String] = [],
@@ -41,7 +41,7 @@ package enum StopReason: String, Sendable {
     case endOfTurn
     /// A stop string or a stop token of the request appeared.
     case stopString
-    /// The response repeated itself endlessly; ``GenerationResult/keptBytes`` excludes the repetitions.
+    /// The response repeated itself endlessly; ``GenerationResult/byteCountBeforeLoop`` excludes the repetitions.
     case loop
     /// `maximumTokens` was reached.
     case maximumTokens
@@ -94,7 +94,7 @@ package struct GenerationResult: Sendable {
     /// The stop string that ended the response, if any.
     package var stopString: String?
     /// After a loop: the number of bytes of text before the repetitions.
-    package var keptBytes: Int?
+    package var byteCountBeforeLoop: Int?
 }
 
 /// Why a response could not be generated or finished.

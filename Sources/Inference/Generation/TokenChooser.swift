@@ -42,7 +42,7 @@ final class TokenChooser {
                 }
             }
             guard let token = drawn else { return nil }
-            if let settled = decoder.settle(token, remaining: remaining) {
+            if let settled = decoder.validated(token, remaining: remaining) {
                 if case .many = step, isWord(settled) { sampler.remember(settled) }
                 return settled
             }

@@ -67,7 +67,7 @@ package final class DecoderModel {
             try tokens[start..<end].withUnsafeBufferPointer { (batch) throws(CancellationError) in
                 let pass = pass
                 guard pass.run(batch, cache: cache, isCancelled: isCancelled) else {
-                    cache.abandonBatch()
+                    cache.discardUnfinishedBatch()
                     throw CancellationError()
                 }
                 cache.append(batch)
@@ -88,10 +88,10 @@ package final class DecoderModel {
         for (row, next) in tokens.dropFirst().enumerated() {
             pass.head(row: row)
             let count = Int32(shape.vocabularySize)
-            let greatest = logits[Int(pool.kernels.pointee.argmax(scratch.logits, count))]
+            let maximum = logits[Int(pool.kernels.pointee.argmax(scratch.logits, count))]
             let chosen = logits[Int(next)]
-            let total = pool.kernels.pointee.exp_shifted(scratch.logits, greatest, 1, count, scratch.logits)
-            sum += Double(chosen - greatest) - log(Double(total))
+            let total = pool.kernels.pointee.exp_shifted(scratch.logits, maximum, 1, count, scratch.logits)
+            sum += Double(chosen - maximum) - log(Double(total))
         }
         return sum
     }

@@ -105,7 +105,7 @@ package struct PackedCache: Sendable {
         do {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         } catch { return nil }  // for example, a read-only home directory: use private memory
-        makeRoom(for: bytes)
+        evictFiles(for: bytes)
         var space = statvfs()
         // Require twice the size, so that the cache does not fill the disk.
         guard statvfs(directory.path, &space) == 0, Int(space.f_bavail) * Int(space.f_frsize) > 2 * bytes + (1 << 30) else {
@@ -123,7 +123,7 @@ package struct PackedCache: Sendable {
     }
 
     /// Removes files until another `bytes` fit the limit, and temporary files of processes that have ended.
-    private func makeRoom(for bytes: Int) {
+    private func evictFiles(for bytes: Int) {
         var files = files
         var total = files.reduce(0) { $0 + $1.bytes }
         while total + bytes > limit, let oldest = files.first {

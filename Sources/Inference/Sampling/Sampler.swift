@@ -79,12 +79,12 @@ struct Sampler {
         guard let base = logits.baseAddress else { return nil }
         let count = Int32(logits.count)
         let best = kernels.pointee.argmax(base, count)
-        let greatest = logits[Int(best)]
-        guard greatest.isFinite else { return nil }
+        let maximum = logits[Int(best)]
+        guard maximum.isFinite else { return nil }
         if settings.isGreedy { return best }
 
         // Computes exp(logit − maximum) in place: weights relative to the most probable token, whose weight is 1.
-        let total = kernels.pointee.exp_shifted(base, greatest, 1, count, base)
+        let total = kernels.pointee.exp_shifted(base, maximum, 1, count, base)
         guard total.isFinite, total >= 1 else { return nil }
         keepPlausible(UnsafeBufferPointer(logits), total: total)
         var sum: Float = 0

@@ -55,7 +55,7 @@ package final class Tokenizer: Sendable {
                     stripsAccents: try file.metadata.bool("tokenizer.ggml.normalizer.strip_accents") ?? true))
         case .t5: normalization = .unigram(try UnigramText(file: file, addsLeadingSpace: addsSpace))
         }
-        let usual = vocabulary.model.usualMarks
+        let usual = vocabulary.model.defaultBoundaryTokens
         let ids = 0...max(0, vocabulary.count - 1)
         let writtenEnd = try file.metadata.integer("tokenizer.ggml.eos_token_id", in: ids)
         guard let end = writtenEnd ?? usual.end.map({ min($0, vocabulary.count - 1) }) else {
@@ -109,11 +109,11 @@ package final class Tokenizer: Sendable {
 
     /// Encodes a whole prompt.
     ///
-    /// - Parameter addsMarks: whether to add the beginning and end tokens that the file requires. Tokens that the
+    /// - Parameter addsBoundaryTokens: whether to add the beginning and end tokens that the file requires. Tokens that the
     ///   template contains already are not added again.
-    package func encode(_ pieces: [PromptPiece], addsMarks: Bool) -> [TokenID] {
+    package func encode(_ pieces: [PromptPiece], addsBoundaryTokens: Bool) -> [TokenID] {
         var tokens = encode(pieces)
-        guard addsMarks, !tokens.isEmpty else { return tokens }
+        guard addsBoundaryTokens, !tokens.isEmpty else { return tokens }
         if addsBeginning, let beginningToken, tokens.first != beginningToken { tokens.insert(beginningToken, at: 0) }
         if let endMark, tokens.last != endMark { tokens.append(endMark) }
         return tokens
@@ -314,7 +314,7 @@ private struct EncoderState: ~Copyable {
         _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, ignoresMerges: Bool, into tokens: inout [TokenID]
     ) {
         guard word.count <= 16 else {
-            encodeAnew(word, vocabulary, ignoresMerges: ignoresMerges, into: &tokens)
+            encodeUncached(word, vocabulary, ignoresMerges: ignoresMerges, into: &tokens)
             return
         }
         var (low, high): (UInt64, UInt64) = (0, 0)
@@ -330,7 +330,7 @@ private struct EncoderState: ~Copyable {
             return
         }
         let first = tokens.count
-        encodeAnew(word, vocabulary, ignoresMerges: ignoresMerges, into: &tokens)
+        encodeUncached(word, vocabulary, ignoresMerges: ignoresMerges, into: &tokens)
         let count = tokens.count - first
         guard (1...4).contains(count) else { return }
         func token(_ index: Int) -> TokenID { index < count ? tokens[first + index] : 0 }
@@ -339,7 +339,7 @@ private struct EncoderState: ~Copyable {
             count: UInt8(count))
     }
 
-    private mutating func encodeAnew(
+    private mutating func encodeUncached(
         _ word: UnsafeBufferPointer<UInt8>, _ vocabulary: Vocabulary, ignoresMerges: Bool, into tokens: inout [TokenID]
     ) {
         switch vocabulary.model {

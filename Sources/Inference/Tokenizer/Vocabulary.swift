@@ -57,7 +57,7 @@ package final class Vocabulary: Sendable {
         case t5
 
         /// The unknown token in files that do not specify it.
-        var usualUnknown: TokenID? {
+        var defaultUnknownToken: TokenID? {
             switch self {
             case .gpt2, .gemma4: nil
             case .llama: 0
@@ -67,7 +67,7 @@ package final class Vocabulary: Sendable {
         }
 
         /// The beginning and end tokens in files that do not specify them.
-        var usualMarks: (beginning: Int?, end: Int?) {
+        var defaultBoundaryTokens: (beginning: Int?, end: Int?) {
             switch self {
             case .gpt2, .gemma4: (nil, nil)
             case .llama: (1, 2)
@@ -174,7 +174,7 @@ package final class Vocabulary: Sendable {
         self.scores = scores
         unknownToken =
             try file.metadata.integer("tokenizer.ggml.unknown_token_id", in: 0...tokens.count - 1).map { TokenID($0) }
-            ?? model.usualUnknown.flatMap { Int($0) < tokens.count ? $0 : nil }
+            ?? model.defaultUnknownToken.flatMap { Int($0) < tokens.count ? $0 : nil }
         var longest = 0
         var beforeSpace = [Bool](repeating: false, count: 256)
         for index in 0..<tokens.count where kinds[index] == Kind.normal.rawValue {

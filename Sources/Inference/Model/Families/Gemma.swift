@@ -14,7 +14,7 @@ extension ModelFamily {
 
     /// Gemma 2: every other layer has windowed attention; scores and logits are soft-capped.
     static func gemma2(_ r: ShapeReader) throws(ModelError) -> ModelShape {
-        var shape = try sandwich(r, period: 2, window: 4096)
+        var shape = try withPreAndPostNorms(r, period: 2, window: 4096)
         let cap = try r.number("attn_logit_softcapping") ?? 50
         shape.changeAttention { $0.softCap = cap }
         shape.logitSoftCap = try r.number("final_logit_softcapping") ?? 30
@@ -25,7 +25,7 @@ extension ModelFamily {
 
     /// Gemma 3: five of six layers have windowed attention and a different rotary base; heads are normalised.
     static func gemma3(_ r: ShapeReader) throws(ModelError) -> ModelShape {
-        var shape = try sandwich(r, period: 6, window: nil)
+        var shape = try withPreAndPostNorms(r, period: 6, window: nil)
         var windowed = shape.rotaries[0]
         windowed.base = try r.number("rope.freq_base_swa") ?? 10_000
         windowed.scaling = .none
@@ -40,7 +40,7 @@ extension ModelFamily {
         return shape
     }
 
-    private static func sandwich(_ r: ShapeReader, period: Int, window: Int?) throws(ModelError) -> ModelShape {
+    private static func withPreAndPostNorms(_ r: ShapeReader, period: Int, window: Int?) throws(ModelError) -> ModelShape {
         var shape = try gemma(r)
         let windows = try r.windows(period: period, window: window)
         shape.changeAttention { attention, layer in attention.window = windows[layer] }

@@ -4,7 +4,7 @@ internal import Grammar
 ///
 /// It needs a third of the tokens of JSON Schema, and small models do not mistake it for an answer. The response is
 /// constrained by the schema itself.
-struct SchemaSketch {
+struct SchemaDescription {
     private let root: JSONValue
     private var defined: Set<String> = []
     /// References to named types, in the order of their first use.
@@ -16,7 +16,7 @@ struct SchemaSketch {
     ///   and quotes.
     static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
         let json = schema.json
-        var sketch = SchemaSketch(json)
+        var sketch = SchemaDescription(json)
         var text = isArguments ? sketch.members(json, quoted: false) : sketch.value(json)
         // Definitions of named types follow, each once.
         guard !sketch.named.isEmpty else { return text }
@@ -75,8 +75,8 @@ struct SchemaSketch {
         return alternatives.map { value($0) }.joined(separator: " or ")
     }
 
-    private func range(_ schema: JSONValue, _ least: String, _ greatest: String) -> String {
-        let (from, to) = (schema[least]?.text, schema[greatest]?.text)
+    private func range(_ schema: JSONValue, _ minimumKey: String, _ maximumKey: String) -> String {
+        let (from, to) = (schema[minimumKey]?.text, schema[maximumKey]?.text)
         if from == nil, to == nil { return "" }
         return from == to ? " \(from ?? "")" : " \(from ?? "")...\(to ?? "")"
     }
