@@ -21,6 +21,8 @@ package final class KVCache {
     private let layers: [Layer]
     private let stateOffset: Int
     private let stateBytes: Int
+    /// Bytes of keys and values of one position in all layers.
+    private let bytesPerPosition: Int
     private var checkpoints: [Checkpoint] = []
 
     /// Sizes and offsets of one layer. A layer that shares the keys and values of another layer has the offsets of that
@@ -72,6 +74,7 @@ package final class KVCache {
             }
         }
         stateOffset = layout.bytes
+        bytesPerPosition = layout.bytes / capacity
         for (index, layer) in shape.layers.enumerated() {
             func reserve(_ convolution: Int, _ state: Int, _ layout: inout MemoryLayoutBuilder) {
                 layers[index].convolutionOffset = layout.reserve(convolution, of: Float.self)
@@ -110,6 +113,9 @@ package final class KVCache {
     func state(layer: Int) -> UnsafeMutablePointer<Float> { memory.pointer(at: layers[layer].stateOffset, as: Float.self) }
 
     private var states: UnsafeMutableRawPointer { memory.base + stateOffset }
+
+    /// Bytes of memory that are in use. Reserved pages that were never written are not counted.
+    var usedBytes: Int { tokens.count * bytesPerPosition + stateBytes * (1 + checkpoints.count) }
 
     // MARK: - Positions
 

@@ -153,6 +153,13 @@ enum Guided {
         var isValid: Bool { (0...100).contains(percent) }
     }
 
+    /// Types without free texts, open arrays, open patterns and recursion.
+    static let closed: [any Checked.Type] = [
+        N1.self, N2.self, N3.self, N4.self, N5.self, N6.self, N7.self, N8.self, N9.self, N10.self,
+        S1.self, S2.self, S3.self, S4.self, S6.self, S8.self, S9.self, L1.self, L3.self, L4.self, L5.self, L6.self, L7.self,
+        L8.self, L10.self, E1.self, E2.self, E3.self, E5.self, E6.self, E9.self, E10.self, T1.self,
+    ]
+
     static let all: [any Checked.Type] = [
         N1.self, N2.self, N3.self, N4.self, N5.self, N6.self, N7.self, N8.self, N9.self, N10.self,
         S1.self, S2.self, S3.self, S4.self, S5.self, S6.self, S7.self, S8.self, S9.self, S10.self,

@@ -1,11 +1,13 @@
 import Foundation
-import FoundationModels
 import FoundationModelsGGUF
 import FoundationModelsTesting
+import Inference
 import Observation
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import FoundationModels
 
 /// Different models with the same API, and errors with a real cause.
 struct ModelTests {
@@ -270,5 +272,40 @@ struct ModelTests {
             options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 80)
         ).content
         #expect((2...4).contains(tags.topics.count))
+    }
+}
+
+/// Which models are in memory.
+@Suite(.serialized) struct ModelMemoryTests {
+    @Test("[G] a model that no session uses is released when another one is loaded") func released() async throws {
+        let files = try [TinyModel().file(), TinyModel().file()]
+        weak var first: LoadedModel?
+        do {
+            let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(fileURLWithPath: files[0].path)))
+            try await session.respond(to: "Go", options: GenerationOptions(maximumResponseTokens: 2))
+            first = try await ModelLoader.model(path: files[0].path)
+            weak let second = try await ModelLoader.model(path: files[1].path)
+            // The session still uses its model; the other one is the last that was used.
+            #expect(first != nil && second != nil)
+            try await session.respond(to: "Go on", options: GenerationOptions(maximumResponseTokens: 2))
+            _ = try await ModelLoader.model(path: files[0].path)
+        }
+        #expect(first != nil)
+        _ = try await ModelLoader.model(path: files[1].path)
+        while first != nil { await Task.yield() }  // the executor of the model ends in the background
+    }
+
+    @Test("[G] an unreadable file has its own name and no languages, and a broken template is an error of the model")
+    func unreadable() async throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("broken-\(UUID().uuidString).gguf")
+        try Data("GGUF?".utf8).write(to: url)
+        defer { try? FileManager.default.removeItem(at: url) }  // otherwise the system removes it
+        let description = LocalModel(path: url.path, maximumContext: 512).description
+        #expect(description.name == url.deletingPathExtension().lastPathComponent && description.languages.isEmpty)
+        var tiny = TinyModel()
+        tiny.template = "{{ raise_exception('never') }}"
+        let file = try tiny.file()
+        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(fileURLWithPath: file.path)))
+        await #expect(throws: SystemLanguageModel.Error.self) { try await session.respond(to: "Go") }
     }
 }

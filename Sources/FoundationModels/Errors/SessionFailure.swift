@@ -80,7 +80,7 @@ extension _SessionFailure {
         case let failure as ModelError:
             both(SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: failure.description)))
         case let failure as TemplateError:
-            both(GeneratedContent.ParsingError(rawContent: "", debugDescription: failure.description))
+            both(SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: failure.description)))
         default: error
         }
     }
@@ -137,7 +137,10 @@ extension GenerationFailure {
         case .budgetTooSmall(let needed, let available):
             LanguageModelError.contextSizeExceeded(
                 .init(contextSize: available, tokenCount: needed, debugDescription: description))
-        case .unusableLogits, .emptyPrompt, .grammarTooComplex:
+        case .unusableLogits, .emptyPrompt:
+            // The model's file is damaged, or its chat template is wrong.
+            SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description))
+        case .grammarTooComplex:
             GeneratedContent.ParsingError(rawContent: "", debugDescription: description)
         }
     }

@@ -37,10 +37,15 @@ package struct LocalModel: Hashable, Sendable {
 
     private static let descriptions = Mutex<[String: Description]>([:])
 
-    /// Read once for each file. If the file cannot be read, the description of the default model is returned.
+    /// Read once for each file. A file that cannot be read has its own name, and nothing else is known of it; if there is
+    /// no file, the description is that of the default model.
     package var description: Description {
         if let known = Self.descriptions.withLock({ $0[path] }) { return known }
         guard let summary = try? ModelSummary(path: path) else {  // requests throw an error about the file
+            if FileManager.default.fileExists(atPath: path) {
+                let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
+                return Description(name: name, contextLength: maximumContext, languages: [])
+            }
             return Description(
                 name: ModelCatalogue.standard.title, contextLength: 32_768,
                 languages: Set(ModelCatalogue.standard.languages.map { Locale.Language(identifier: $0) }))

@@ -3,30 +3,58 @@ internal import Inference
 internal import Synchronization
 
 /// Loads each combination of model file and adapter once; all sessions share it.
+///
+/// A model stays in memory as long as a session uses it. The model that was used last also stays, so that programs that
+/// create one session after another, or only count tokens, do not load it again.
 enum ModelLoader {
     private struct Key: Hashable {
         var path: String
         var adapter: String?
     }
 
-    private static let tasks = Mutex<[Key: Task<LoadedModel, any Error>]>([:])
+    private struct Loaded {
+        weak var model: LoadedModel?
+    }
+
+    private struct State {
+        var loading: [Key: Task<LoadedModel, any Error>] = [:]
+        var loaded: [Key: Loaded] = [:]
+        var last: LoadedModel?
+    }
+
+    private static let state = Mutex(State())
 
     /// The model; loads it first if necessary.
     ///
     /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file.
     static func model(path: String, adapter: String? = nil) async throws -> LoadedModel {
         let key = Key(path: path, adapter: adapter)
-        let task = tasks.withLock { tasks in
-            if let task = tasks[key] { return task }
+        let (known, task) = state.withLock { state -> (LoadedModel?, Task<LoadedModel, any Error>?) in
+            if let model = state.loaded[key]?.model {
+                state.last = model
+                return (model, nil)
+            }
+            if let task = state.loading[key] { return (nil, task) }
             let task = Task.detached { try await LoadedModel.load(path: path, adapter: adapter) }
-            tasks[key] = task
-            return task
+            state.loading[key] = task
+            // A model that nothing uses is freed before another one is loaded, so that both need not fit into memory.
+            state.last = nil
+            return (nil, task)
         }
+        if let known { return known }
         do {
-            return try await task.value
+            guard let task else { throw CancellationError() }
+            let model = try await task.value
+            state.withLock { state in
+                state.loading[key] = nil
+                state.loaded = state.loaded.filter { $0.value.model != nil }
+                state.loaded[key] = Loaded(model: model)
+                state.last = model
+            }
+            return model
         } catch {
             // The file may be repaired or replaced, so the next request tries again.
-            tasks.withLock { if $0[key] == task { $0[key] = nil } }
+            state.withLock { if $0.loading[key] == task { $0.loading[key] = nil } }
             let missing = !FileManager.default.fileExists(atPath: path)
             throw SystemLanguageModel.Error.assetsUnavailable(
                 .init(

@@ -8,12 +8,20 @@ package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
 }
 
 /// Parses JSON (RFC 8259) strictly: UTF-8 must be valid, nesting is limited, and nothing may follow the value.
+///
+/// Open arrays and objects are a list, not recursion, so that deep documents need no large stack.
 package struct JSONParser {
     private let bytes: [UInt8]
     private var index = 0
-    private var depth = 0
+    private var open: [Container] = []
 
-    /// Deeper documents are rejected, because values are trees that are processed recursively.
+    private enum Container {
+        case array([JSONValue])
+        /// The name is that of the member whose value is next.
+        case object([JSONValue.Member], name: String)
+    }
+
+    /// Deeper documents are rejected, because other code processes values recursively.
     package static let maximumDepth = 512
 
     package static func parse(_ text: some Sequence<UInt8>) throws(JSONSyntaxError) -> JSONValue {
@@ -52,9 +60,30 @@ package struct JSONParser {
     }
 
     private mutating func value() throws(JSONSyntaxError) -> JSONValue {
+        while true {
+            if let value = try beginning(), let root = try complete(value) { return root }
+        }
+    }
+
+    /// Reads a scalar or an empty container, which it returns, or the beginning of a container, which it opens.
+    private mutating func beginning() throws(JSONSyntaxError) -> JSONValue? {
         switch next {
-        case UInt8(ascii: "{"): return try object()
-        case UInt8(ascii: "["): return try array()
+        case UInt8(ascii: "{"):
+            try enter()
+            if next == UInt8(ascii: "}") {
+                index += 1
+                return .object([])
+            }
+            open.append(.object([], name: try name()))
+            return nil
+        case UInt8(ascii: "["):
+            try enter()
+            if next == UInt8(ascii: "]") {
+                index += 1
+                return .array([])
+            }
+            open.append(.array([]))
+            return nil
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "t"): if take("true") { return .bool(true) }
         case UInt8(ascii: "f"): if take("false") { return .bool(false) }
@@ -63,6 +92,58 @@ package struct JSONParser {
         default: break
         }
         throw error(next == nil ? "unexpected end of the text" : "a value is expected")
+    }
+
+    /// Adds a complete value to the innermost open container, and closes the containers that end after it.
+    ///
+    /// - Returns: the document if it is complete.
+    private mutating func complete(_ value: JSONValue) throws(JSONSyntaxError) -> JSONValue? {
+        var value = value
+        while let container = open.popLast() {
+            skipSpace()
+            let hasMore = next == UInt8(ascii: ",")
+            switch container {
+            case .array(var values):
+                values.append(value)
+                if !hasMore, next != UInt8(ascii: "]") { throw error("',' or ']' is expected") }
+                if hasMore {
+                    index += 1
+                    skipSpace()
+                    open.append(.array(values))
+                    return nil
+                }
+                value = .array(values)
+            case .object(var members, let name):
+                members.append(JSONValue.Member(name, value))
+                if !hasMore, next != UInt8(ascii: "}") { throw error("',' or '}' is expected") }
+                if hasMore {
+                    index += 1
+                    skipSpace()
+                    open.append(.object(members, name: try self.name()))
+                    return nil
+                }
+                value = .object(members)
+            }
+            index += 1
+        }
+        return value
+    }
+
+    private mutating func enter() throws(JSONSyntaxError) {
+        if open.count >= Self.maximumDepth { throw error("nested more than \(Self.maximumDepth) levels deep") }
+        index += 1
+        skipSpace()
+    }
+
+    /// Reads a member's name and the colon.
+    private mutating func name() throws(JSONSyntaxError) -> String {
+        guard next == UInt8(ascii: "\"") else { throw error("a name in quotes is expected") }
+        let name = try string()
+        skipSpace()
+        guard next == UInt8(ascii: ":") else { throw error("':' is expected") }
+        index += 1
+        skipSpace()
+        return name
     }
 
     private mutating func number() throws(JSONSyntaxError) -> DecimalNumber {
@@ -74,55 +155,6 @@ package struct JSONParser {
             throw error("the number is invalid or too long")
         }
         return number
-    }
-
-    private mutating func enter() throws(JSONSyntaxError) {
-        depth += 1
-        if depth > Self.maximumDepth { throw error("nested more than \(Self.maximumDepth) levels deep") }
-        index += 1
-        skipSpace()
-    }
-
-    private mutating func array() throws(JSONSyntaxError) -> JSONValue {
-        try enter()
-        var values: [JSONValue] = []
-        if next != UInt8(ascii: "]") {
-            while true {
-                values.append(try value())
-                skipSpace()
-                guard next == UInt8(ascii: ",") else { break }
-                index += 1
-                skipSpace()
-            }
-        }
-        guard next == UInt8(ascii: "]") else { throw error("',' or ']' is expected") }
-        index += 1
-        depth -= 1
-        return .array(values)
-    }
-
-    private mutating func object() throws(JSONSyntaxError) -> JSONValue {
-        try enter()
-        var members: [JSONValue.Member] = []
-        if next != UInt8(ascii: "}") {
-            while true {
-                guard next == UInt8(ascii: "\"") else { throw error("a name in quotes is expected") }
-                let name = try string()
-                skipSpace()
-                guard next == UInt8(ascii: ":") else { throw error("':' is expected") }
-                index += 1
-                skipSpace()
-                members.append(JSONValue.Member(name, try value()))
-                skipSpace()
-                guard next == UInt8(ascii: ",") else { break }
-                index += 1
-                skipSpace()
-            }
-        }
-        guard next == UInt8(ascii: "}") else { throw error("',' or '}' is expected") }
-        index += 1
-        depth -= 1
-        return .object(members)
     }
 
     private mutating func string() throws(JSONSyntaxError) -> String {

@@ -28,78 +28,97 @@ package indirect enum JSONValue: Sendable, Hashable {
 extension JSONValue {
     /// Equality as JSON Schema defines it: numbers by value, objects regardless of the order of their members.
     package func isEqual(to other: JSONValue) -> Bool {
-        switch (self, other) {
-        case (.null, .null): true
-        case (.bool(let a), .bool(let b)): a == b
-        case (.number(let a), .number(let b)): a == b
-        case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
-        case (.array(let a), .array(let b)): a.count == b.count && zip(a, b).allSatisfy { $0.isEqual(to: $1) }
-        case (.object(let a), .object(let b)):
-            a.count == b.count
-                && a.allSatisfy { member in other[member.name].map { $0.isEqual(to: member.value) } ?? false }
-        default: false
+        // A list of pairs, not recursion: values can be nested deeply.
+        var open = [(self, other)]
+        while let (first, second) = open.popLast() {
+            switch (first, second) {
+            case (.null, .null): break
+            case (.bool(let a), .bool(let b)): if a != b { return false }
+            case (.number(let a), .number(let b)): if a != b { return false }
+            case (.string(let a), .string(let b)): if !a.utf8.elementsEqual(b.utf8) { return false }
+            case (.array(let a), .array(let b)):
+                if a.count != b.count { return false }
+                open += zip(a, b)
+            case (.object(let a), .object(let b)):
+                if a.count != b.count { return false }
+                for member in a {
+                    guard let value = second[member.name] else { return false }
+                    open.append((member.value, value))
+                }
+            default: return false
+            }
         }
+        return true
     }
 
     /// Compact JSON text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// Compact JSON text as UTF-8.
-    package var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        write(into: &bytes)
-        return bytes
-    }
+    package var bytes: [UInt8] { written(comma: ",", colon: ":") }
 
     /// JSON text with a space after each comma and colon, as Python's `json.dumps` writes it.
-    package var spacedText: String {
-        switch self {
-        case .array(let values): "[" + values.map(\.spacedText).joined(separator: ", ") + "]"
-        case .object(let members):
-            "{" + members.map { JSONValue.string($0.name).text + ": " + $0.value.spacedText }.joined(separator: ", ") + "}"
-        default: text
-        }
-    }
+    package var spacedText: String { String(decoding: written(comma: ", ", colon: ": "), as: UTF8.self) }
 
     /// JSON text with line breaks and an indentation of two spaces per level.
-    package var prettyText: String { pretty("\n") }
+    package var prettyText: String { String(decoding: written(comma: ",", colon: ": ", isIndented: true), as: UTF8.self) }
 
-    private func pretty(_ lineBreak: String) -> String {
-        let inner = lineBreak + "  "
-        switch self {
-        case .array(let values) where !values.isEmpty:
-            return "[" + inner + values.map { $0.pretty(inner) }.joined(separator: "," + inner) + lineBreak + "]"
-        case .object(let members) where !members.isEmpty:
-            let lines = members.map { JSONValue.string($0.name).text + ": " + $0.value.pretty(inner) }
-            return "{" + inner + lines.joined(separator: "," + inner) + lineBreak + "}"
-        default: return text
-        }
+    /// A part of a value that is being written.
+    private enum Part {
+        case value(JSONValue)
+        case name(String)
+        case text(StaticString)
+        /// A line break and the indentation of a level.
+        case line(Int)
     }
 
-    private func write(into bytes: inout [UInt8]) {
-        switch self {
-        case .null: bytes.append(contentsOf: "null".utf8)
-        case .bool(let value): bytes.append(contentsOf: (value ? "true" : "false").utf8)
-        case .number(let value): bytes.append(contentsOf: value.text.utf8)
-        case .string(let value): JSONText.quote(value.utf8, into: &bytes)
-        case .array(let values):
-            bytes.append(UInt8(ascii: "["))
-            for (index, value) in values.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                value.write(into: &bytes)
+    /// Writes the value. A list of parts, last one first, not recursion: values can be nested deeply.
+    private func written(comma: StaticString, colon: StaticString, isIndented: Bool = false) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var parts = [Part.value(self)]
+        var level = 0
+        /// Adds the parts of a container in reverse order.
+        func add(_ open: StaticString, _ close: StaticString, count: Int, _ item: (Int) -> Void) {
+            bytes.append(contentsOf: open.utf8)
+            parts.append(.text(close))
+            if count > 0 {
+                if isIndented { parts.append(.line(level)) }
+                level += 1
+                for index in (0..<count).reversed() {
+                    item(index)
+                    if isIndented { parts.append(.line(level)) }
+                    if index > 0 { parts.append(.text(comma)) }
+                }
             }
-            bytes.append(UInt8(ascii: "]"))
-        case .object(let members):
-            bytes.append(UInt8(ascii: "{"))
-            for (index, member) in members.enumerated() {
-                if index > 0 { bytes.append(UInt8(ascii: ",")) }
-                JSONText.quote(member.name.utf8, into: &bytes)
-                bytes.append(UInt8(ascii: ":"))
-                member.value.write(into: &bytes)
-            }
-            bytes.append(UInt8(ascii: "}"))
         }
+        while let part = parts.popLast() {
+            switch part {
+            case .text(let text): bytes.append(contentsOf: text.utf8)
+            case .name(let name): JSONText.quote(name.utf8, into: &bytes)
+            case .line(let indentation):
+                level = indentation
+                bytes.append(0x0A)
+                bytes.append(contentsOf: repeatElement(0x20, count: 2 * indentation))
+            case .value(.null): bytes.append(contentsOf: "null".utf8)
+            case .value(.bool(let value)): bytes.append(contentsOf: (value ? "true" : "false").utf8)
+            case .value(.number(let value)): bytes.append(contentsOf: value.text.utf8)
+            case .value(.string(let value)): JSONText.quote(value.utf8, into: &bytes)
+            case .value(.array(let values)):
+                add("[", "]", count: values.count) { parts.append(.value(values[$0])) }
+            case .value(.object(let members)):
+                add("{", "}", count: members.count) { index in
+                    parts.append(.value(members[index].value))
+                    parts.append(.text(colon))
+                    parts.append(.name(members[index].name))
+                }
+            }
+        }
+        return bytes
     }
+}
+
+extension StaticString {
+    fileprivate var utf8: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
 }
 
 /// JSON string syntax (RFC 8259, section 7).

@@ -6,6 +6,10 @@ extension RegexArena {
     /// The derivatives for all 256 bytes, computed from the rows of the parts. They can include dead states.
     func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
         if let row = rows[Int(id)] { return row }
+        if depth == Self.recursionDepth {
+            // The innermost parts first, so that the recursion fits a small stack.
+            forEachPart(of: id, isKnown: { self.rows[Int($0)] != nil }) { _ = self.rawRow($0) }
+        }
         let row = UnsafeMutablePointer<RegexID>.allocate(capacity: 256)
         row.initialize(repeating: Self.empty, count: 256)
         depth += 1
@@ -26,6 +30,31 @@ extension RegexArena {
         rows[Int(id)] = row
         rowCount += 1
         return row
+    }
+
+    /// The languages that a language consists of, as far as its first byte depends on them.
+    private func parts(of id: RegexID) -> [RegexID] {
+        switch nodes[Int(id)] {
+        case .concat(let a, let b): isNullable[Int(a)] ? [a, b] : [a]
+        case .alternation(let parts), .intersection(let parts): parts
+        case .complement(let a), .repetition(let a, _, _), .textExcept(text: let a, _, _), .escaped(content: let a, _, _): [a]
+        case .recursive(let definition): [definitions[Int(definition)].language]
+        case .empty, .epsilon, .bytes, .words, .number: []
+        }
+    }
+
+    /// Calls `body` for everything that a language consists of and that is not known, the innermost parts first.
+    private func forEachPart(of root: RegexID, isKnown: (RegexID) -> Bool, _ body: (RegexID) -> Void) {
+        var seen: Set<RegexID> = [root]
+        var open: [(id: RegexID, isExpanded: Bool)] = parts(of: root).map { ($0, false) }
+        while let (id, isExpanded) = open.popLast() {
+            if isExpanded {
+                body(id)
+            } else if !isKnown(id), seen.insert(id).inserted {
+                open.append((id, true))
+                open += parts(of: id).map { ($0, false) }
+            }
+        }
     }
 
     func fill(_ id: RegexID, _ row: UnsafeMutablePointer<RegexID>) {
@@ -182,7 +211,15 @@ extension RegexArena {
         }
         var result = false
         switch nodes[Int(id)] {
-        case .concat(let a, let b): if try isAlive(a) { result = try isAlive(b) }
+        case .concat:
+            // Concatenations are nested to the right: a loop prevents a stack overflow for long ones.
+            var rest = id
+            while case .concat(let a, let b) = nodes[Int(rest)], life[Int(rest)] == .unknown, try isAlive(a) { rest = b }
+            if case .concat = nodes[Int(rest)], life[Int(rest)] == .unknown {
+                result = false
+            } else {
+                result = try isAlive(rest)
+            }
         case .alternation(let parts):
             for part in parts where try isAlive(part) {
                 result = true
@@ -266,7 +303,14 @@ extension RegexArena {
         switch nodes[Int(id)] {
         case .intersection(let parts): return hasWords(parts) == true
         case .complement, .number, .recursive: return false
-        case .concat(let a, let b): if try isSurelyAlive(a) { return try isSurelyAlive(b) } else { return false }
+        case .concat:
+            var rest = id
+            while case .concat(let a, let b) = nodes[Int(rest)] {
+                if life[Int(rest)] != .unknown { return life[Int(rest)] == .alive }
+                guard try isSurelyAlive(a) else { return false }
+                rest = b
+            }
+            return try isSurelyAlive(rest)
         case .alternation(let parts):
             for part in parts where try isSurelyAlive(part) { return true }
             return false

@@ -204,9 +204,7 @@ extension RegexArena {
 }
 
 extension RegexArena {
-    /// Inside an escape, any way to complete the escape is sufficient. An escape has six bytes, and so has the second
-    /// half of a surrogate pair.
-    /// known from the structure.
+    /// A number of bytes that is sufficient for some string of a language, known from the structure.
     func sufficientLength(_ id: RegexID) -> Int {
         var rest = id
         // Inside an escape, any way to complete it is sufficient. An escape has six bytes, and so has the second half of

@@ -147,6 +147,8 @@ final class RegexArena {
     var depth = 0
     var isTooDeep = false
     static let maximumDepth = 1_000
+    /// Beyond this depth, parts are processed from the innermost one outward.
+    static let recursionDepth = 48
 
     func add(_ node: RegexNode) -> RegexID {
         let hash = node.hash
@@ -211,7 +213,16 @@ final class RegexArena {
         if a == Self.empty || b == Self.empty { return Self.empty }
         if a == Self.epsilon { return b }
         if b == Self.epsilon { return a }
-        if case .concat(let first, let rest) = nodes[Int(a)] { return concat(first, concat(rest, b)) }
+        if case .concat = nodes[Int(a)] {
+            // Nested to the right. A loop, because a literal may be long.
+            var parts: [RegexID] = []
+            var rest = a
+            while case .concat(let first, let next) = nodes[Int(rest)] {
+                parts.append(first)
+                rest = next
+            }
+            return parts.reversed().reduce(concat(rest, b)) { concat($1, $0) }
+        }
         if case .repetition(_, 0, -1) = nodes[Int(a)] {
             // x*x* = x*
             if a == b { return a }

@@ -59,7 +59,7 @@ struct RegexParser {
     private var index = 0
     private var depth = 0
     private static let maximumLength = 20_000
-    private static let maximumDepth = 200
+    private static let maximumDepth = 60
 
     /// The texts in which `pattern` is found.
     static func language(of pattern: String, in arena: RegexArena) throws(PatternError) -> RegexID {

@@ -12,7 +12,7 @@ struct SchemaParser {
     /// Slots of ``ConstraintArena/targets`` by pointer. Keys are bytes because `String` compares by canonical
     /// equivalence.
     private var slots: [[UInt8]: Int32] = [:]
-    private var pending: [(slot: Int32, place: Place)] = []
+    private var pending: [(slot: Int32, place: Place, depth: Int)] = []
     /// Schemas with an identifier or an anchor, by absolute URI.
     private var identified: [[UInt8]: Place] = [:]
     /// Keywords that are not enforced, as sentences.
@@ -26,6 +26,9 @@ struct SchemaParser {
     }
 
     private static let maximumDepth = 150
+    /// Schemas nested this deeply in the one that is being translated wait for their turn, so that the recursion fits a
+    /// small stack.
+    private static let recursionDepth = 16
     private static let maximumArray = 10_000
 
     init(_ document: JSONValue, arena: ConstraintArena) {
@@ -40,30 +43,36 @@ struct SchemaParser {
     /// The constraint of the whole document.
     mutating func parse() throws(SchemaError) -> ConstraintID {
         if isDraft3 { throw SchemaError(.unsupported, at: "/$schema", "draft 3 of JSON Schema") }
-        identify(Place(pointer: "", value: document, base: ""), depth: 0)
+        identify(Place(pointer: "", value: document, base: ""))
         var base = ""
         if case .string(let id) = document["$id"] ?? document["id"] ?? .null { base = Self.resolve(id, against: "") }
         let root = slot(of: Place(pointer: "", value: document, base: Self.withoutFragment(base)))
         while let next = pending.popLast() {
-            arena.targets[Int(next.slot)] = try schema(next.place, depth: 0)
+            arena.targets[Int(next.slot)] = try schema(next.place, depth: next.depth, isDeferred: true)
         }
         return arena.reference(root)
     }
 
-    private mutating func slot(of place: Place) -> Int32 {
+    private mutating func slot(of place: Place, depth: Int = 0) -> Int32 {
         let key = Array(place.pointer.utf8)
         if let slot = slots[key] { return slot }
         let slot = Int32(arena.targets.count)
         arena.targets.append(ConstraintArena.nothing)
         slots[key] = slot
-        pending.append((slot, place))
+        pending.append((slot, place, depth))
         return slot
     }
 
     // MARK: - References
 
-    private mutating func identify(_ place: Place, depth: Int) {
-        guard depth < JSONParser.maximumDepth else { return }
+    /// Finds all identifiers and anchors, in the document's order.
+    private mutating func identify(_ root: Place) {
+        var open = [root]
+        while let place = open.popLast() { open += identifyOne(place).reversed() }
+    }
+
+    /// Records the identifiers of one object, and returns its parts.
+    private mutating func identifyOne(_ place: Place) -> [Place] {
         switch place.value {
         case .object(let members):
             var place = place
@@ -81,12 +90,15 @@ struct SchemaParser {
                 let key = Array((place.base + "#" + anchor).utf8)
                 if identified[key] == nil { identified[key] = place }
             }
-            for member in members where member.name != "enum" && member.name != "const" && member.name != "default" {
-                identify(child(place, member.name, member.value), depth: depth + 1)
+            return members.compactMap { member in
+                guard member.value.isContainer, !["enum", "const", "default"].contains(member.name) else { return nil }
+                return child(place, member.name, member.value)
             }
         case .array(let values):
-            for (index, value) in values.enumerated() { identify(child(place, String(index), value), depth: depth + 1) }
-        default: break
+            return values.enumerated().compactMap { index, value in
+                value.isContainer ? child(place, String(index), value) : nil
+            }
+        default: return []
         }
     }
 
@@ -208,10 +220,13 @@ struct SchemaParser {
 
     // MARK: - Schemas
 
-    private mutating func schema(_ place: Place, depth: Int) throws(SchemaError) -> ConstraintID {
+    private mutating func schema(
+        _ place: Place, depth: Int, isDeferred: Bool = false
+    ) throws(SchemaError) -> ConstraintID {
         if depth > Self.maximumDepth {
             throw SchemaError(.tooComplex, at: place.pointer, "schemas are nested more than \(Self.maximumDepth) levels deep")
         }
+        if depth > 0, depth % Self.recursionDepth == 0, !isDeferred { return arena.reference(slot(of: place, depth: depth)) }
         let outer = arena.pointer
         arena.pointer = place.pointer
         defer { arena.pointer = outer }
@@ -562,4 +577,13 @@ extension ConstraintArena {
 extension StringProtocol {
     /// The index after the first occurrence of `text`; nil if there is none.
     fileprivate func range(ofText text: String) -> Index? { ranges(of: text).first?.upperBound }
+}
+
+extension JSONValue {
+    fileprivate var isContainer: Bool {
+        switch self {
+        case .array, .object: true
+        default: false
+        }
+    }
 }

@@ -111,7 +111,12 @@ final class TypeNormalizer {
     private var types: [ConstraintID: ValueType] = [:]
     private var negations: [ConstraintID: ValueType] = [:]
     private var inProgress: Set<ConstraintID> = []
+    /// Errors of constraints that were normalized ahead of the ones that contain them.
+    private var failures: [ConstraintID: SchemaError] = [:]
     private var steps = 0
+    /// Constraints nested more deeply are normalized from the innermost one outward, so that the recursion fits a small
+    /// stack.
+    private static let recursionDepth = 24
 
     private static let maximumUnion = 400
     private static let maximumSteps = 60_000
@@ -126,12 +131,38 @@ final class TypeNormalizer {
 
     func type(_ id: ConstraintID) throws(SchemaError) -> ValueType {
         if let type = types[id] { return type }
+        if let failure = failures[id] { throw failure }
+        if inProgress.count == Self.recursionDepth { normalizeParts(of: id) }
         guard inProgress.insert(id).inserted else { throw error(.unsatisfiable, id, "it contains a circular reference") }
         defer { inProgress.remove(id) }
         if inProgress.count > 300 { throw error(.tooComplex, id, "references are nested too deeply") }
         let type = try compute(id)
         types[id] = type
         return type
+    }
+
+    /// Normalizes everything that a constraint consists of, the innermost parts first.
+    private func normalizeParts(of root: ConstraintID) {
+        var seen = inProgress
+        var open: [(id: ConstraintID, isExpanded: Bool)] = [(root, false)]
+        while let (id, isExpanded) = open.popLast() {
+            if isExpanded {
+                if id == root { continue }
+                do { _ = try type(id) } catch { failures[id] = error }
+            } else if types[id] == nil, seen.insert(id).inserted {
+                open.append((id, true))
+                open += parts(of: id).map { ($0, false) }
+            }
+        }
+    }
+
+    private func parts(of id: ConstraintID) -> [ConstraintID] {
+        switch arena[id] {
+        case .all(let parts), .any(let parts), .one(let parts): parts
+        case .not(let part): [part]
+        case .reference(let slot): [arena.targets[Int(slot)]]
+        default: []
+        }
     }
 
     private func compute(_ id: ConstraintID) throws(SchemaError) -> ValueType {

@@ -9,16 +9,17 @@ final class CacheRegistry: Sendable {
 
     private struct State: @unchecked Sendable {  // Cache contents are read on the engine's executor only.
         var entries: [Entry] = []
-        /// Caches of released sequences, the most recent last.
-        var releasedCaches: [KVCache] = []
     }
 
     private let state = Mutex(State())
+    private let released: ReleasedCaches
 
-    /// The maximum total number of tokens in caches of released sequences.
-    private static let maximumReleasedTokens = 4096
     /// A prefix is copied only if it is longer than the cached one by more than this number of tokens.
     private static let minimumPrefixGain = 16
+
+    init(released: ReleasedCaches = .shared) { self.released = released }
+
+    deinit { released.removeAll(of: ObjectIdentifier(self)) }
 
     func add(_ cache: KVCache) {
         let entry = Entry(cache: cache)
@@ -29,40 +30,70 @@ final class CacheRegistry: Sendable {
         }
     }
 
-    /// Keeps the cache of a released sequence until newer ones replace it.
-    func release(_ cache: KVCache) {
-        let boxed = State(releasedCaches: [cache])
-        state.withLock { state in
-            state.releasedCaches += boxed.releasedCaches
-            // This may run on any thread, which must not read token counts of caches; so the number of caches is
-            // limited.
-            if state.releasedCaches.count > 4 { state.releasedCaches.removeFirst() }
-        }
-    }
+    /// Keeps the cache of a sequence that nothing refers to any more, until newer ones need its memory.
+    func release(_ cache: KVCache) { released.add(cache, of: ObjectIdentifier(self)) }
 
     /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
     /// prefix by more than ``minimumPrefixGain`` tokens. Called on the engine's executor, while no cache is being written.
     func copyPrefix(to cache: KVCache, for tokens: [TokenID]) {
         let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.minimumPrefixGain else { return }
-        let others = state.withLock { state in
-            State(entries: state.entries, releasedCaches: state.releasedCaches)
-        }
+        let others = state.withLock { state in State(entries: state.entries) }
         var best: (cache: KVCache, count: Int)?
-        for other in others.entries.compactMap(\.cache) + others.releasedCaches where other !== cache {
+        for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self)) where other !== cache {
             let count = other.reusablePrefix(of: tokens)
             if count > (best?.count ?? known + Self.minimumPrefixGain) { best = (other, count) }
         }
         if let best { cache.copyPrefix(of: best.cache, count: best.count) }
-        trim()
+    }
+}
+
+/// The KV caches of released sequences of all models, within a budget in bytes.
+final class ReleasedCaches: Sendable {
+    private struct Entry {
+        let cache: KVCache
+        let registry: ObjectIdentifier
+        let bytes: Int
     }
 
-    private func trim() {
-        state.withLock { state in
-            var total = state.releasedCaches.reduce(0) { $0 + $1.tokens.count }
-            while total > Self.maximumReleasedTokens, !state.releasedCaches.isEmpty {
-                total -= state.releasedCaches.removeFirst().tokens.count
-            }
+    private struct State: @unchecked Sendable {  // Released caches are only read.
+        /// The most recent last.
+        var entries: [Entry] = []
+        var bytes: Int { entries.reduce(0) { $0 + $1.bytes } }
+    }
+
+    private let state = Mutex(State())
+    private let maximumBytes: Int
+
+    static let shared = ReleasedCaches(maximumBytes: 512 << 20)
+
+    init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+
+    var bytes: Int { state.withLock { $0.bytes } }
+
+    func add(_ cache: KVCache, of registry: ObjectIdentifier) {
+        // The sequence is being deinitialized, so nothing writes to its cache.
+        let boxed = State(entries: [Entry(cache: cache, registry: registry, bytes: cache.usedBytes)])
+        let removed = state.withLock { state in
+            state.entries += boxed.entries
+            var removed = State()
+            while state.bytes > maximumBytes { removed.entries.append(state.entries.removeFirst()) }
+            return removed
         }
+        _ = removed  // freed outside the lock
+    }
+
+    func caches(of registry: ObjectIdentifier) -> [KVCache] {
+        let boxed = state.withLock { state in State(entries: state.entries.filter { $0.registry == registry }) }
+        return boxed.entries.map(\.cache)
+    }
+
+    func removeAll(of registry: ObjectIdentifier) {
+        let removed = state.withLock { state in
+            let removed = State(entries: state.entries.filter { $0.registry == registry })
+            state.entries.removeAll { $0.registry == registry }
+            return removed
+        }
+        _ = removed  // freed outside the lock
     }
 }
