@@ -299,6 +299,10 @@ struct AcceptanceCase: CustomTestStringConvertible {
         AcceptanceCase(
             "{\"type\":\"string\",\"format\":\"uri\"}", ["\"https://a.b/c?d=e#f\"", "\"urn:isbn:1\"", "\"http://[::1]:8080/\""],
             not: ["\"/a/b\"", "\"http://a b\"", "\"://x\""]),
+        AcceptanceCase(
+            "{\"type\":\"string\",\"format\":\"uri-template\"}",
+            ["\"http://a.b/{term:1}/{term}\"", "\"/é{?q,lang*}{#x.y}%20\"", "\"\""],
+            not: ["\"http://a.b/{term\"", "\"{}\"", "\"{a:0}\"", "\"a b\"", "\"100%\"", "\"}\""]),
         AcceptanceCase("{\"type\":\"string\",\"format\":\"no such format\"}", ["\"anything\""], not: ["1"]),
     ]
 

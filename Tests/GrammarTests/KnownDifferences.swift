@@ -210,6 +210,8 @@ enum KnownDifferences {
             "formats are enforced, not only annotations",
         "format: uri format: invalid uri string is only an annotation by default":
             "formats are enforced, not only annotations",
+        "format: uri-template format: invalid uri-template string is only an annotation by default":
+            "formats are enforced, not only annotations",
         "format: uri-reference format: invalid uri-reference string is only an annotation by default":
             "formats are enforced, not only annotations",
         "format: uuid format: invalid uuid string is only an annotation by default":

@@ -101,5 +101,6 @@ import Testing
         let grammar = try Grammar("{\"properties\":{\"a\":{\"format\":\"color\"}}}")
         #expect(grammar.notes.count == 1)
         #expect(grammar.notes.first?.contains("/properties/a") == true)
+        #expect(try Grammar("{\"format\":\"regex\"}").notes.count == 1)
     }
 }

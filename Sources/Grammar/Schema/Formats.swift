@@ -47,6 +47,14 @@ enum Formats {
     }
 
     private static let beyondASCII = "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF\\u{10000}-\\u{EFFFD}"
+    /// RFC 6570, section 2: literals, and expressions in braces.
+    private static let uriTemplate: String = {
+        let escaped = "%[0-9A-Fa-f]{2}"
+        let literal = "[!#$&(-;=?-\\[\\]_a-z~\(beyondASCII)]"
+        let character = "(?:[A-Za-z0-9_]|\(escaped))"
+        let variable = "\(character)(?:\\.?\(character))*(?::[1-9]\\d{0,3}|\\*)?"
+        return "(?:\(literal)|\(escaped)|\\{[+#./;?&]?\(variable)(?:,\(variable))*\\})*"
+    }()
     private static let atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
     private static let quoted = "\"(?:[ !#-\\[\\]-~]|\\\\[ -~])+\""
 
@@ -65,6 +73,7 @@ enum Formats {
             "ipv4": ipv4, "ipv6": ipv6,
             "uri": uri(extra: "", isReference: false), "uri-reference": uri(extra: "", isReference: true),
             "iri": uri(extra: beyondASCII, isReference: false), "iri-reference": uri(extra: beyondASCII, isReference: true),
+            "uri-template": uriTemplate,
             // RFC 6901.
             "json-pointer": "(?:/(?:[^~/]|~[01])*)*",
             "relative-json-pointer": "(?:0|[1-9]\\d*)(?:#|(?:/(?:[^~/]|~[01])*)*)",
