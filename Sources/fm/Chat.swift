@@ -69,6 +69,9 @@ struct Chat: AsyncParsableCommand {
         let isTerminal = isatty(STDIN_FILENO) == 1
         var conversation = try await begin(name, archive, isTerminal)
         var editor = LineEditor(prompt: "> ")
+        // What is typed while an answer is written belongs to the next line.
+        if isTerminal { TypedText.hide() }
+        defer { TypedText.show() }
         if isTerminal { print("Ask anything. /help lists the commands.") }
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         while let line = isTerminal ? editor.readLine() : Swift.readLine() {

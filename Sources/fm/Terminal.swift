@@ -47,6 +47,28 @@ enum StandardInput {
     }
 }
 
+/// Whether the terminal shows what is typed while nothing is read. If not, typed text stays in the terminal's queue and
+/// appears in the line editor afterwards.
+enum TypedText {
+    /// The settings of the terminal before it was changed; nil if it was not.
+    private static let original = Mutex<termios?>(nil)
+
+    /// Does nothing if standard input is not a terminal. Ctrl-C and Ctrl-Z still work.
+    static func hide() {
+        var settings = termios()
+        guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
+        original.withLock { $0 = $0 ?? settings }
+        settings.c_lflag &= ~tcflag_t(ECHO | ICANON)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+    }
+
+    /// Restores the original settings.
+    static func show() {
+        guard var settings = original.withLock({ $0.take() }) else { return }
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+    }
+}
+
 /// Calls a handler on Ctrl-C. A second Ctrl-C ends the process.
 final class Interrupt: Sendable {
     private let source: any DispatchSourceSignal
@@ -62,7 +84,10 @@ final class Interrupt: Sendable {
                 count += 1
                 return count
             }
-            if times == 2 { _exit(130) }
+            if times == 2 {
+                TypedText.show()
+                _exit(130)
+            }
             handler()
         }
         source.resume()
