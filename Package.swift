@@ -37,12 +37,13 @@ let package = Package(
         // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
-        .target(name: "Grammar", swiftSettings: settings),
-        .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar"], swiftSettings: settings),
+        .target(name: "JSON", swiftSettings: settings),
+        .target(name: "Grammar", dependencies: ["JSON"], swiftSettings: settings),
+        .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: settings),
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "AsyncLocks", "Grammar", "Inference", "JSON", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
@@ -50,7 +51,7 @@ let package = Package(
         .target(
             name: "FoundationModelsOpenAI",
             dependencies: [
-                "FoundationModels", "Grammar",
+                "FoundationModels", "JSON",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -66,13 +67,13 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference",
+                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference", "JSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .executableTarget(
             name: "grammar-bench",
-            dependencies: ["Grammar", "Inference", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: ["Grammar", "Inference", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Grammar", swiftSettings: settings),
         .executableTarget(
             name: "context-bench",
@@ -83,7 +84,7 @@ let package = Package(
             path: "Benchmarks/Context", swiftSettings: settings),
         .executableTarget(
             name: "tool-bench",
-            dependencies: ["FoundationModels", "Grammar", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: ["FoundationModels", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Tools", exclude: ["messages.json"], swiftSettings: settings),
         // Small example programs, run with `swift run Chat`.
         .executableTarget(name: "Chat", dependencies: ["FoundationModels"], path: "Examples/Chat", swiftSettings: settings),
@@ -93,19 +94,20 @@ let package = Package(
         .executableTarget(
             name: "DynamicSchema", dependencies: ["FoundationModels"], path: "Examples/DynamicSchema", swiftSettings: settings),
         .target(
-            name: "TestSupport", dependencies: ["Grammar", "Inference"], path: "Tests/TestSupport", swiftSettings: settings),
+            name: "TestSupport", dependencies: ["Grammar", "Inference", "JSON"], path: "Tests/TestSupport",
+            swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "InferenceTests", dependencies: ["Grammar", "Inference", "CKernels", "TestSupport"],
+            name: "InferenceTests", dependencies: ["Grammar", "Inference", "JSON", "CKernels", "TestSupport"],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
-            name: "GrammarTests", dependencies: ["Grammar", "TestSupport"], resources: [.copy("Schemas")],
+            name: "GrammarTests", dependencies: ["Grammar", "JSON", "TestSupport"], resources: [.copy("Schemas")],
             swiftSettings: settings),
         .testTarget(
             name: "FoundationModelsTests",
             dependencies: [
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting", "Grammar",
-                "Inference", "TestSupport", .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                "Inference", "JSON", "TestSupport", .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Grammar
+import JSON
 
 /// Measures and tests constrained decoding; see Benchmarks/grammar and Tests/Tools/fuzz_grammar.py.
 @main

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Grammar
 import Inference
+import JSON
 
 /// A schema and valid documents as token sequences.
 struct Case {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Grammar
 import Inference
+import JSON
 
 /// An interface for fuzzers in other languages: reads requests from standard input and writes responses to standard
 /// output, one JSON object per line.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
-import Grammar
+import JSON
 import Synchronization
 
 /// Measures how often a model calls the right tools with the right arguments, and no tool if none is needed.

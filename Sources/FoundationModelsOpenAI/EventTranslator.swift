@@ -1,6 +1,6 @@
 internal import Foundation
 internal import FoundationModels
-internal import Grammar
+internal import JSON
 
 /// Converts the server-sent events of a response to events of a session.
 struct EventTranslator {

@@ -1,5 +1,5 @@
 internal import FoundationModels
-internal import Grammar
+internal import JSON
 
 /// Converts a request of a session to the body of a chat completion request.
 struct RequestTranslator {

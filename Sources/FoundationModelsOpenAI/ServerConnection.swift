@@ -1,7 +1,7 @@
 internal import AsyncHTTPClient
 internal import Foundation
 internal import FoundationModels
-internal import Grammar
+internal import JSON
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix

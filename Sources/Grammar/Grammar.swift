@@ -1,3 +1,4 @@
+internal import JSON
 import Synchronization
 
 /// A schema compiled for a vocabulary: determines the tokens that may come next at every position of a document.

@@ -1,3 +1,5 @@
+package import JSON
+
 /// The form that a response must have.
 package enum GrammarSource: Sendable, Hashable {
     /// A JSON document that a JSON Schema accepts.

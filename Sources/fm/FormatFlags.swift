@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import FoundationModels
 import Grammar
+internal import JSON
 
 /// The flags that set the format of an answer.
 struct FormatFlags: ParsableArguments {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Grammar
+internal import JSON
 
 struct Schema: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModels
 import Grammar
+import JSON
 import TestSupport
 import Testing
 

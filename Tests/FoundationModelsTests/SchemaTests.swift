@@ -1,5 +1,6 @@
 import Foundation
 import Grammar
+import JSON
 import Testing
 
 @testable import FoundationModels

@@ -1,4 +1,5 @@
 import Grammar
+import JSON
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import Grammar
+import JSON
 import Testing
 
 @testable import Inference

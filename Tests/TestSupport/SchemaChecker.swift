@@ -1,5 +1,5 @@
 internal import Foundation
-package import Grammar
+package import JSON
 
 /// Checks whether a document conforms to a JSON Schema (draft 2020-12, and the keywords of drafts 4 to 7 that it
 /// replaced), keyword by keyword according to the specification. Shares only the JSON values with the decoder.

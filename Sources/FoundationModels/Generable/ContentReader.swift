@@ -1,4 +1,4 @@
-internal import Grammar
+internal import JSON
 
 /// An incremental JSON parser whose partial result can be read at any time. Parsing is linear in the text, regardless
 /// of how often the result is read; reading it is linear in the number of members of the open containers.

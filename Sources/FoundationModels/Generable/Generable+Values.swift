@@ -1,5 +1,5 @@
 public import Foundation
-internal import Grammar
+internal import JSON
 
 /// Types whose schema is written in place, without a name.
 protocol InlineGenerable {

@@ -1,4 +1,4 @@
-package import Grammar
+package import JSON
 
 extension GeneratedContent {
     /// Parses JSON, which may be incomplete; the content of an incomplete text has ``isComplete`` set to false.

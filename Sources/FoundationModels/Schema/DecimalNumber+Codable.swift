@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Grammar
+internal import JSON
 
 extension DecimalNumber {
     /// Encodes the number exactly if it is representable as `Int`, `Double` or `Decimal`; otherwise as the nearest

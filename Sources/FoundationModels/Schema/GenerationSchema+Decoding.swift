@@ -1,4 +1,4 @@
-internal import Grammar
+internal import JSON
 
 extension GenerationSchema {
     /// Decodes the JSON Schema that ``encode(to:)`` writes. Other keywords are ignored.

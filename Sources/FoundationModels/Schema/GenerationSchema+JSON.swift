@@ -1,5 +1,6 @@
 internal import Foundation
-package import Grammar
+internal import Grammar
+package import JSON
 
 extension GenerationSchema {
     /// The schema as JSON Schema, in the form in which it is encoded.

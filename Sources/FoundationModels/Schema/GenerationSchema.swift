@@ -1,3 +1,4 @@
+internal import JSON
 public import Foundation
 internal import Grammar
 

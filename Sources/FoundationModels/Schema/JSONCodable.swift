@@ -1,4 +1,4 @@
-internal import Grammar
+internal import JSON
 
 /// Encodes and decodes JSON through `Codable`. Encoders may reorder members, so decoded members are sorted by name.
 /// Types that need another order encode it themselves, as schemas do (`x-order`).

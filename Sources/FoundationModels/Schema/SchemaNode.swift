@@ -1,4 +1,4 @@
-internal import Grammar
+internal import JSON
 
 /// The structure of a schema, before it is converted to JSON Schema.
 indirect enum SchemaNode: Sendable {

@@ -1,4 +1,4 @@
-internal import Grammar
+internal import JSON
 
 /// Detects texts that request or contain instructions for serious harm. A rule matches only if the text contains both
 /// the subject and the intent; single words do not match.

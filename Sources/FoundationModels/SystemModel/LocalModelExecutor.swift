@@ -1,3 +1,4 @@
+internal import JSON
 internal import Foundation
 internal import Grammar
 internal import Inference

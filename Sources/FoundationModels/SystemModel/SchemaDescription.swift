@@ -1,4 +1,4 @@
-internal import Grammar
+internal import JSON
 
 /// A compact description of a schema for the prompt: `{"name": text, "age": integer 0...99, "tags": [text]}`.
 ///

@@ -1,5 +1,5 @@
-internal import Grammar
 internal import Inference
+internal import JSON
 
 /// Converts transcript entries to the conversation that a model's chat template expects.
 ///

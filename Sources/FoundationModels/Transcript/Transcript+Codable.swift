@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Grammar
+internal import JSON
 
 /// The JSON format of transcripts: `{"type": "FoundationModels.Transcript", "version": …, "transcript": {"entries":
 /// […]}}`.

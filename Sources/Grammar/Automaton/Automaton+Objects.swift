@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Members of objects.
 extension Automaton {
     func startProgress(_ object: Int32) -> Int32 {

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Items of arrays whose items must differ (`uniqueItems`).
 ///
 /// Short strings, numbers and constants that were written are taken out of the language of the next item. Objects,

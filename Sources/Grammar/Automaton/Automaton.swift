@@ -1,3 +1,5 @@
+internal import JSON
+
 /// A pushdown automaton over bytes that runs all its threads in parallel.
 ///
 /// A configuration is a set of threads, each with the configuration it returns to: a graph-structured stack (Tomita,

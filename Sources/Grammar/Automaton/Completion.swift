@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Shortest endings: the minimum text that completes a document from a configuration.
 extension Automaton {
     /// Number of bytes of the shortest ending.

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Texts read so far, byte by byte, as a tree: texts that begin alike share nodes, and equal texts are one node.
 struct ItemTexts {
     private struct Node {

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The listed names of an object as JSON text with closing quotes, in a trie.
 struct KeyTrie {
     struct Node {

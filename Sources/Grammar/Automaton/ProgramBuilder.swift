@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Compiles constraints to a ``Program``.
 struct ProgramBuilder {
     private let arena: ConstraintArena

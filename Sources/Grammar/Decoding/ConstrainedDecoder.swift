@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Guides a model through a document: determines the allowed tokens before each step, and ensures that the document is
 /// complete before the token budget is used up.
 ///

@@ -1,3 +1,5 @@
+internal import JSON
+
 extension Grammar {
     /// An example document for the schema: all listed members, at least one item in each array, simple values.
     package func example() -> [UInt8] {

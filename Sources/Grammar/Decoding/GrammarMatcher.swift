@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The position of decoding in a document. A value type: to backtrack, keep a copy.
 package struct GrammarMatcher: @unchecked Sendable {
     package let grammar: Grammar

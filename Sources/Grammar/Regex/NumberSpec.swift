@@ -1,3 +1,5 @@
+internal import JSON
+
 /// A set of numbers: an interval, and conditions on divisors.
 struct NumberSpec: Hashable {
     struct Bound: Hashable {

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// JSON strings as languages of their decoded text: the layer of escapes.
 extension RegexArena {
     /// The JSON strings, with quotes, whose decoded text is in `content`.

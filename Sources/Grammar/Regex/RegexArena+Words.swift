@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The shortest strings of languages, and all strings of finite languages.
 extension RegexArena {
     /// The length in bytes of a shortest string of a live language; for JSON strings, including escapes that are

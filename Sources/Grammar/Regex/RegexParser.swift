@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The reason why a pattern is not accepted.
 struct PatternError: Error {
     var reason: String

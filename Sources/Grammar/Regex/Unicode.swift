@@ -1,3 +1,5 @@
+internal import JSON
+
 /// A set of Unicode scalar values, as sorted ranges that do not touch. It never contains surrogates.
 struct ScalarSet: Hashable {
     private(set) var ranges: [ClosedRange<UInt32>] = []

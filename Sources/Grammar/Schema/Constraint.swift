@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The id of a constraint in a ``ConstraintArena``.
 typealias ConstraintID = Int32
 /// The id of an object member's name in a ``ConstraintArena``.

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Translates JSON Schema (2020-12, and drafts 4 to 2019-09 where they differ only in syntax) to constraints.
 ///
 /// No restriction is ignored: an unsupported keyword is an error that names its location. Keywords that only describe

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The normal form of a constraint: the set of allowed values, separately for each kind.
 struct ValueType {
     var hasNull = false

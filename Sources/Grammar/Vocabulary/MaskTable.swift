@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The tokens that may come next, in a compact form: `dense` without `removed`, plus `list`.
 struct TokenMask {
     /// One bit per token, shared with other masks; nil if only few tokens are allowed.

@@ -1,4 +1,4 @@
-package import Grammar
+package import JSON
 
 /// A message of a conversation, as passed to chat templates.
 package struct ChatMessage: Sendable, Equatable {

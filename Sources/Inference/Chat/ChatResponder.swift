@@ -1,5 +1,6 @@
 internal import Foundation
 internal import Grammar
+internal import JSON
 private import Synchronization
 
 /// An event in a model's turn.

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Grammar
+internal import JSON
 
 /// The chat template of a model, parsed once: it converts messages to the text that the model continues.
 ///

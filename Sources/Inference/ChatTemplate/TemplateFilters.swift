@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Grammar
+internal import JSON
 
 /// The built-in filters, methods, functions and operators of the template language.
 enum TemplateFilters {

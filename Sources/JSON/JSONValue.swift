@@ -130,7 +130,7 @@ package enum JSONText {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    static func escape(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
+    package static func escape(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
         for byte in text {
             if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
                 bytes.append(byte)
@@ -147,14 +147,14 @@ package enum JSONText {
         }
     }
 
-    static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     package static func isAlphanumeric(_ byte: UInt8) -> Bool {
         isDigit(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
     /// The text of a JSON string with this body; nil if the body is not valid.
-    static func decoded(_ body: some Sequence<UInt8>) -> [UInt8]? {
+    package static func decoded(_ body: some Sequence<UInt8>) -> [UInt8]? {
         // The reason does not matter: the body is not that of a string.
         guard case .string(let text)? = try? JSONParser.parse([UInt8(ascii: "\"")] + body + [UInt8(ascii: "\"")]) else {
             return nil
@@ -163,7 +163,7 @@ package enum JSONText {
     }
 
     /// The index of the first quote in `bytes` that is not escaped; nil if there is none.
-    static func endOfString(_ bytes: [UInt8]) -> Int? {
+    package static func endOfString(_ bytes: [UInt8]) -> Int? {
         var index = 0
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: "\"") { return index }
@@ -173,7 +173,7 @@ package enum JSONText {
     }
 
     /// The letter after the backslash, for characters that must be escaped and have a short escape.
-    static func shortEscape(of byte: UInt8) -> UInt8? {
+    package static func shortEscape(of byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): byte
         case 0x08: UInt8(ascii: "b")
