@@ -14,15 +14,12 @@ extension Transcript.ImageAttachment {
     /// The picture as `data:image/…;base64,…`, with the file's bytes unchanged.
     ///
     /// - Throws: A file system error if the file cannot be read.
-    package func dataURL() throws -> String {
-        let picture = try contents()
-        return "data:\(picture.mediaType);base64,\(picture.data.base64EncodedString())"
-    }
+    package func dataURL() throws -> String { try contents().dataURL }
 
     func contents() throws -> Embedded {
         if let embedded { return embedded }
-        guard let url else { throw CocoaError(.fileNoSuchFile) }
-        let data = try Data(contentsOf: url)
+        guard let file else { throw CocoaError(.fileNoSuchFile) }
+        let data = try Data(contentsOf: file)
         return Embedded(mediaType: Self.mediaType(of: data), data: data)
     }
 

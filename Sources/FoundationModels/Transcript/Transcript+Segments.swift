@@ -98,33 +98,31 @@ extension Transcript {
 
     /// A picture in a file.
     public struct ImageAttachment: Sendable, Equatable {
+        /// The file. For a picture from a saved transcript, a `data:` URL that contains the picture (RFC 2397).
+        public var url: URL? { file ?? embedded.flatMap { URL(string: $0.dataURL) } }
         /// The file; nil for pictures decoded from a saved transcript.
-        public let url: URL?
+        let file: URL?
         /// The picture from a saved transcript: the file's bytes and their media type.
         let embedded: Embedded?
 
         struct Embedded: Sendable, Equatable {
             var mediaType: String
             var data: Data
+
+            var dataURL: String { "data:\(mediaType);base64,\(data.base64EncodedString())" }
         }
 
         /// Creates a reference to a picture file. The file is read when a model processes it or the transcript is
         /// saved.
         public init(imageURL: URL) {
-            url = imageURL
+            file = imageURL
             embedded = nil
         }
 
         init(embedded: Embedded) {
-            url = nil
+            file = nil
             self.embedded = embedded
         }
-
-        /// The bytes of the picture's file, also if the picture comes from a saved transcript. Apple's framework has
-        /// Core Graphics types instead.
-        ///
-        /// - Throws: A file system error if the file cannot be read.
-        public func data() throws -> Data { try contents().data }
     }
 }
 
