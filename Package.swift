@@ -115,7 +115,8 @@ let package = Package(
         .testTarget(
             name: "ContextKitTests",
             dependencies: [
-                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Inference", "TestSupport",
+                "AsyncLocks", "ContextKit", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Inference",
+                "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

@@ -13,6 +13,9 @@ public final class AsyncLock: Sendable {
     /// Creates a lock that is not held.
     public init() {}
 
+    /// Number of tasks that wait for the lock.
+    public var waitingCount: Int { state.withLock { $0.waiting.count } }
+
     /// Waits for the lock.
     ///
     /// - Throws: `CancellationError` if the task is cancelled before it holds the lock.

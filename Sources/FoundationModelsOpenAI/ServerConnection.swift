@@ -142,11 +142,12 @@ struct ServerFailure {
     }
 
     /// Whether the prompt and the response do not fit the context: `context_length_exceeded` of OpenAI,
-    /// `exceed_context_size_error` of llama-server, the parameter `input_tokens` of vLLM.
+    /// `exceed_context_size_error` of llama-server, the parameter `input_tokens` of vLLM. Older versions of vLLM have only
+    /// the message to tell this error from others of the same type.
     private var isOverflow: Bool {
-        [400, 413].contains(status)
-            && (field("code")?.string == "context_length_exceeded" || field("type")?.string == "exceed_context_size_error"
-                || field("param")?.string == "input_tokens")
+        field("code")?.string == "context_length_exceeded" || field("type")?.string == "exceed_context_size_error"
+            || field("param")?.string == "input_tokens"
+            || field("type")?.string == "BadRequestError" && reason.hasPrefix("This model's maximum context length is")
     }
 
     /// The name of a parameter that the server does not support for this model.

@@ -24,6 +24,8 @@ package final class KVCache {
     /// Bytes of keys and values of one position in all layers.
     private let bytesPerPosition: Int
     private var checkpoints: [Checkpoint] = []
+    /// The largest number of tokens so far: memory that was used once stays in use.
+    private var peakCount = 0
 
     /// Sizes and offsets of one layer. A layer that shares the keys and values of another layer has the offsets of that
     /// layer.
@@ -115,7 +117,7 @@ package final class KVCache {
     private var states: UnsafeMutableRawPointer { memory.base + stateOffset }
 
     /// Bytes of memory that are in use. Reserved pages that were never written are not counted.
-    var usedBytes: Int { tokens.count * bytesPerPosition + stateBytes * (1 + checkpoints.count) }
+    var usedBytes: Int { max(peakCount, tokens.count) * bytesPerPosition + stateBytes * (1 + checkpoints.count) }
 
     // MARK: - Positions
 
@@ -133,6 +135,7 @@ package final class KVCache {
     /// - Returns: the number of remaining tokens.
     @discardableResult package func rewind(to length: Int) -> Int {
         guard length < tokens.count else { return tokens.count }
+        peakCount = max(peakCount, tokens.count)
         if !isRecurrent {
             tokens.removeLast(tokens.count - max(0, length))
             return tokens.count

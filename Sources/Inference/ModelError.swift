@@ -1,6 +1,6 @@
 /// Why a model file cannot be used. `description` states the problem and, where possible, how to fix it.
 package enum ModelError: Error, Equatable, CustomStringConvertible {
-    /// The file cannot be opened or mapped.
+    /// The file cannot be opened or read.
     case unreadable(path: String, reason: String)
     /// The first four bytes are not `GGUF`.
     case notGGUF(found: [UInt8])

@@ -15,10 +15,14 @@ package struct JSONParser {
     private var index = 0
     private var open: [Container] = []
 
-    private enum Container {
-        case array([JSONValue])
-        /// The name is that of the member whose value is next.
-        case object([JSONValue.Member], name: String)
+    /// An array or object that is open. Its contents are changed in place: copying them at each value would take
+    /// quadratic time.
+    private struct Container {
+        var isObject: Bool
+        var values: [JSONValue] = []
+        var members: [JSONValue.Member] = []
+        /// The name of the member whose value is next.
+        var name = ""
     }
 
     /// Deeper documents are rejected, because other code processes values recursively.
@@ -74,7 +78,7 @@ package struct JSONParser {
                 index += 1
                 return .object([])
             }
-            open.append(.object([], name: try name()))
+            open.append(Container(isObject: true, name: try name()))
             return nil
         case UInt8(ascii: "["):
             try enter()
@@ -82,7 +86,7 @@ package struct JSONParser {
                 index += 1
                 return .array([])
             }
-            open.append(.array([]))
+            open.append(Container(isObject: false))
             return nil
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "t"): if take("true") { return .bool(true) }
@@ -99,32 +103,25 @@ package struct JSONParser {
     /// - Returns: the document if it is complete.
     private mutating func complete(_ value: JSONValue) throws(JSONSyntaxError) -> JSONValue? {
         var value = value
-        while let container = open.popLast() {
+        while !open.isEmpty {
+            let last = open.count - 1
             skipSpace()
             let hasMore = next == UInt8(ascii: ",")
-            switch container {
-            case .array(var values):
-                values.append(value)
-                if !hasMore, next != UInt8(ascii: "]") { throw error("',' or ']' is expected") }
-                if hasMore {
-                    index += 1
-                    skipSpace()
-                    open.append(.array(values))
-                    return nil
-                }
-                value = .array(values)
-            case .object(var members, let name):
-                members.append(JSONValue.Member(name, value))
+            if open[last].isObject {
+                open[last].members.append(JSONValue.Member(open[last].name, value))
                 if !hasMore, next != UInt8(ascii: "}") { throw error("',' or '}' is expected") }
-                if hasMore {
-                    index += 1
-                    skipSpace()
-                    open.append(.object(members, name: try self.name()))
-                    return nil
-                }
-                value = .object(members)
+            } else {
+                open[last].values.append(value)
+                if !hasMore, next != UInt8(ascii: "]") { throw error("',' or ']' is expected") }
             }
             index += 1
+            if hasMore {
+                skipSpace()
+                if open[last].isObject { open[last].name = try name() }
+                return nil
+            }
+            let container = open.removeLast()
+            value = container.isObject ? .object(container.members) : .array(container.values)
         }
         return value
     }

@@ -53,11 +53,27 @@ enum TypedText {
     /// The settings of the terminal before it was changed; nil if it was not.
     private static let original = Mutex<termios?>(nil)
 
+    /// Signals that end the process. They restore the terminal first.
+    private static let endings = [SIGINT, SIGTERM, SIGHUP].map { number in
+        let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+        source.setEventHandler {
+            // During an answer, Ctrl-C stops the answer.
+            if number == SIGINT, Interrupt.isActive { return }
+            show()
+            _exit(128 + number)
+        }
+        return source
+    }
+
+    static var isHidden: Bool { original.withLock { $0 != nil } }
+
     /// Does nothing if standard input is not a terminal. Ctrl-C and Ctrl-Z still work.
     static func hide() {
         var settings = termios()
-        guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
-        original.withLock { $0 = $0 ?? settings }
+        guard !isHidden, tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
+        original.withLock { $0 = settings }
+        for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_IGN) }
+        for source in endings { source.activate() }
         settings.c_lflag &= ~tcflag_t(ECHO | ICANON)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
     }
@@ -73,11 +89,16 @@ enum TypedText {
 final class Interrupt: Sendable {
     private let source: any DispatchSourceSignal
     private let count = Mutex(0)
+    private static let active = Mutex(0)
+
+    /// Whether a handler is in effect.
+    static var isActive: Bool { active.withLock { $0 > 0 } }
 
     var happened: Bool { count.withLock { $0 > 0 } }
 
     init(_ handler: @escaping @Sendable () -> Void) {
         signal(SIGINT, SIG_IGN)
+        Self.active.withLock { $0 += 1 }
         source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
         source.setEventHandler { [weak self] in
             let times = self?.count.withLock { count in
@@ -96,7 +117,8 @@ final class Interrupt: Sendable {
     /// Restores the default behaviour of Ctrl-C.
     func stop() {
         source.cancel()
-        signal(SIGINT, SIG_DFL)
+        Self.active.withLock { $0 -= 1 }
+        if !TypedText.isHidden { signal(SIGINT, SIG_DFL) }
     }
 }
 

@@ -1,3 +1,4 @@
+import AsyncLocks
 import FoundationModels
 import FoundationModelsTesting
 import Synchronization
@@ -50,7 +51,33 @@ import Testing
         .init(name: "act", arguments: GeneratedContent(properties: [:]))
     ])
 
-    @Test("[D4] a request can be cancelled while a compaction is running") func cancelledDuringCompaction() async throws {
+    @Test("a lock passes to waiting tasks in order, and waiting can be cancelled", .timeLimit(.minutes(1)))
+    func lock() async throws {
+        let lock = AsyncLock()
+        #expect(lock.tryAcquire() && !lock.tryAcquire())
+        final class Order: Sendable { let numbers = Mutex<[Int]>([]) }
+        let order = Order()
+        var tasks: [Task<Void, any Error>] = []
+        for number in 0..<4 {
+            tasks.append(
+                Task {
+                    try await lock.acquire()
+                    order.numbers.withLock { $0.append(number) }
+                    lock.release()
+                })
+            while lock.waitingCount <= number { await Task.yield() }
+        }
+        tasks[1].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[1].value }
+        #expect(lock.waitingCount == 3 && order.numbers.withLock { $0.isEmpty })
+        lock.release()
+        for number in [0, 2, 3] { try await tasks[number].value }
+        #expect(order.numbers.withLock { $0 } == [0, 2, 3])
+        #expect(lock.tryAcquire())
+    }
+
+    @Test("[D4] a request can be cancelled while a compaction is running", .timeLimit(.minutes(2)))
+    func cancelledDuringCompaction() async throws {
         let gate = Gate()
         let model = StubModel(contextSize: 300) { transcript in
             if transcript.wholeText.contains("keep notes") { await gate.wait() }
@@ -74,6 +101,7 @@ import Testing
         }
         try #require(gate.hasWaiters)
         let waiting = Task { try await conversation.respond(to: "This one is cancelled.") }
+        while conversation.lock.waitingCount == 0 { await Task.yield() }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         gate.open()
@@ -81,7 +109,9 @@ import Testing
         #expect(try conversation.archive.turns(of: conversation.id).last?.prompt == "This one is not.")
     }
 
-    @Test("[D4] a cancelled request does not wait for a tool that ignores cancellation", arguments: [false, true])
+    @Test(
+        "[D4] a cancelled request does not wait for a tool that ignores cancellation", .timeLimit(.minutes(1)),
+        arguments: [false, true])
     func stubbornTool(isStructured: Bool) async throws {
         let gate = Gate()
         let model = ScriptedLanguageModel([Self.call, .text("Next.")])
@@ -106,7 +136,8 @@ import Testing
         #expect(try conversation.archive.turns(of: conversation.id).map(\.prompt) == ["And now?"])
     }
 
-    @Test("[D4] a detached task of a tool cannot block the request that waits for it") func detachedTask() async throws {
+    @Test("[D4] a detached task of a tool cannot block the request that waits for it", .timeLimit(.minutes(1)))
+    func detachedTask() async throws {
         let holder = ConversationTests.Holder()
         let tool = Action {
             guard let conversation = holder.conversation.withLock({ $0 }) else { return "none" }

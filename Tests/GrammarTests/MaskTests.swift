@@ -114,6 +114,38 @@ import Testing
         #expect(!again.canFollow("\"") && again.canFollow("b"))
     }
 
+    /// Items that differ as texts but are equal as values: the mask agrees with the automaton, and nothing traps.
+    @Test func equalItemsInOtherSpellings() throws {
+        for (schema, start) in [
+            (
+                "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"boolean\"},\"maxProperties\":2}}",
+                "[{\"a\":true,\"b\":true},{\"b\":true,\"a\":t"
+            ),
+            (
+                "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}}}",
+                "[{\"a\":1,\"b\":2},{\"b\":2,\"a\":1"
+            ),
+        ] {
+            let grammar = try Grammar(schema, vocabulary: Vocabularies.small)
+            var matcher = grammar.matcher()
+            try matcher.read(start.utf8)
+            _ = matcher.forcedBytes
+            let allowed = Set(matcher.allowed)
+            for token in 0..<Int32(grammar.vocabulary.count) where grammar.vocabulary.texts[Int(token)] != nil {
+                #expect(allowed.contains(token) == matcher.canFollow(token), "token \(token) after \(start)")
+            }
+        }
+        // Long runs that earlier items have too are no recursion, and the shortest ending has no item twice.
+        let strings = try Grammar(
+            "{\"type\":\"array\",\"uniqueItems\":true,\"minItems\":12,\"items\":{\"type\":\"string\"}}",
+            vocabulary: Vocabularies.small)
+        var matcher = strings.matcher()
+        try matcher.read("[\"\(String(repeating: " ", count: 20_000))x\",\"\"".utf8)
+        _ = matcher.allowed
+        try matcher.read(matcher.completion)
+        #expect(matcher.isComplete)
+    }
+
     @Test func largeVocabularies() throws {
         let vocabulary = Vocabularies.synthetic(150_000)
         let grammar = try Grammar(

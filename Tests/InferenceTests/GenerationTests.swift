@@ -196,7 +196,8 @@ struct LoadedModelTests {
 
     /// Caches of released sequences of all models share a budget; the oldest are freed first.
     @Test func releasedCachesHaveABudget() throws {
-        let file = try GGUFFile(path: TinyModel().file().path)
+        let temporary = try TinyModel().file()
+        let file = try GGUFFile(path: temporary.path)
         let model = try DecoderModel(file: file, pool: WorkerPool(threads: 1))
         func cache(_ tokens: Int) throws -> KVCache {
             let cache = try KVCache(shape: model.shape, capacity: 64)

@@ -40,14 +40,14 @@ extension Conversation {
 
     /// Removes a pinned fact. Does nothing if the fact is not pinned.
     public func unpin(_ fact: String) async {
-        // Nothing is unansweredNumbers, so exclusive access is not required.
         guard let place = context.pinned.firstIndex(of: fact) else { return }
         context.pinned.remove(at: place)
         if place < context.pinnedInHead {
             context.pinnedInHead -= 1
             updateSessionAfterPinning()
         }
-        saveContext()
+        // During another task's operation the archive must not be merged; that operation saves the context at its end.
+        if section == nil || hasExclusiveAccess { saveContext() } else { isContextUnsaved = true }
     }
 
     /// Returns the turns that would be recalled for a prompt, and why. Turns in the context are not considered.

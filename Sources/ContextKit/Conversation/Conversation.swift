@@ -64,11 +64,11 @@ public actor Conversation {
     /// Whether the context must be checked against the threshold, and made smaller, before the next request.
     private var isCompactionDue = false
     /// Held by the task that has exclusive access to the conversation.
-    private let lock = AsyncLock()
+    nonisolated let lock = AsyncLock()
     /// Identifies a period of exclusive access.
-    private final class Section: Sendable {}
+    final class Section: Sendable {}
     /// The current period of exclusive access.
-    private var section: Section?
+    private(set) var section: Section?
     /// The periods that the current task is part of: a tool may pin facts in the conversation that waits for the tool.
     @TaskLocal private static var sections: [Section] = []
     /// Whether the head has changed during a request.
@@ -331,11 +331,18 @@ public actor Conversation {
         return try await Self.$sections.withValue(Self.sections + [mine]) { try await body() }
     }
 
-    /// Whether tools of the current request are running: their calls are the last entry of the session, until all have
+    /// Whether tools of the current request are running: no outputs follow their calls in the session until all have
     /// returned.
     var isRunningTools: Bool {
-        guard inFlight != nil, session.isResponding, case .toolCalls? = session.transcript.last else { return false }
-        return true
+        guard inFlight != nil, session.isResponding else { return false }
+        // The model may have written text or reasoning after its calls.
+        let last = session.transcript.last {
+            switch $0 {
+            case .reasoning, .response: false
+            default: true
+            }
+        }
+        if case .toolCalls? = last { return true } else { return false }
     }
 
     /// Whether the current task is part of the operation that has exclusive access. A task that was created there and

@@ -43,7 +43,9 @@ enum TextUnits {
                 after = scalars.index(after: after)
             }
             let hasSpace = after < text.endIndex && scalars[after].isSpace
-            while after < text.endIndex, scalars[after].isSpace, !scalars[after].isNewline { after = scalars.index(after: after) }
+            while after < text.endIndex, scalars[after].isSpace && !scalars[after].isNewline || scalars[after].isExtending {
+                after = scalars.index(after: after)
+            }
             index = after
             if scalar == "." || scalar == "…" {
                 // The dots in “3.14”, “e.g. this”, “J. Smith” and “www.example.com” do not end a sentence.

@@ -169,8 +169,8 @@ extension Conversation {
     public func report(
         for prompt: String? = nil, generating schema: GenerationSchema? = nil, detailedEntries: Int = 8
     ) async throws -> ContextReport {
-        // The next request would do this first.
-        if !isAnswering { try await exclusively { await compactIfDue() } }
+        // The next request would do this first. A running operation is not waited for.
+        if section == nil { try await exclusively { await compactIfDue() } }
         var plan: Plan?
         if let prompt {
             let found = try await self.plan(for: Request(prompt: prompt, schema: schema, options: GenerationOptions()))

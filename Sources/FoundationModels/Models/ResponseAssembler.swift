@@ -198,11 +198,15 @@ package struct ResponseAssembler: Sendable {
     /// Replaces ids of entries and calls that other entries of the transcript have: some executors number the entries
     /// of each request in the same way, but an id must not occur twice in a transcript.
     mutating func replaceIDs(in used: Set<String>) {
+        var used = used
+        func replace(_ id: inout String) {
+            if used.insert(id).inserted { return }
+            id = UUID().uuidString
+            used.insert(id)
+        }
         for index in entries.indices {
-            if used.contains(entries[index].id) { entries[index].id = UUID().uuidString }
-            for call in entries[index].calls.indices where used.contains(entries[index].calls[call].id) {
-                entries[index].calls[call].id = UUID().uuidString
-            }
+            replace(&entries[index].id)
+            for call in entries[index].calls.indices { replace(&entries[index].calls[call].id) }
         }
     }
 

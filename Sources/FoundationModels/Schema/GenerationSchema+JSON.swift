@@ -210,6 +210,7 @@ struct SchemaWriter {
             let id = ObjectIdentifier(type)
             if let known = reference(to: .type(id), description) { return known }
             guard let (key, root, inner) = resolved(node, in: scope) else { return .object([]) }
+            if case .any = root { return nested(.any, in: inner, description: description) }
             let isOpen = !open.insert(id).inserted
             if root.isHoisted || isOpen {
                 if !isOpen { open.remove(id) }

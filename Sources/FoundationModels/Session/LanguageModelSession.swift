@@ -22,6 +22,10 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var running = 0
         /// The running request was cancelled and is about to end; the next request waits for its end.
         var isEnding = false
+        /// A request is already waiting for that end.
+        var hasSuccessor = false
+        /// The running request waits for its tools, which may wait for another request.
+        var isRunningTools = false
         /// The entries that the last request recorded before it failed, if they were removed from the transcript.
         var discarded: [Transcript.Entry] = []
         /// The active profile of the last request, with the callbacks to call when another profile becomes active.

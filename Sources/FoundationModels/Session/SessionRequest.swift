@@ -94,6 +94,8 @@ extension LanguageModelSession {
         func start(_ state: inout State) {
             state.running = number
             state.isEnding = Task.isCancelled
+            state.hasSuccessor = false
+            state.isRunningTools = false
         }
         let isFirst = state.withLock { state in
             guard requests.tryAcquire() else { return false }
@@ -101,12 +103,21 @@ extension LanguageModelSession {
             return true
         }
         if !isFirst {
-            // A cancelled request ends within one token; waiting for it saves the caller from doing so. A tool or a
-            // callback of that request would wait for itself.
-            guard state.withLock({ $0.isEnding }), SessionPropertyValues.current !== properties else {
+            // A cancelled request ends within one token, unless its tools are running; waiting for it saves the caller
+            // from doing so. One request may wait. A tool or a callback of the request would wait for itself.
+            let waits = state.withLock { state in
+                guard state.isEnding, !state.hasSuccessor, !state.isRunningTools else { return false }
+                state.hasSuccessor = true
+                return true
+            }
+            guard waits, SessionPropertyValues.current !== properties else {
+                if waits { state.withLock { $0.hasSuccessor = false } }
                 throw _SessionFailure.wrapping(Error.concurrentRequests)
             }
-            try await requests.acquire()
+            do { try await requests.acquire() } catch {
+                state.withLock { $0.hasSuccessor = false }
+                throw error
+            }
             state.withLock { start(&$0) }
         }
         return update { state in
@@ -123,8 +134,9 @@ extension LanguageModelSession {
         update { state in
             change(&state)
             state.isResponding = false
+            // Together: whoever reads that the session is not responding can begin.
+            requests.release()
         }
-        requests.release()
     }
 
     /// Handles a failed request; see ``transcriptErrorHandlingPolicy``.
@@ -132,7 +144,7 @@ extension LanguageModelSession {
         _ before: Transcript, _ profile: ResolvedProfile, _ error: any Swift.Error, _ progress: ResponseProgress
     ) {
         let policy = state.withLock { $0.policy } ?? profile.policy
-        let partial = progress.partialEntries(usedIDs: state.withLock { Set($0.transcript.map(\.id)) })
+        let partial = progress.partialEntries(usedIDs: state.withLock { $0.transcript.usedIDs })
         var keeps = partial.hasText && !(error is ToolCallError)
         // Unsafe output must not become part of the next prompt.
         if case LanguageModelError.guardrailViolation = error { keeps = false }
@@ -195,7 +207,10 @@ private struct RequestRounds {
                 throw GeneratedContent.ParsingError(
                     rawContent: calls[0].description, debugDescription: "The model called a tool, but tool calls are disallowed.")
             }
-            for output in try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks) {
+            session.state.withLock { $0.isRunningTools = true }
+            let outputs = try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks)
+            session.state.withLock { $0.isRunningTools = false }
+            for output in outputs {
                 append(.toolOutput(output))
                 progress.record(.toolOutput(output))
             }
@@ -240,7 +255,7 @@ private struct RequestRounds {
         let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
         try await respond(with: model, executorRequest)
         try checkMutation()
-        let made = try progress.endRound(usedIDs: session.state.withLock { Set($0.transcript.map(\.id)) })
+        let made = try progress.endRound(usedIDs: session.state.withLock { $0.transcript.usedIDs })
         for entry in made { append(entry) }
         return made
     }
@@ -271,6 +286,18 @@ private struct RequestRounds {
     }
 
     private func append(_ entry: Transcript.Entry) { session.update { $0.transcript.append(entry) } }
+}
+
+extension Transcript {
+    /// The ids of all entries and calls.
+    fileprivate var usedIDs: Set<String> {
+        var ids: Set<String> = []
+        for entry in self {
+            ids.insert(entry.id)
+            if case .toolCalls(let calls) = entry { ids.formUnion(calls.map(\.id)) }
+        }
+        return ids
+    }
 }
 
 extension GenerationOptions {

@@ -57,13 +57,12 @@ enum Guardrail {
             var next: [Int32] = []
             var index = 0
             while index < bytes.count {
-                let length = separatorLength(bytes, at: index)
-                if length > 0 {
-                    index += length
+                let start = index
+                while index < bytes.count, case let length = wordCharacterLength(bytes, at: index), length > 0 { index += length }
+                if index == start {
+                    index += 1
                     continue
                 }
-                let start = index
-                while index < bytes.count, separatorLength(bytes, at: index) == 0 { index += 1 }
                 // One word further in each phrase, and at the beginning of a new one.
                 next.removeAll(keepingCapacity: true)
                 open.append(0)
@@ -80,16 +79,18 @@ enum Guardrail {
         }
     }
 
-    /// Number of bytes of the character at `index` if it separates words, otherwise 0.
-    private static func separatorLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
+    /// Number of bytes of the character at `index` if it is a letter or a number, otherwise 0.
+    private static func wordCharacterLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
         let byte = bytes[index]
-        if byte < 0x80 { return JSONText.isAlphanumeric(byte) ? 0 : 1 }
-        // Latin-1 punctuation (U+0080 to U+00BF), and the general and CJK punctuation, of which quotes and dashes occur
-        // in texts of all languages (U+2000 to U+206F, U+3000 to U+303F).
-        if byte == 0xC2 { return min(2, bytes.count - index) }
-        guard index + 1 < bytes.count else { return 0 }
-        if byte == 0xE2, bytes[index + 1] <= 0x81 { return min(3, bytes.count - index) }
-        return byte == 0xE3 && bytes[index + 1] == 0x80 ? min(3, bytes.count - index) : 0
+        // Looking up properties takes far longer than comparing.
+        if byte < 0x80 { return JSONText.isAlphanumeric(byte) ? 1 : 0 }
+        let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 0
+        guard length > 0, index + length <= bytes.count else { return 0 }
+        var value = UInt32(byte) & (0x7F >> UInt32(length))
+        for offset in 1..<length { value = value << 6 | UInt32(bytes[index + offset] & 0x3F) }
+        guard let scalar = Unicode.Scalar(value) else { return 0 }
+        let properties = scalar.properties
+        return properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend ? length : 0
     }
 
     private static let phrases = PhraseTrie(rules.map(\.groups))
@@ -163,7 +164,7 @@ enum Guardrail {
     }
 }
 
-/// Checks a response while it is generated. Each part is checked at most twice, however long the response is.
+/// Checks a response while it is generated. Each part is checked a few times at most, however long the response is.
 struct CheckedOutput {
     private let isChecked: Bool
     private var recent = ""

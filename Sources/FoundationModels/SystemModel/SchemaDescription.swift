@@ -16,20 +16,20 @@ struct SchemaDescription {
     ///   and quotes.
     static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
         let json = schema.json
-        var sketch = SchemaDescription(json)
-        var text = isArguments ? sketch.members(json, quoted: false) : sketch.value(json)
+        var writer = SchemaDescription(json)
+        var text = isArguments ? writer.members(json, quoted: false) : writer.value(json)
         // Definitions of named types follow, each once.
-        guard !sketch.named.isEmpty else { return text }
+        guard !writer.named.isEmpty else { return text }
         var schemas = ["#": json]
         if case .object(let members)? = json["$defs"] {
             for member in members { schemas["#/$defs/" + SchemaPointer.escaped(member.name)] = member.value }
         }
         var index = 0
-        while index < sketch.named.count {
-            let reference = sketch.named[index]
+        while index < writer.named.count {
+            let reference = writer.named[index]
             let schema = schemas[reference] ?? .object([])
             text +=
-                "\n\(sketch.name(reference)) = " + (schema["anyOf"] == nil ? sketch.value(schema) : sketch.alternatives(schema))
+                "\n\(writer.name(reference)) = " + (schema["anyOf"] == nil ? writer.value(schema) : writer.alternatives(schema))
             index += 1
         }
         return text

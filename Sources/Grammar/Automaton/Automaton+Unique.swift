@@ -57,6 +57,17 @@ extension Automaton {
         return Int32(itemSets.count - 1)
     }
 
+    /// All scalars of a set, as an index in ``writtenSets``, however long they are: for the shortest ending.
+    func scalars(of id: Int32) -> Int32 {
+        let set = itemSets[Int(id)]
+        if set.scalarBytes <= Self.maximumExcludedBytes { return set.scalars }
+        return set.items.reduce(0) { scalars, item in
+            let bytes = itemTexts.bytes(item)
+            return bytes.first == UInt8(ascii: "{") || bytes.first == UInt8(ascii: "[")
+                ? scalars : written(scalars, adding: bytes)
+        }
+    }
+
     /// The state of the array after an item.
     func afterUnique(_ local: LocalState) -> StateID {
         var value = arrayProgress[Int(local.b)]
@@ -144,16 +155,27 @@ extension Automaton {
         if same.isEmpty { return true }
         let key = DifferKey(inner: inner, text: text, written: written)
         if let known = differs[key] { return known }
-        var result = hasHole(inner) && !same.contains(text)
-        if !result {
+        // A list of places along earlier items, not recursion: they can be long.
+        var open = [(inner: inner, text: text)]
+        var result = false
+        while !result, let (inner, text) = open.popLast() {
+            let same = itemsBeginning(with: text, in: written)
+            if same.isEmpty || hasHole(inner) && !same.contains(text) {
+                result = true
+                break
+            }
             var taken = ByteSet()
             let length = itemTexts.length(text)
             for item in same { if let byte = itemTexts.byte(item, at: length) { taken.insert(byte) } }
-            alive(inner).forEach { byte in
-                if result { return }
+            let alive = alive(inner)
+            alive.forEach { byte in
+                if !result, !taken.contains(byte) { result = step(inner, byte) != Self.dead }
+            }
+            if result { break }
+            alive.forEach { byte in
+                guard taken.contains(byte) else { return }
                 let next = step(inner, byte)
-                if next == Self.dead { return }
-                result = !taken.contains(byte) || canDiffer(next, itemTexts.appending(byte, to: text), written)
+                if next != Self.dead { open.append((next, itemTexts.appending(byte, to: text))) }
             }
         }
         if !regexes.isFull { differs[key] = result }
@@ -174,10 +196,33 @@ extension Automaton {
 
     func aliveInStructure(_ local: LocalState) -> ByteSet {
         let all = alive(local.c)
-        if isDistinct(local) { return all }
         var set = ByteSet()
+        if isDistinct(local) {
+            guard mayEqualEarlier(local) else { return all }
+            // Another spelling of an earlier item has a distinct text, but not a distinct value: it must not end here.
+            all.forEach { byte in
+                if Self.closing.contains(byte), let next = next(local, byte) {
+                    let after = states[Int(next)]
+                    if hasHole(after.c), alive(after.c).isEmpty, !isNew(after) { return }
+                }
+                set.insert(byte)
+            }
+            return set
+        }
         all.forEach { byte in if next(local, byte) != nil { set.insert(byte) } }
         return set
+    }
+
+    /// The last bytes of objects, arrays and strings.
+    static let closing = Array("}]\"".utf8)
+
+    /// Whether the item may become equal to an earlier one within a token, although their texts already differ.
+    func mayEqualEarlier(_ local: LocalState) -> Bool {
+        let length = itemTexts.length(local.d)
+        return items(arrayProgress[Int(local.b)].written).contains { item in
+            !itemTexts.isPlain(item) || !itemTexts.isPlain(local.d)
+                || itemTexts.length(item) > length && itemTexts.length(item) - length <= TokenTrie.longestToken
+        }
     }
 
     // MARK: - Masks

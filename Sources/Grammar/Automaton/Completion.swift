@@ -301,6 +301,13 @@ extension Automaton {
                 }
                 inner = step(inner, byte)
             }
+            // A number that equals an earlier one may go on.
+            if inner != Self.dead, shortest.count < 100 {
+                for other in Self.alternatives where alive(inner).contains(other) {
+                    let next = step(inner, other)
+                    if next != Self.dead { queue.append((text + shortest + [other], next)) }
+                }
+            }
         }
         guard let ending = found else { return [] }
         var after = arrayProgress[Int(local.b)]
@@ -319,7 +326,7 @@ extension Automaton {
             text += separator(depth, isFirst: isFirst)
             if array.isUnique {
                 // Two objects or arrays that must differ are never both required.
-                let language = uniqueItem(program.types[Int(type)].scalar, itemSets[Int(written)].scalars)
+                let language = uniqueItem(program.types[Int(type)].scalar, scalars(of: written))
                 let item = language == RegexArena.empty ? shortest(type, depth) : shortestWord(language)
                 written = itemSet(written, adding: itemTexts.appending(item, to: ItemTexts.empty))
                 text += item

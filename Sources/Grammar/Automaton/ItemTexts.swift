@@ -84,6 +84,9 @@ struct ItemTexts {
         offset < length(text) ? nodes[Int(prefix(text, offset + 1))].byte : nil
     }
 
+    /// Whether the text has no escapes and only numbers that cannot be written in another way.
+    func isPlain(_ text: Int32) -> Bool { nodes[Int(text)].isPlain }
+
     /// Whether two different texts could be one JSON value, with members in another order or another spelling.
     func couldBeEqual(_ a: Int32, _ b: Int32) -> Bool {
         let (first, second) = (nodes[Int(a)], nodes[Int(b)])

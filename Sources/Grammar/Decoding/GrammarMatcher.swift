@@ -80,8 +80,11 @@ package struct GrammarMatcher: @unchecked Sendable {
             var bytes: [UInt8] = []
             var current = config
             while bytes.count < Self.longestForced, !automaton.isComplete(current), let byte = automaton.alive(current).single {
+                let next = automaton.step(current, byte)
+                // At a limit, a byte that seemed possible may not be.
+                if next == Automaton.dead { break }
                 bytes.append(byte)
-                current = automaton.step(current, byte)
+                current = next
             }
             if bytes.isEmpty { return ([], []) }
             let alive = automaton.alive(current)

@@ -6,7 +6,7 @@ extension RegexArena {
     /// The derivatives for all 256 bytes, computed from the rows of the parts. They can include dead states.
     func rawRow(_ id: RegexID) -> UnsafeMutablePointer<RegexID> {
         if let row = rows[Int(id)] { return row }
-        if depth == Self.recursionDepth {
+        if depth == Self.recursionDepth, !isFull {
             // The innermost parts first, so that the recursion fits a small stack.
             forEachPart(of: id, isKnown: { self.rows[Int($0)] != nil }) { _ = self.rawRow($0) }
         }
@@ -47,7 +47,7 @@ extension RegexArena {
     private func forEachPart(of root: RegexID, isKnown: (RegexID) -> Bool, _ body: (RegexID) -> Void) {
         var seen: Set<RegexID> = [root]
         var open: [(id: RegexID, isExpanded: Bool)] = parts(of: root).map { ($0, false) }
-        while let (id, isExpanded) = open.popLast() {
+        while !isFull, let (id, isExpanded) = open.popLast() {
             if isExpanded {
                 body(id)
             } else if !isKnown(id), seen.insert(id).inserted {

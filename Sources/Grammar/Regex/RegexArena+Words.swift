@@ -130,7 +130,7 @@ extension RegexArena {
 struct CharacterCount {
     var minimum = 0
     var maximum: Int?
-    /// Whether the language is not empty and some string has exactly `least` characters.
+    /// Whether the language is not empty and some string has exactly `minimum` characters.
     var isExact = false
 }
 
@@ -181,10 +181,13 @@ extension RegexArena {
             result = CharacterCount(minimum: counts.map(\.minimum).max() ?? 0, maximum: counts.compactMap(\.maximum).min())
         case .repetition(let a, let minimum, let maximum):
             let part = characterCount(a)
-            let times = Int(maximum)
+            func product(_ count: Int, _ times: Int32) -> Int {
+                let (value, overflows) = count.multipliedReportingOverflow(by: Int(times))
+                return overflows ? 1 << 40 : min(value, 1 << 40)
+            }
             result = CharacterCount(
-                minimum: min(part.minimum * Int(minimum), 1 << 40),
-                maximum: part.maximum == 0 ? 0 : maximum < 0 ? nil : part.maximum.map { min($0 * times, 1 << 40) },
+                minimum: product(part.minimum, minimum),
+                maximum: part.maximum == 0 ? 0 : maximum < 0 ? nil : part.maximum.map { product($0, maximum) },
                 isExact: part.isExact || minimum == 0)
         default: result = CharacterCount()
         }

@@ -268,8 +268,8 @@ final class RegexArena {
             guard let own = parts(id) else { return false }
             return all.contains { other in
                 if other == id { return false }
-                guard let rival = parts(other) else { return own.contains(other) }
-                return rival.count < own.count && rival.allSatisfy(own.contains)
+                guard let otherPart = parts(other) else { return own.contains(other) }
+                return otherPart.count < own.count && otherPart.allSatisfy(own.contains)
             }
         }
     }
@@ -371,7 +371,7 @@ final class RegexArena {
         case .repetition(anyCharacter, let minimum, let maximum):
             // Limits on the length stay limits: as an automaton they would have one state per character.
             let shorter = minimum > 0 ? repetition(anyCharacter, minimum: 0, maximum: minimum - 1) : Self.empty
-            let longer = maximum >= 0 ? repetition(anyCharacter, minimum: maximum + 1, maximum: -1) : Self.empty
+            let longer = maximum >= 0 && maximum < .max ? repetition(anyCharacter, minimum: maximum + 1, maximum: -1) : Self.empty
             return alternation([shorter, longer])
         default: break
         }

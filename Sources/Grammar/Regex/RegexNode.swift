@@ -12,7 +12,7 @@ enum RegexNode: Hashable {
     /// Sorted; at least two.
     case intersection([RegexID])
     case complement(RegexID)
-    /// `most` is -1 if there is no maximum.
+    /// `maximum` is -1 if there is no maximum.
     case repetition(RegexID, minimum: Int32, maximum: Int32)
     /// The strings below a node of a ``WordTrie`` of the arena.
     case words(trie: Int32, node: Int32)

@@ -156,11 +156,15 @@ final class TypeNormalizer {
                 open += parts(of: id).map { ($0, false) }
             }
         }
+        // A circular reference is one only while the constraints around it are in progress.
+        failures = failures.filter { $0.value.kind != .unsatisfiable }
     }
 
     private func parts(of id: ConstraintID) -> [ConstraintID] {
         switch arena[id] {
-        case .all(let parts), .any(let parts), .one(let parts): parts
+        case .all(let parts), .any(let parts), .one(let parts):
+            // Values are collected by the union: a list of them can be long.
+            parts.filter { if case .value = arena[$0] { false } else { true } }
         case .not(let part): [part]
         case .reference(let slot): [arena.targets[Int(slot)]]
         default: []
@@ -400,11 +404,11 @@ final class TypeNormalizer {
             for (index, part) in members.enumerated() {
                 var conditions = [part]
                 let type = try self.type(part)
-                for (other, rival) in members.enumerated() where other != index {
+                for (other, otherPart) in members.enumerated() where other != index {
                     try step(id)
-                    if rival == part { conditions.append(ConstraintArena.nothing) }
-                    if try areDisjoint(type, try self.type(rival)) { continue }
-                    conditions.append(arena.not(rival))
+                    if otherPart == part { conditions.append(ConstraintArena.nothing) }
+                    if try areDisjoint(type, try self.type(otherPart)) { continue }
+                    conditions.append(arena.not(otherPart))
                 }
                 let branch = arena.all(conditions)
                 if branch != ConstraintArena.nothing { branches.append(branch) }

@@ -38,6 +38,12 @@ final class MaskTable {
     private var masks: [ConfigID: TokenMask] = [:]
     private var languageMasks: [RegexID: LanguageMask] = [:]
     private var leaving: [UInt64: [Int32]] = [:]
+    private var ending: [ConfigID: [Int32]] = [:]
+    /// Tokens that end like an object, an array or a string.
+    private lazy var closingTokens = vocabulary.texts.indices.compactMap { token -> Int32? in
+        guard let last = vocabulary.texts[token]?.last, Automaton.closing.contains(last) else { return nil }
+        return Int32(token)
+    }
     private var wantsNeeds = false
     /// One bit per token, all zero between uses.
     private var scratch: [UInt32]
@@ -151,6 +157,10 @@ final class MaskTable {
         let start = automaton.config([thread])
         // Tokens that extend past the end of the item depend on the final text of the item, so check each.
         var refused = leavingTokens(config, automaton.states[Int(thread.state)].c).filter { !advances(start, $0) }
+        let local = automaton.states[Int(thread.state)]
+        if local.phase == LocalState.Phase.distinct, automaton.mayEqualEarlier(local) {
+            refused += endingTokens(local.c).filter { !advances(start, $0) }
+        }
         for text in automaton.continuations(thread, maximum: TokenTrie.longestToken) {
             // Only tokens that follow the text of an earlier item, or extend past its end, can be rejected.
             var node = 0
@@ -170,6 +180,17 @@ final class MaskTable {
             let refused = Set(refused)
             mask.list += own.list.filter { !refused.contains($0) }
         }
+    }
+
+    /// The tokens that end exactly where `inner`, which ends in a hole, may end.
+    private func endingTokens(_ inner: ConfigID) -> [Int32] {
+        if let known = ending[inner] { return known }
+        let tokens = closingTokens.filter { token in
+            let config = configuration(after: vocabulary.texts[Int(token)] ?? [], from: inner)
+            return config != Automaton.dead && automaton.hasHole(config)
+        }
+        if !automaton.regexes.isFull { ending[inner] = tokens }
+        return tokens
     }
 
     /// The tokens of a configuration that its part `inner`, which ends in a hole, does not have: those that go beyond it.
@@ -344,8 +365,8 @@ final class MaskTable {
         return mask
     }
 
-    /// Removes the tokens that exceed a maximum of `most` characters. A text has at most as many characters as bytes,
-    /// so only tokens that need more than `most` bytes are checked.
+    /// Removes the tokens that exceed a maximum number of characters. A text has at most as many characters as bytes,
+    /// so only tokens that need more bytes than that are checked.
     private func limited(_ mask: LanguageMask, _ maximum: Int, _ language: RegexID) -> LanguageMask {
         var result = mask
         result.needs = []

@@ -193,7 +193,7 @@ struct FreeTextTable: Sendable {
         add(root)
     }
 
-    /// Tokens that stay inside the string and begin at most `most` characters.
+    /// Tokens that stay inside the string and begin at most `maximum` characters.
     func inside(atMost maximum: Int) -> [UInt32] {
         var index = insideLimits.count - 1
         while index > 0, Int(insideLimits[index]) > maximum { index -= 1 }

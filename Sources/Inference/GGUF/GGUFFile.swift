@@ -34,7 +34,7 @@ package final class GGUFFile: Sendable {
         self.path = path
         source = try SourceFile(path: path)
         let contents: Contents
-        (header, contents) = try Self.readHeader(of: source)
+        (header, contents) = try Self.readHeader(of: source, shard: shard)
         version = contents.version
         metadata = contents.metadata
         var table = contents.table
@@ -85,12 +85,13 @@ package final class GGUFFile: Sendable {
         var names: [String]
     }
 
-    private static func readHeader(of source: SourceFile) throws(ModelError) -> (FileHeader, Contents) {
-        var count = min(source.size, firstHeaderBytes)
+    private static func readHeader(of source: SourceFile, shard: Int) throws(ModelError) -> (FileHeader, Contents) {
+        // The vocabulary is in the first file only.
+        var count = min(source.size, shard == 0 ? firstHeaderBytes : firstHeaderBytes / 16)
         while true {
             let header = try FileHeader(of: source, count: count)
             do { return (header, try contents(header.bytes, fileSize: source.size)) } catch {
-                if count == source.size { throw error }
+                if count == source.size || !error.isAboutLength { throw error }
                 guard count < maximumHeaderBytes else {
                     let limit = maximumHeaderBytes >> 20
                     throw .invalid(field: "the header", reason: "is damaged or larger than \(limit) MB: \(error)")
@@ -152,6 +153,17 @@ package final class GGUFFile: Sendable {
         var values = [Float](repeating: 0, count: tensor.elementCount)
         ck_dequantize(tensor.type.kernelType, try bytes(of: tensor), values.count, &values)
         return values
+    }
+}
+
+extension ModelError {
+    /// Whether the error may be caused by reading only the beginning of a file.
+    fileprivate var isAboutLength: Bool {
+        switch self {
+        case .truncated: true
+        case .invalid(_, let reason): reason.hasSuffix("more than the file could hold")
+        default: false
+        }
     }
 }
 

@@ -72,8 +72,11 @@ final class ReleasedCaches: Sendable {
     var bytes: Int { state.withLock { $0.bytes } }
 
     func add(_ cache: KVCache, of registry: ObjectIdentifier) {
-        // The sequence is being deinitialized, so nothing writes to its cache.
-        let boxed = State(entries: [Entry(cache: cache, registry: registry, bytes: cache.usedBytes)])
+        // The sequence is being deinitialized, so nothing writes to its cache. An empty cache, or one that needs the whole
+        // budget, is of no use to other sequences.
+        let bytes = cache.usedBytes
+        if cache.tokens.isEmpty || bytes > maximumBytes { return }
+        let boxed = State(entries: [Entry(cache: cache, registry: registry, bytes: bytes)])
         let removed = state.withLock { state in
             state.entries += boxed.entries
             var removed = State()

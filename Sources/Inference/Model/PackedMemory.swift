@@ -8,6 +8,8 @@ final class PackedMemory {
     let isFilled: Bool
     private let owner: AnyObject
     private let whenFinished: (() -> Void)?
+    /// Removes an incomplete file; nil once it is complete.
+    private var discard: (() -> Void)?
 
     /// Allocates memory that is private to this process.
     init(bytes: Int) throws(ModelError) {
@@ -16,12 +18,22 @@ final class PackedMemory {
     }
 
     /// Uses part of a mapped file. `whenFinished` is called once the memory is filled, to make the file valid.
-    init(base: UnsafeMutableRawPointer, count: Int, isFilled: Bool, owner: AnyObject, whenFinished: (() -> Void)? = nil) {
+    /// If packing fails, `discard` is called instead.
+    init(
+        base: UnsafeMutableRawPointer, count: Int, isFilled: Bool, owner: AnyObject, discard: (() -> Void)? = nil,
+        whenFinished: (() -> Void)? = nil
+    ) {
+        self.discard = discard
         (self.base, self.count, self.isFilled, self.owner, self.whenFinished) = (base, count, isFilled, owner, whenFinished)
     }
 
     /// Must be called when all weights have been packed.
-    func finish() { whenFinished?() }
+    func finish() {
+        whenFinished?()
+        discard = nil
+    }
+
+    deinit { discard?() }
 }
 
 /// A cache of models' packed weights in files, so that later loads copy nothing: the file is mapped, and processes
@@ -114,7 +126,8 @@ package struct PackedCache: Sendable {
         let temporary = location.appendingPathExtension("\(getpid()).part")
         guard let mapped = WritableMapping(path: temporary.path, bytes: Self.headerBytes + bytes) else { return nil }
         return PackedMemory(
-            base: mapped.base + Self.headerBytes, count: bytes, isFilled: false, owner: mapped
+            base: mapped.base + Self.headerBytes, count: bytes, isFilled: false, owner: mapped,
+            discard: { unlink(temporary.path) }
         ) {
             // The header is written and the file renamed last: if the process ends earlier, the file is not valid.
             for (index, word) in key.enumerated() { mapped.base.storeBytes(of: word, toByteOffset: index * 8, as: UInt64.self) }
