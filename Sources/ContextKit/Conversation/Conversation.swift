@@ -1,7 +1,6 @@
 internal import AsyncLocks
 public import Foundation
 public import FoundationModels
-internal import Synchronization
 
 /// A conversation of unlimited length. Its context is kept within the model's window, and all of its turns are kept in
 /// an archive.
@@ -264,21 +263,6 @@ public actor Conversation {
         @Sendable (
             _ session: LanguageModelSession, _ prompt: String, _ attempt: Int, _ partial: PartialResponse
         ) async throws -> sending Result
-
-    /// The content that a stream has generated so far. When a request is cancelled, its stream ends immediately, but the
-    /// session ends later: after the current token, or when a tool that ignores cancellation returns.
-    private final class PartialResponse: Sendable {
-        private let content = Mutex<GeneratedContent?>(nil)
-
-        func set(_ value: GeneratedContent?) { content.withLock { $0 = value } }
-
-        var text: String? {
-            content.withLock { $0 }.map { content in
-                // Text, unless it is a structure.
-                if case .string(let text) = content.kind { text } else { content.jsonString }
-            }
-        }
-    }
 
     /// A prompt and the form of its response.
     struct Request {
@@ -605,14 +589,6 @@ extension Int {
 
 extension Duration {
     var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
-}
-
-extension Transcript.Entry {
-    /// Whether the entry is a response with this text.
-    fileprivate func isResponse(_ text: String) -> Bool {
-        guard case .response(let response) = self else { return false }
-        return response.segments.contains { if case .text(let segment) = $0 { segment.content == text } else { false } }
-    }
 }
 
 extension Error {

@@ -113,11 +113,9 @@ final class TypeNormalizer {
     private var types: [ConstraintID: ValueType] = [:]
     private var negations: [ConstraintID: ValueType] = [:]
     private var inProgress: Set<ConstraintID> = []
-    /// Errors of constraints that were normalized ahead of the ones that contain them.
-    private var failures: [ConstraintID: SchemaError] = [:]
+    private var failures: [ConstraintID: SchemaError] = [:]  // of constraints that were normalized ahead of others
     private var steps = 0
-    /// Constraints nested more deeply are normalized from the innermost one outward, so that the recursion fits a small
-    /// stack.
+    /// Deeper constraints are normalized from the innermost one outward, so that the recursion fits a small stack.
     private static let recursionDepth = 24
 
     private static let maximumUnion = 400
@@ -156,14 +154,13 @@ final class TypeNormalizer {
                 open += parts(of: id).map { ($0, false) }
             }
         }
-        // A circular reference is one only while the constraints around it are in progress.
-        failures = failures.filter { $0.value.kind != .unsatisfiable }
+        failures = failures.filter { $0.value.kind != .unsatisfiable }  // circular only while others are in progress
     }
 
     private func parts(of id: ConstraintID) -> [ConstraintID] {
         switch arena[id] {
+        // Values are collected by the union: a list of them can be long.
         case .all(let parts), .any(let parts), .one(let parts):
-            // Values are collected by the union: a list of them can be long.
             parts.filter { if case .value = arena[$0] { false } else { true } }
         case .not(let part): [part]
         case .reference(let slot): [arena.targets[Int(slot)]]

@@ -1,0 +1,25 @@
+import FoundationModels
+import Synchronization
+
+/// The content that a stream has generated so far. When a request is cancelled, its stream ends immediately, but the
+/// session ends later: after the current token, or when a tool that ignores cancellation returns.
+final class PartialResponse: Sendable {
+    private let content = Mutex<GeneratedContent?>(nil)
+
+    func set(_ value: GeneratedContent?) { content.withLock { $0 = value } }
+
+    var text: String? {
+        content.withLock { $0 }.map { content in
+            // Text, unless it is a structure.
+            if case .string(let text) = content.kind { text } else { content.jsonString }
+        }
+    }
+}
+
+extension Transcript.Entry {
+    /// Whether the entry is a response with this text.
+    func isResponse(_ text: String) -> Bool {
+        guard case .response(let response) = self else { return false }
+        return response.segments.contains { if case .text(let segment) = $0 { segment.content == text } else { false } }
+    }
+}
