@@ -198,10 +198,10 @@ extension Automaton {
         let all = alive(local.c)
         var set = ByteSet()
         if isDistinct(local) {
-            guard mayEqualEarlier(local) else { return all }
+            guard mayEqualEarlier(local, within: 1) else { return all }
             // Another spelling of an earlier item has a distinct text, but not a distinct value: it must not end here.
             all.forEach { byte in
-                if Self.closing.contains(byte), let next = next(local, byte) {
+                if closing(local).contains(byte), let next = next(local, byte) {
                     let after = states[Int(next)]
                     if hasHole(after.c), alive(after.c).isEmpty, !isNew(after) { return }
                 }
@@ -213,15 +213,23 @@ extension Automaton {
         return set
     }
 
-    /// The last bytes of objects, arrays and strings.
-    static let closing = Array("}]\"".utf8)
+    /// The bytes with which an item ends, as its first byte shows; none for numbers and constants.
+    func closing(_ local: LocalState) -> [UInt8] {
+        switch itemTexts.byte(local.d, at: 0) {
+        case UInt8(ascii: "{"): [UInt8(ascii: "}")]
+        case UInt8(ascii: "["): [UInt8(ascii: "]")]
+        case UInt8(ascii: "\""): [UInt8(ascii: "\"")]
+        default: []
+        }
+    }
 
-    /// Whether the item may become equal to an earlier one within a token, although their texts already differ.
-    func mayEqualEarlier(_ local: LocalState) -> Bool {
+    /// Whether the item may become equal to an earlier one within a number of bytes, although their texts already
+    /// differ.
+    func mayEqualEarlier(_ local: LocalState, within bytes: Int) -> Bool {
         let length = itemTexts.length(local.d)
         return items(arrayProgress[Int(local.b)].written).contains { item in
             !itemTexts.isPlain(item) || !itemTexts.isPlain(local.d)
-                || itemTexts.length(item) > length && itemTexts.length(item) - length <= TokenTrie.longestToken
+                || itemTexts.length(item) > length && itemTexts.length(item) - length <= bytes
         }
     }
 

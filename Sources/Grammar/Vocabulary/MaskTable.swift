@@ -39,11 +39,7 @@ final class MaskTable {
     private var languageMasks: [RegexID: LanguageMask] = [:]
     private var leaving: [UInt64: [Int32]] = [:]
     private var ending: [ConfigID: [Int32]] = [:]
-    /// Tokens that end like an object, an array or a string.
-    private lazy var closingTokens = vocabulary.texts.indices.compactMap { token -> Int32? in
-        guard let last = vocabulary.texts[token]?.last, Automaton.closing.contains(last) else { return nil }
-        return Int32(token)
-    }
+    private var closing: [UInt8: (tokens: [Int32], longest: Int)] = [:]
     private var wantsNeeds = false
     /// One bit per token, all zero between uses.
     private var scratch: [UInt32]
@@ -158,8 +154,11 @@ final class MaskTable {
         // Tokens that extend past the end of the item depend on the final text of the item, so check each.
         var refused = leavingTokens(config, automaton.states[Int(thread.state)].c).filter { !advances(start, $0) }
         let local = automaton.states[Int(thread.state)]
-        if local.phase == LocalState.Phase.distinct, automaton.mayEqualEarlier(local) {
-            refused += endingTokens(local.c).filter { !advances(start, $0) }
+        if local.phase == LocalState.Phase.distinct, let byte = automaton.closing(local).first {
+            let closing = closingTokens(byte)
+            if automaton.mayEqualEarlier(local, within: closing.longest) {
+                refused += endingTokens(local.c, closing.tokens).filter { !advances(start, $0) }
+            }
         }
         for text in automaton.continuations(thread, maximum: TokenTrie.longestToken) {
             // Only tokens that follow the text of an earlier item, or extend past its end, can be rejected.
@@ -182,10 +181,19 @@ final class MaskTable {
         }
     }
 
+    /// The tokens that end with a byte, and the number of bytes of the longest of them.
+    private func closingTokens(_ byte: UInt8) -> (tokens: [Int32], longest: Int) {
+        if let known = closing[byte] { return known }
+        let tokens = vocabulary.texts.indices.filter { vocabulary.texts[$0]?.last == byte }
+        let longest = tokens.map { vocabulary.texts[$0]?.count ?? 0 }.max() ?? 0
+        closing[byte] = (tokens.map { Int32($0) }, longest)
+        return (tokens.map { Int32($0) }, longest)
+    }
+
     /// The tokens that end exactly where `inner`, which ends in a hole, may end.
-    private func endingTokens(_ inner: ConfigID) -> [Int32] {
+    private func endingTokens(_ inner: ConfigID, _ closing: [Int32]) -> [Int32] {
         if let known = ending[inner] { return known }
-        let tokens = closingTokens.filter { token in
+        let tokens = closing.filter { token in
             let config = configuration(after: vocabulary.texts[Int(token)] ?? [], from: inner)
             return config != Automaton.dead && automaton.hasHole(config)
         }
