@@ -14,7 +14,7 @@ public final class AsyncLock: Sendable {
     public init() {}
 
     /// Number of tasks that wait for the lock.
-    public var waitingCount: Int { state.withLock { $0.waiting.count } }
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Waits for the lock.
     ///

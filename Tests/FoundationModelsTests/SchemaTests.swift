@@ -276,7 +276,7 @@ struct SchemaTests {
     @Generable fileprivate struct Forest { var trees: [Tree] }
 
     @Test("[B1] a type that is a list of itself has a schema")
-    func lending() throws {
+    func selfReferentialArray() throws {
         try Self.roundTrip(Tree.generationSchema)
         try Self.roundTrip(Forest.generationSchema)
         #expect(Tree.generationSchema.name == "Array<Array<Tree>>")

@@ -83,6 +83,29 @@ import Testing
         }
     }
 
+    /// Items that must differ, nested in each other and in arrays.
+    @Test func itemsThatMustDiffer() throws {
+        try onSmallStack {
+            let grammar = try Grammar(
+                "{\"$ref\":\"#/$defs/T\",\"$defs\":{\"T\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/T\"}}}}"
+                    .replacingOccurrences(of: "\"items\"", with: "\"uniqueItems\":true,\"items\""))
+            var matcher = grammar.matcher()
+            for _ in 0..<40 {
+                try matcher.read("[".utf8)
+                _ = matcher.allowed
+            }
+            try matcher.read(matcher.completion)
+            #expect(matcher.isComplete)
+            let items = try Grammar("{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"type\":\"array\"}}")
+            var deep = items.matcher()
+            try deep.read("[".utf8)
+            for _ in 0..<400 { try deep.read("[".utf8) }
+            _ = deep.allowed
+            try deep.read(deep.completion)
+            #expect(deep.isComplete)
+        }
+    }
+
     /// A type that contains itself, down to the maximum depth.
     @Test func recursion() throws {
         try onSmallStack {

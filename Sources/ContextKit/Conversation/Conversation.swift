@@ -153,9 +153,7 @@ public actor Conversation {
         to prompt: String, options: GenerationOptions = GenerationOptions()
     ) async throws -> LanguageModelSession.Response<String> {
         try await ask(prompt, nil, options) { session, prompt, _, partial in
-            let stream = session.streamResponse(to: prompt, options: options)
-            for try await snapshot in stream { partial.set(snapshot.rawContent) }
-            return try await stream.collect()
+            try await partial.collect(session.streamResponse(to: prompt, options: options))
         }
     }
 
@@ -167,9 +165,7 @@ public actor Conversation {
         to prompt: String, generating type: Content.Type, options: GenerationOptions = GenerationOptions()
     ) async throws -> LanguageModelSession.Response<Content> {
         try await ask(prompt, Content.generationSchema, options) { session, prompt, _, partial in
-            let stream = session.streamResponse(to: prompt, generating: type, options: options)
-            for try await snapshot in stream { partial.set(snapshot.rawContent) }
-            return try await stream.collect()
+            try await partial.collect(session.streamResponse(to: prompt, generating: type, options: options))
         }
     }
 

@@ -8,6 +8,14 @@ final class PartialResponse: Sendable {
 
     func set(_ value: GeneratedContent?) { content.withLock { $0 = value } }
 
+    /// Waits for a complete response.
+    nonisolated(nonsending) func collect<Content>(
+        _ stream: LanguageModelSession.ResponseStream<Content>
+    ) async throws -> sending LanguageModelSession.Response<Content> {
+        for try await snapshot in stream { set(snapshot.rawContent) }
+        return try await stream.collect()
+    }
+
     var text: String? {
         content.withLock { $0 }.map { content in
             // Text, unless it is a structure.

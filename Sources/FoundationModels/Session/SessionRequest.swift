@@ -105,15 +105,13 @@ extension LanguageModelSession {
         if !isFirst {
             // A cancelled request ends within one token, unless its tools are running; waiting for it saves the caller
             // from doing so. One request may wait. A tool or a callback of the request would wait for itself.
+            let isInside = SessionPropertyValues.current === properties
             let waits = state.withLock { state in
-                guard state.isEnding, !state.hasSuccessor, !state.isRunningTools else { return false }
+                guard state.isEnding, !state.hasSuccessor, !state.isRunningTools, !isInside else { return false }
                 state.hasSuccessor = true
                 return true
             }
-            guard waits, SessionPropertyValues.current !== properties else {
-                if waits { state.withLock { $0.hasSuccessor = false } }
-                throw _SessionFailure.wrapping(Error.concurrentRequests)
-            }
+            guard waits else { throw _SessionFailure.wrapping(Error.concurrentRequests) }
             do { try await requests.acquire() } catch {
                 state.withLock { $0.hasSuccessor = false }
                 throw error
@@ -134,7 +132,7 @@ extension LanguageModelSession {
         update { state in
             change(&state)
             state.isResponding = false
-            // Together: whoever reads that the session is not responding can begin.
+            // In the same critical section: code that reads that the session is not responding can begin a request.
             requests.release()
         }
     }

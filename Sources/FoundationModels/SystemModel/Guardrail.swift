@@ -1,3 +1,4 @@
+internal import Grammar
 internal import JSON
 
 /// Detects texts that request or contain instructions for serious harm. A rule matches only if the text contains both
@@ -67,11 +68,9 @@ enum Guardrail {
                 next.removeAll(keepingCapacity: true)
                 open.append(0)
                 for node in open {
-                    let after = phrases.node(after: bytes[start..<index], from: node)
-                    guard after >= 0 else { continue }
-                    for match in phrases.matches[Int(after)] { found[match.rule] |= 1 << match.group }
-                    let more = phrases.child(of: after, UInt8(ascii: " "))
-                    if more >= 0 { next.append(more) }
+                    guard let after = phrases.node(after: bytes[start..<index], from: node) else { continue }
+                    for match in phrases.matches[after] ?? [] { found[match.rule] |= 1 << match.group }
+                    if let more = phrases.node(after: CollectionOfOne(UInt8(ascii: " ")), from: after) { next.append(more) }
                 }
                 swap(&open, &next)
             }
@@ -93,59 +92,38 @@ enum Guardrail {
         return properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend ? length : 0
     }
 
-    private static let phrases = PhraseTrie(rules.map(\.groups))
+    private static let phrases = Phrases(rules.map(\.groups))
 
-    /// The phrases of all rules, byte by byte in lower case.
-    private struct PhraseTrie {
+    /// The phrases of all rules, in lower case.
+    private struct Phrases {
         struct Match {
             var rule: Int
             var group: UInt8
         }
 
-        /// 28 entries for each node: letters, a space, anything else; -1 if there is no child.
-        private var children = [Int32](repeating: -1, count: 28)
+        private let trie: WordTrie
         /// The phrases that end at each node.
-        private(set) var matches: [[Match]] = [[]]
+        private(set) var matches: [Int32: [Match]] = [:]
 
         init(_ rules: [[[String]]]) {
+            trie = WordTrie(rules.joined().joined().map { Array($0.utf8) })
             for (rule, groups) in rules.enumerated() {
                 for (group, phrases) in groups.enumerated() {
                     for phrase in phrases {
-                        var node: Int32 = 0
-                        for byte in phrase.utf8 { node = add(byte, to: node) }
-                        matches[Int(node)].append(Match(rule: rule, group: UInt8(group)))
+                        guard let node = node(after: phrase.utf8, from: 0) else { continue }
+                        matches[node, default: []].append(Match(rule: rule, group: UInt8(group)))
                     }
                 }
             }
         }
 
-        private mutating func add(_ byte: UInt8, to node: Int32) -> Int32 {
-            let place = Int(node) * 28 + Self.symbol(byte)
-            if children[place] < 0 {
-                children[place] = Int32(matches.count)
-                matches.append([])
-                children += [Int32](repeating: -1, count: 28)
-            }
-            return children[place]
-        }
-
-        private static func symbol(_ byte: UInt8) -> Int {
-            switch byte | 0x20 {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): Int((byte | 0x20) - UInt8(ascii: "a"))
-            default: byte == UInt8(ascii: " ") ? 26 : 27
-            }
-        }
-
-        func child(of node: Int32, _ byte: UInt8) -> Int32 {
-            let symbol = Self.symbol(byte)
-            return symbol == 27 ? -1 : children[Int(node) * 28 + symbol]
-        }
-
-        func node(after word: Slice<UnsafeBufferPointer<UInt8>>, from start: Int32) -> Int32 {
+        /// The node after a word, in upper or lower case; nil if no phrase goes on with it.
+        func node(after word: some Sequence<UInt8>, from start: Int32) -> Int32? {
             var node = start
             for byte in word {
-                node = child(of: node, byte)
-                if node < 0 { return node }
+                let isUppercase = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+                guard let next = trie.child(of: node, isUppercase ? byte | 0x20 : byte) else { return nil }
+                node = next
             }
             return node
         }

@@ -39,7 +39,7 @@ final class MaskTable {
     private var languageMasks: [RegexID: LanguageMask] = [:]
     private var leaving: [UInt64: [Int32]] = [:]
     private var ending: [ConfigID: [Int32]] = [:]
-    private var closing: [UInt8: (tokens: [Int32], longest: Int)] = [:]
+    private var tokensByLastByte: [UInt8: (tokens: [Int32], longest: Int)] = [:]
     private var wantsNeeds = false
     /// One bit per token, all zero between uses.
     private var scratch: [UInt32]
@@ -155,7 +155,7 @@ final class MaskTable {
         var refused = leavingTokens(config, automaton.states[Int(thread.state)].c).filter { !advances(start, $0) }
         let local = automaton.states[Int(thread.state)]
         if local.phase == LocalState.Phase.distinct, let byte = automaton.closing(local).first {
-            let closing = closingTokens(byte)
+            let closing = tokens(endingWith: byte)
             if automaton.mayEqualEarlier(local, within: closing.longest) {
                 refused += endingTokens(local.c, closing.tokens).filter { !advances(start, $0) }
             }
@@ -182,12 +182,13 @@ final class MaskTable {
     }
 
     /// The tokens that end with a byte, and the number of bytes of the longest of them.
-    private func closingTokens(_ byte: UInt8) -> (tokens: [Int32], longest: Int) {
-        if let known = closing[byte] { return known }
+    private func tokens(endingWith byte: UInt8) -> (tokens: [Int32], longest: Int) {
+        if let known = tokensByLastByte[byte] { return known }
         let tokens = vocabulary.texts.indices.filter { vocabulary.texts[$0]?.last == byte }
         let longest = tokens.map { vocabulary.texts[$0]?.count ?? 0 }.max() ?? 0
-        closing[byte] = (tokens.map { Int32($0) }, longest)
-        return (tokens.map { Int32($0) }, longest)
+        let result = (tokens.map { Int32($0) }, longest)
+        tokensByLastByte[byte] = result
+        return result
     }
 
     /// The tokens that end exactly where `inner`, which ends in a hole, may end.

@@ -50,7 +50,7 @@ struct MemoryLayoutBuilder {
 }
 
 extension UnsafeMutablePointer {
-    /// A placeholder for an array while only sizes are computed: not null, so that optional arrays can be told apart,
+    /// A placeholder for an array while only sizes are computed: not null, so that a missing optional array is recognized,
     /// and never dereferenced.
     static var measuring: Self { Self(bitPattern: 64).unsafelyUnwrapped }
 }
@@ -76,4 +76,26 @@ final class WritableMapping: @unchecked Sendable {  // The pool's threads write 
     }
 
     deinit { munmap(base, count) }
+}
+
+/// A file mapped read-only for as long as this object lives.
+final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
+    let bytes: UnsafeRawBufferPointer
+
+    /// Maps a file of exactly `size` bytes with `MAP_SHARED`; nil if there is no such file.
+    init?(shared path: String, size: Int) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size,
+            let address = mmap(nil, size, PROT_READ, MAP_SHARED, descriptor, 0), address != MAP_FAILED
+        else { return nil }
+        madvise(address, size, Int32(MADV_WILLNEED))
+        bytes = UnsafeRawBufferPointer(start: address, count: size)
+    }
+
+    deinit {
+        munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
+    }
 }

@@ -1,9 +1,9 @@
-/// A set of strings as a trie.
-struct WordTrie {
+/// A set of strings as a trie. Node 0 is the root.
+package struct WordTrie: Sendable {
     private var children: [[(byte: UInt8, node: Int32)]] = [[]]
     private var words: [Bool] = [false]
 
-    init(_ list: [[UInt8]]) {
+    package init(_ list: [[UInt8]]) {
         for word in list {
             var node: Int32 = 0
             for byte in word {
@@ -23,7 +23,7 @@ struct WordTrie {
 
     func isWord(_ node: Int32) -> Bool { words[Int(node)] }
     func hasChildren(_ node: Int32) -> Bool { !children[Int(node)].isEmpty }
-    func child(of node: Int32, _ byte: UInt8) -> Int32? { children[Int(node)].first { $0.byte == byte }?.node }
+    package func child(of node: Int32, _ byte: UInt8) -> Int32? { children[Int(node)].first { $0.byte == byte }?.node }
 
     func words(below node: Int32) -> [[UInt8]] {
         var result: [[UInt8]] = []
