@@ -13,6 +13,11 @@ let settings: [SwiftSetting] = [
 // this.
 let hasMacros = Context.environment["FM_WITHOUT_MACROS"] == nil
 
+// ./test optimises the targets in which the tests spend their time. Assertions stay enabled.
+let optimized =
+    Context.environment["FM_OPTIMIZED_TESTS"] == nil
+    ? settings : settings + [.unsafeFlags(["-O", "-assert-config", "Debug"])]
+
 let package = Package(
     name: "swift-foundation-models",
     platforms: [.macOS(.v26), .iOS(.v26), .visionOS(.v26)],
@@ -37,9 +42,9 @@ let package = Package(
         // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
-        .target(name: "JSON", swiftSettings: settings),
-        .target(name: "Grammar", dependencies: ["JSON"], swiftSettings: settings),
-        .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: settings),
+        .target(name: "JSON", swiftSettings: optimized),
+        .target(name: "Grammar", dependencies: ["JSON"], swiftSettings: optimized),
+        .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: optimized),
         .target(
             name: "FoundationModels",
             dependencies: [

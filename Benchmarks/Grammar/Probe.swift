@@ -7,7 +7,8 @@ import JSON
 /// An interface for fuzzers in other languages: reads requests from standard input and writes responses to standard
 /// output, one JSON object per line.
 ///
-/// Request: `{"schema": …, "documents": ["text", …], "walks": 3, "seed": 1, "pretty": false}`.
+/// Request: `{"schema": …, "documents": ["text", …], "walks": 3, "seed": 1, "pretty": false,
+/// "any_order": false}`.
 /// Response: `{"error": null | "…", "kind": …, "compile_ms": 0.1, "accepted": [true, …], "walks": ["text", …],
 /// "mask_errors": 0, "steps": 0}`.
 struct Probe: ParsableCommand {
@@ -35,9 +36,10 @@ struct Probe: ParsableCommand {
 
     private func answer(_ schema: JSONValue, _ question: JSONValue, _ vocabulary: TokenVocabulary) -> JSONValue {
         let start = ContinuousClock.now
-        let pretty = if case .bool(true)? = question["pretty"] { true } else { false }
+        let options = GrammarOptions(
+            isPretty: question["pretty"] == .bool(true), membersInAnyOrder: question["any_order"] == .bool(true))
         let grammar: Grammar
-        do { grammar = try Grammar(.schema(schema), vocabulary: vocabulary, options: GrammarOptions(isPretty: pretty)) } catch {
+        do { grammar = try Grammar(.schema(schema), vocabulary: vocabulary, options: options) } catch {
             return .object([
                 .init("error", .string("\(error)")), .init("kind", .string(error.kind.rawValue)),
                 .init("compile_ms", number((ContinuousClock.now - start).microseconds / 1000)),

@@ -25,6 +25,31 @@ extension WindowedLanguageModel {
     }
 }
 
+/// Token counts of entries that consist of a part and the rest. The template puts tokens around entries and between
+/// them, so that the tokens of a part are only known as a difference.
+struct TokenCounts {
+    /// Tokens of all entries.
+    let whole: Int
+    /// Tokens of the entries without the part.
+    let rest: Int
+    /// Tokens that the part adds to the rest.
+    var part: Int { whole - rest }
+}
+
+extension WindowedLanguageModel {
+    /// The number of tokens of a context, which may be empty: some templates require at least one message.
+    nonisolated(nonsending) func tokenCount(ofContext entries: some Collection<Transcript.Entry>) async throws -> Int {
+        entries.isEmpty ? 0 : try await tokenCount(for: entries)
+    }
+
+    /// Counts entries with and without a part of them.
+    nonisolated(nonsending) func tokenCounts(
+        of whole: [Transcript.Entry], without rest: [Transcript.Entry]
+    ) async throws -> TokenCounts {
+        TokenCounts(whole: try await tokenCount(ofContext: whole), rest: try await tokenCount(ofContext: rest))
+    }
+}
+
 extension SystemLanguageModel: WindowedLanguageModel {}
 
 #if canImport(FoundationModelsGGUF)

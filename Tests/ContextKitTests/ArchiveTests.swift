@@ -53,7 +53,7 @@ struct ArchiveTests {
         #expect(await again.unanswered == "Two.")
         try await again.respond(to: "Three.")
         #expect(await again.unanswered == nil)
-        #expect(await again.contextTurns.map(\.prompt) == ["One.", "Three."])
+        #expect(await again.state.turns.map(\.prompt) == ["One.", "Three."])
     }
 
     @Test("[D4] on a full disk the answer is returned, and it is saved when space is available again") func fullDisk()
@@ -85,13 +85,13 @@ struct ArchiveTests {
         }
         #expect(answered > 0 && unsaved == 1 && refused > 0)
         #expect(await conversation.archiveProblem != nil)
-        #expect(await conversation.contextTurns.count == answered)
+        #expect(await conversation.state.turns.count == answered)
         // Space is available again.
         try await archive.database.write { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
         try await conversation.respond(to: "Now there is room.")
         #expect(await conversation.archiveProblem == nil)
         let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
-        #expect(await again.contextTurns.count == answered + 1)
+        #expect(await again.state.turns.count == answered + 1)
     }
 
     @Test("opening a file that is not an archive throws an error") func damaged() async throws {
@@ -333,10 +333,10 @@ struct ArchiveTests {
         release.continuation.yield()
         _ = try await answer.value
         try await two.respond(to: "What now?")
-        #expect(await two.contextTurns.map(\.number) == [0, 1, 2, 3])
+        #expect(await two.state.turns.map(\.number) == [0, 1, 2, 3])
         try await one.pin("The roof is red.")
         try await one.respond(to: "And now?")
-        #expect(await one.contextTurns.map(\.number) == [0, 1, 2, 3, 4])
+        #expect(await one.state.turns.map(\.number) == [0, 1, 2, 3, 4])
         #expect(await one.pinned == ["The door is green.", "The roof is red."])
         #expect(try one.archive.turns(of: "a").allSatisfy { !$0.response.isEmpty })
     }

@@ -161,5 +161,5 @@ import Testing
 
 extension Conversation {
     /// Number of answered prompts.
-    fileprivate var answered: Int { nextNumber - (isAnswering ? 1 : 0) }
+    fileprivate var answered: Int { state.nextNumber - (isAnswering ? 1 : 0) }
 }

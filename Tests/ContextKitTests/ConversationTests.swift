@@ -46,7 +46,7 @@ struct ConversationTests {
         let conversation = try await Conversation(model: model, instructions: Self.told, policy: .standard)
         try await conversation.respond(to: "My boat is called Tern Rock.")
         try await Self.talk(conversation, turns: 0..<60)
-        #expect(await !conversation.contextTurns.contains { $0.number == 0 })
+        #expect(await !conversation.state.turns.contains { $0.number == 0 })
         try await conversation.respond(to: "What is my boat called?")
         let asked = try #require(model.requests.last)
         #expect(asked.lastPrompt.contains("Tern Rock"))
@@ -170,7 +170,7 @@ struct ConversationTests {
             let prompts = transcript.count { if case .prompt = $0 { true } else { false } }
             let responses = transcript.count { if case .response = $0 { true } else { false } }
             #expect(prompts == responses, "\(name)")
-            let contextTurns = await conversation.contextTurns.map(\.number)
+            let contextTurns = await conversation.state.turns.map(\.number)
             if name == "condensed" { #expect(contextTurns.first == 0) }
         }
     }
@@ -319,7 +319,7 @@ struct ConversationTests {
         #expect(quick.prompt == "Quick." && quick.entries.count == 2 && quick.response == "Yes.")
         for turn in turns.dropLast() { #expect(turn.prompt == "A long one." && turn.response.hasPrefix("w0")) }
         // The transcript consists of the turns of the conversation.
-        let (transcript, contextTurns) = (await conversation.transcript, await conversation.contextTurns)
+        let (transcript, contextTurns) = (await conversation.transcript, await conversation.state.turns)
         #expect(transcript.suffix(2).map(\.id) == quick.entries.map(\.id))
         let shown = contextTurns.flatMap(\.entries).map(\.id)
         #expect(transcript.map(\.id).filter { $0 != "context" } == shown)
@@ -350,8 +350,8 @@ struct ConversationTests {
         try await Self.talk(conversation, turns: 0..<11)
         try await conversation.respond(to: "A long one, please.")
         let again = try await Conversation(model: model, policy: policy, archive: archive, id: "a")
-        #expect(await again.contextTurns.last?.prompt == "A long one, please.")
-        #expect(await again.contextTurns.last?.response.hasSuffix("w119") == true)
+        #expect(await again.state.turns.last?.prompt == "A long one, please.")
+        #expect(await again.state.turns.last?.response.hasSuffix("w119") == true)
         // Two programs continue one conversation: the second merges what the first has added, and overwrites nothing.
         try await again.respond(to: "From here.")
         try await again.pin("The code is 4711.")

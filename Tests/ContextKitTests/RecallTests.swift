@@ -20,7 +20,7 @@ struct RecallTests {
         try await Conversation.$today.withValue(Date(timeIntervalSince1970: days[1])) {
             for turn in 0..<turns { try await conversation.respond(to: "We spoke about weather and food, number\(turn).") }
         }
-        #expect(await !conversation.contextTurns.contains { $0.number < 2 })
+        #expect(await !conversation.state.turns.contains { $0.number < 2 })
         return conversation
     }
 

@@ -22,7 +22,7 @@ public struct CompactionStep: Sendable {
 
         /// The exact number of tokens of the entries.
         public func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
-            entries.isEmpty ? 0 : try await model.tokenCount(for: entries)
+            try await model.tokenCount(ofContext: entries)
         }
 
         /// The number of newest turns that together have at most this many tokens.

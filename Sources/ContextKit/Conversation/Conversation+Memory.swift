@@ -7,47 +7,34 @@ extension Conversation {
     ///   window.
     public func pin(_ fact: String) async throws {
         try await exclusively {
-            func head(_ pinned: [String]) -> [Transcript.Entry] {
-                let now = draft()
-                return ContextDraft(
-                    instructions: now.instructions, tools: now.tools, pinned: pinned, carried: "", turns: []
-                ).entries
-            }
             // Tools of one round run concurrently: another one may pin a fact while this one counts.
             var known: [String]
             repeat {
-                known = context.pinned
+                known = state.context.pinned
                 if known.contains(fact) { return }
-                let with = try await count(head(known + [fact]))
-                let fixed = try await count(head(known))
-                guard with <= model.contextSize / 2 else {
+                let counts = try await model.tokenCounts(
+                    of: state.head(pinned: known + [fact]), without: state.head(pinned: known))
+                guard counts.whole <= model.contextSize / 2 else {
                     throw ConversationError.promptTooLarge(
                         .init(
-                            contextSize: model.contextSize / 2, fixedTokens: fixed, promptTokens: with - fixed,
+                            contextSize: model.contextSize / 2, fixedTokens: counts.rest, promptTokens: counts.part,
                             responseReserve: 0))
                 }
-            } while known != context.pinned
-            context.pinned.append(fact)
-            // At the beginning of a conversation the fact is put into the head immediately. Later it is put in front of
-            // prompts until the next compaction, so that the keys and values of the context remain valid.
-            if contextTurns.isEmpty, !isAnswering {
-                context.pinnedInHead = context.pinned.count
-                updateSessionAfterPinning()
-            }
+            } while known != state.context.pinned
+            state.pin(fact)
+            updateSession()
+            state.contextChanged()
             saveContext()
         }
     }
 
     /// Removes a pinned fact. Does nothing if the fact is not pinned.
     public func unpin(_ fact: String) async {
-        guard let place = context.pinned.firstIndex(of: fact) else { return }
-        context.pinned.remove(at: place)
-        if place < context.pinnedInHead {
-            context.pinnedInHead -= 1
-            updateSessionAfterPinning()
-        }
+        guard state.unpin(fact) else { return }
+        updateSession()
+        state.contextChanged()
         // During another task's operation the archive must not be merged; that operation saves the context at its end.
-        if section == nil || hasExclusiveAccess { saveContext() } else { isContextUnsaved = true }
+        if section == nil || hasExclusiveAccess { saveContext() }
     }
 
     /// Returns the turns that would be recalled for a prompt, and why. Turns in the context are not considered.
@@ -81,25 +68,25 @@ extension Conversation {
         let (recall, found) = try await search(request.prompt)
         // First without the recalled turns of all prompts but the last. If that is not enough, without any.
         var older: [Turn]?
-        if contextTurns.dropLast().contains(where: \.hasRecalled) {
-            older = contextTurns.dropLast().map(\.withoutRecalledTurns) + contextTurns.suffix(1)
+        if state.turns.dropLast().contains(where: \.hasRecalled) {
+            older = state.turns.dropLast().map(\.withoutRecalledTurns) + state.turns.suffix(1)
         }
         let first = try await plan(for: request, recall, found, with: older)
-        guard contextTurns.last?.hasRecalled == true else { return first }
+        guard state.turns.last?.hasRecalled == true else { return first }
         let wanted = policy.recall?.tokens(contextSize: model.contextSize, evidence: recall.evidence) ?? 0
         if first.fits, !recall.isNeeded || first.recall.budget >= wanted || !first.recall.isBudgetExhausted { return first }
-        return try await plan(for: request, recall, found, with: contextTurns.map(\.withoutRecalledTurns))
+        return try await plan(for: request, recall, found, with: state.turns.map(\.withoutRecalledTurns))
     }
 
     /// Searches the archive for turns that are relevant for a prompt.
     private func search(_ prompt: String) async throws -> (recall: Recall, found: [ScoredTurn]) {
         var recall = Recall(prompt: prompt, evidence: 0, isNeeded: false, items: [], budget: 0, tokens: 0)
-        guard let policy = policy.recall, contextTurns.count < nextNumber else { return (recall, []) }
-        let known = Set(contextTurns.map(\.number))
+        guard let policy = policy.recall, state.turns.count < state.nextNumber else { return (recall, []) }
+        let known = Set(state.turns.map(\.number))
         var found: [ScoredTurn] = []
         do {
-            found = try await policy.search.turns(for: prompt, in: id, of: archive, count: nextNumber, except: known)
-                .filter { (0..<nextNumber).contains($0.number) && !known.contains($0.number) }
+            found = try await policy.search.turns(for: prompt, in: id, of: archive, count: state.nextNumber, except: known)
+                .filter { (0..<state.nextNumber).contains($0.number) && !known.contains($0.number) }
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -120,11 +107,11 @@ extension Conversation {
     ) async throws -> Plan {
         var entries = Array(transcript)
         if let turns {
-            var draft = self.draft()
+            var draft = state.draft()
             draft.turns = turns
             entries = draft.entries
         }
-        let plain = withNewFacts(request.prompt)
+        let plain = state.withNewFacts(request.prompt)
         let tokens = try await count(entries + [request.entry(plain)])
         var plan = Plan(recall: recall, text: plain, entries: entries, turns: turns, tokens: tokens, plainTokens: tokens)
         if recall.isNeeded, let policy = policy.recall { try await fill(&plan, request, found, policy) }
@@ -138,15 +125,15 @@ extension Conversation {
         let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
         plan.recall.budget = max(0, min(free, wanted))
         let found = Array(found.prefix(Self.maximumMatches))
-        let known = Set(contextTurns.map(\.number))
+        let known = Set(state.turns.map(\.number))
         let numbers = found.flatMap { ($0.number - policy.reach)...($0.number + policy.reach) }
-            .filter { (0..<nextNumber).contains($0) && !known.contains($0) }
+            .filter { (0..<state.nextNumber).contains($0) && !known.contains($0) }
         let stored: (turns: [Int: Turn], damage: [ConversationArchive.Damage])
         do { stored = try archive.turns(of: id, numbers: Set(numbers)) } catch {
             plan.recall.problem = "\(error)"
             return
         }
-        note(stored.damage)
+        state.note(stored.damage)
         let block = RecallBlock(
             found: found, turns: stored.turns, damaged: Set(stored.damage.compactMap(\.turn)), policy: policy,
             words: Set(RecallQuery(request.prompt).words.filter { !$0.isDate }.map(\.text)),
@@ -168,10 +155,4 @@ extension Conversation {
 
     /// Maximum number of matches considered for one prompt.
     private static let maximumMatches = 40
-
-    /// Puts the facts that were pinned since the last compaction in front of the prompt.
-    func withNewFacts(_ prompt: String) -> String {
-        let facts = context.pinned.dropFirst(context.pinnedInHead)
-        return facts.isEmpty ? prompt : "Remember:\n" + facts.map { "- \($0)" }.joined(separator: "\n") + "\n\n" + prompt
-    }
 }

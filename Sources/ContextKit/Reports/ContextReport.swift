@@ -100,8 +100,8 @@ public struct ContextReport: Sendable, Codable {
             // The template's own tokens: the difference between the tokens of a prompt alone and next to instructions.
             let some = Transcript.Entry.prompt(.init(segments: [.text(.init(content: "x"))]))
             let told = Transcript.Entry.instructions(.init(segments: [.text(.init(content: "x"))], toolDefinitions: []))
-            let alone = try await model.tokenCount(for: [told, some]) - model.tokenCount(for: [told])
-            let own = try await model.tokenCount(for: [some]) - alone
+            let first = try await model.tokenCount(for: [some])
+            let own = first - (try await model.tokenCounts(of: [told, some], without: [told]).part)
             if own > 0 { add(.template, "tokens of the template", own) }
         }
         let older = rest.dropLast(max(0, detailedEntries))

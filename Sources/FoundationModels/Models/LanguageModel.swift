@@ -103,3 +103,30 @@ public struct LanguageModelExecutorGenerationRequest: Sendable {
         self.metadata = metadata.mapValues(\.generatedContent)
     }
 }
+
+extension LanguageModelCapabilities {
+    /// - Throws: ``LanguageModelError/unsupportedCapability(_:)`` if the request requires a capability that the model
+    ///   does not have.
+    func check(_ request: LanguageModelExecutorGenerationRequest) throws {
+        func need(_ capability: Capability, _ reason: String) throws {
+            if !contains(capability) {
+                throw LanguageModelError.unsupportedCapability(
+                    .init(capability: capability, debugDescription: "The model lacks a required capability: \(reason)."))
+            }
+        }
+        if request.schema != nil { try need(.guidedGeneration, "guided generation") }
+        if !request.enabledToolDefinitions.isEmpty { try need(.toolCalling, "tool calling") }
+        if request.contextOptions.reasoningLevel != nil { try need(.reasoning, "reasoning") }
+        let hasPictures = request.transcript.contains { entry in
+            let segments: [Transcript.Segment] =
+                switch entry {
+                case .instructions(let entry): entry.segments
+                case .prompt(let entry): entry.segments
+                case .toolOutput(let entry): entry.segments
+                default: []
+                }
+            return segments.contains { if case .attachment = $0 { true } else { false } }
+        }
+        if hasPictures { try need(.vision, "image input") }
+    }
+}

@@ -93,3 +93,13 @@ public struct GenerationOptions: Sendable, Equatable {
         self.init(samplingMode: sampling, temperature: temperature, maximumResponseTokens: maximumResponseTokens)
     }
 }
+
+extension GenerationOptions {
+    /// These options, with nil values replaced by those of the other.
+    func completed(by other: GenerationOptions) -> GenerationOptions {
+        GenerationOptions(
+            samplingMode: samplingMode ?? other.samplingMode, temperature: temperature ?? other.temperature,
+            maximumResponseTokens: maximumResponseTokens ?? other.maximumResponseTokens,
+            toolCallingMode: toolCallingMode ?? other.toolCallingMode)
+    }
+}

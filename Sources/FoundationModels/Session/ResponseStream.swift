@@ -66,7 +66,7 @@ extension LanguageModelSession {
             }
 
             /// Nil if there is no content yet from which a snapshot can be created.
-            private static func snapshot(_ now: ResponseProgress.Current) throws -> Snapshot? {
+            private static func snapshot(_ now: ResponseOutput.Current) throws -> Snapshot? {
                 guard let raw = now.content else { return nil }
                 do {
                     return Snapshot(
@@ -92,7 +92,7 @@ extension LanguageModelSession.ResponseStream where Content == String {
 }
 
 extension LanguageModelSession.Response {
-    init(_ finished: ResponseProgress.Finished) throws {
+    init(_ finished: ResponseOutput.Finished) throws {
         do {
             content = try Content(finished.content)
         } catch {

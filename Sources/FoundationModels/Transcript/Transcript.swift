@@ -104,3 +104,15 @@ extension Transcript {
         }
     }
 }
+
+extension Transcript {
+    /// The ids of all entries and calls.
+    var usedIDs: Set<String> {
+        var ids: Set<String> = []
+        for entry in self {
+            ids.insert(entry.id)
+            if case .toolCalls(let calls) = entry { ids.formUnion(calls.map(\.id)) }
+        }
+        return ids
+    }
+}

@@ -1,0 +1,127 @@
+/// The output of a request: the entries of its completed rounds, and what the model has generated in the current round.
+///
+/// Text and values are parsed incrementally: reading the current content never parses the response again.
+struct ResponseOutput: Sendable {
+    /// A complete response.
+    struct Finished: Sendable {
+        var content: GeneratedContent
+        var entries: ArraySlice<Transcript.Entry>
+        var usage: LanguageModelSession.Usage
+    }
+
+    /// The current state of a response.
+    struct Current {
+        var content: GeneratedContent?
+        var isComplete = false
+        var entries: ArraySlice<Transcript.Entry>
+        var usage: LanguageModelSession.Usage
+    }
+
+    /// The name of the response's schema; nil for text.
+    private let schemaName: String?
+    /// The prompt, and the entries of the completed rounds.
+    private(set) var entries: [Transcript.Entry] = []
+    private var assembler = ResponseAssembler()
+    private var text = ""
+    /// Parses structured responses; nil for text.
+    private var reader: ContentReader?
+    /// Why the response is not valid JSON.
+    private var failure: ContentReader.Failure?
+    private var usageOfRounds = LanguageModelSession.Usage.zero
+
+    init(schemaName: String?) { self.schemaName = schemaName }
+
+    /// Records an entry that the model did not generate: the prompt or a tool's output.
+    mutating func record(_ entry: Transcript.Entry) { entries.append(entry) }
+
+    /// Begins one model request of this session request.
+    mutating func beginRound() {
+        assembler = ResponseAssembler()
+        restart()
+    }
+
+    /// Returns whether the event has changed the output.
+    mutating func apply(_ event: LanguageModelExecutorGenerationChannel.Event) -> Bool {
+        switch assembler.apply(event) {
+        case .none: return false
+        case .appended(let text): append(text)
+        case .replaced:
+            restart()
+            append(assembler.text)
+        }
+        return true
+    }
+
+    private mutating func restart() {
+        text = ""
+        failure = nil
+        reader = schemaName == nil ? nil : ContentReader(assignsIDs: true)
+    }
+
+    private mutating func append(_ more: String) {
+        text += more
+        guard failure == nil else { return }
+        do { try reader?.append(more) } catch { failure = error }
+    }
+
+    /// Ends the round and returns the entries that the model generated in it.
+    ///
+    /// - Parameter usedIDs: The ids of the transcript's entries, which new entries must not have.
+    /// - Throws: ``GeneratedContent/ParsingError`` if a structured response is not a complete JSON value.
+    mutating func endRound(usedIDs: Set<String>) throws -> [Transcript.Entry] {
+        assembler.replaceIDs(in: usedIDs)
+        var structure: (String, GeneratedContent)?
+        if let schemaName, !assembler.hasToolCalls { structure = (schemaName, try value()) }
+        let made = try assembler.transcriptEntries(structure: structure)
+        entries += made
+        usageOfRounds.add(assembler.usage)
+        assembler = ResponseAssembler()
+        return made
+    }
+
+    private mutating func value() throws -> GeneratedContent {
+        do {
+            if let failure { throw failure }
+            if let value = try reader?.finished() { return value }
+            throw ContentReader.Failure(reason: text.isEmpty ? "it is empty" : "it is truncated")
+        } catch let failure as ContentReader.Failure {
+            throw GeneratedContent.ParsingError(
+                rawContent: text, underlyingError: failure,
+                debugDescription: "The response is not valid JSON: \(failure.reason).")
+        }
+    }
+
+    /// The entries of an interrupted round, and whether they contain text.
+    mutating func partialEntries(usedIDs: Set<String>) -> (entries: [Transcript.Entry], hasText: Bool) {
+        assembler.replaceIDs(in: usedIDs)
+        return (assembler.partialEntries, !assembler.text.isEmpty)
+    }
+
+    /// The tokens used so far by all rounds.
+    var usage: LanguageModelSession.Usage {
+        var total = usageOfRounds
+        if !assembler.isEmpty { total.add(assembler.usage) }
+        return total
+    }
+
+    var current: Current {
+        let text = text.isEmpty ? nil : GeneratedContent(storage: .string(text))
+        let content = reader == nil ? text : reader?.content
+        return Current(
+            // Even a closed value is not complete before the request has ended.
+            content: content.map { GeneratedContent(storage: $0.storage, id: $0.id, isComplete: false) },
+            entries: entries[...], usage: usage)
+    }
+
+    /// The response after the last round, its entries, and the total usage of the request.
+    var finished: Finished {
+        let value = schemaName == nil ? nil : reader?.content
+        return Finished(content: value ?? text.generatedContent, entries: entries[...], usage: usageOfRounds)
+    }
+}
+
+extension ResponseOutput.Current {
+    init(_ finished: ResponseOutput.Finished) {
+        self.init(content: finished.content, isComplete: true, entries: finished.entries, usage: finished.usage)
+    }
+}
