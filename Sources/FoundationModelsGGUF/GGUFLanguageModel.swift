@@ -20,8 +20,15 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     ///     with 135 million weights).
     ///   - checksText: Whether prompts and text responses are checked for safety. Structured responses are always
     ///     checked.
-    public init(url: URL, contextSize: Int = 4096, checksText: Bool = true) {
-        localModel = LocalModel(path: url.path, maximumContext: max(1, contextSize), checksText: checksText)
+    ///   - stopsRepeatedToolCalls: Whether the model must respond after three consecutive rounds of identical tool calls
+    ///     with identical outputs; nil for only those models that are so small that they repeat calls. Independently of
+    ///     this, a request has at most 16 rounds.
+    public init(
+        url: URL, contextSize: Int = 4096, checksText: Bool = true, stopsRepeatedToolCalls: Bool? = nil
+    ) {
+        localModel = LocalModel(
+            path: url.path, maximumContext: max(1, contextSize), checksText: checksText,
+            stopsRepeatedCalls: stopsRepeatedToolCalls)
     }
 
     public var capabilities: LanguageModelCapabilities { localModel.capabilities }

@@ -101,7 +101,7 @@ struct Bench: AsyncParsableCommand {
         let loadStart = ContinuousClock.now
         let file = try GGUFFile(path: path)
         let model = try DecoderModel(
-            file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: ModelStore.packedCache)
+            file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
         let context = min(4096, model.shape.contextLength)

@@ -230,7 +230,7 @@ struct Model: AsyncParsableCommand {
         @Flag(help: "Remove the packed weights.") var clear = false
 
         func run() {
-            let cache = ModelStore.packedCache
+            let cache = PackedCache.standard
             if clear { cache.clear() }
             let files = cache.files
             print(files.isEmpty ? "There are no packed weights." : "Packed weights in \(cache.directory.path):")

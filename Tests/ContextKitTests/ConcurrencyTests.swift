@@ -83,7 +83,7 @@ import Testing
             if transcript.wholeText.contains("keep notes") { await gate.wait() }
             return "Yes."
         }
-        let policy = ContextPolicy(steps: [.lastTurns(1), .summary(timeLimit: .seconds(3600))], recall: nil)
+        let policy = ContextPolicy(steps: [.lastTurns(1), .summary()], recall: nil)
         let conversation = try await Conversation(model: model, policy: policy)
         var turn = 0
         while !gate.hasWaiters, turn < 200 {

@@ -1,8 +1,10 @@
 import Foundation
-import FoundationModels
 import FoundationModelsTesting
+import Inference
 import Synchronization
 import Testing
+
+@testable import FoundationModels
 
 /// Tools with scripted models, and with the default model where its behaviour matters.
 struct ToolTests {
@@ -68,12 +70,11 @@ struct ToolTests {
         func call(arguments: Arguments) async -> String { pages.withLock { $0.isEmpty ? "the end" : $0.removeFirst() } }
     }
 
-    @Test("[C4] a call may be repeated, but not after three identical outputs in a row") func again()
-        async throws
-    {
+    @Test("[C4] a call may be repeated; only where it is wanted, not after three identical outputs in a row")
+    func again() async throws {
         let tool = NextPage(["one", "two", "three"])
         let call = Self.call("NextPage", GeneratedContent(properties: [:]))
-        // Three pages, and three times the same output: after that, the model must respond.
+        // Three pages, and three times the same output.
         let model = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 6) + [.text("Read all of it.")])
         let session = LanguageModelSession(model: model, tools: [tool])
         #expect(try await session.respond(to: "Read on").content == "Read all of it.")
@@ -81,11 +82,32 @@ struct ToolTests {
             if case .toolOutput(let output) = entry { output.segments.map(\.description).joined() } else { nil }
         }
         #expect(outputs == ["one", "two", "three", "the end", "the end", "the end"])
-        // A seventh call is an error.
-        let stubborn = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 7))
+        // A seventeenth round is an error.
+        let stubborn = ScriptedLanguageModel(Array(repeating: .toolCalls([call]), count: 17))
+        let patient = NextPage((0..<20).map { "page \($0)" })
         await #expect(throws: (any Error).self) {
-            try await LanguageModelSession(model: stubborn, tools: [NextPage(["one", "two", "three"])]).respond(to: "Read on")
+            try await LanguageModelSession(model: stubborn, tools: [patient]).respond(to: "Read on")
         }
+        #expect(patient.pages.withLock { $0.first } == "page 16")
+
+        // With the guard, three pages are three different outputs; the third identical one is the last.
+        let repeated = Transcript.ToolCall(id: "a", toolName: "NextPage", arguments: GeneratedContent(properties: [:]))
+        let short = NextPage(["one"])
+        for stops in [true, false] {
+            var rounds = ToolRounds()
+            rounds.stopsRepeatedCalls = stops
+            var count = 0
+            while !rounds.isExhausted {
+                _ = try await rounds.run([repeated], tools: [short], callbacks: .init())
+                count += 1
+            }
+            // The first round returned "one" only for the first of the two.
+            #expect(count == (stops ? 4 : 16))
+        }
+        // The small model needs the guard; a program can say otherwise.
+        let path = ModelStore.path(of: "small")
+        #expect(await LocalModel(path: path, maximumContext: 4096).stopsRepeatedCalls)
+        #expect(await !LocalModel(path: path, maximumContext: 4096, stopsRepeatedCalls: false).stopsRepeatedCalls)
     }
 
     @Test("[C2] calls of one round run concurrently, outputs are in order, then the response follows")

@@ -37,7 +37,7 @@ struct RealModelTests {
             return
         }
         let model = try DecoderModel(
-            file: GGUFFile(path: path), pool: WorkerPool(), cache: ModelStore.packedCache)
+            file: GGUFFile(path: path), pool: WorkerPool(), cache: PackedCache.standard)
         let cache = try KVCache(shape: model.shape, capacity: 4096)
         var differences: [Double] = []
         for prompt in recorded.logits {

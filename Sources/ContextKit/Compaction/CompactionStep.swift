@@ -98,15 +98,15 @@ public struct CompactionStep: Sendable {
     /// - Parameters:
     ///   - share: The share of the window that the summary may take.
     ///   - instructions: The instructions of the summarizing session; nil for a text that works with small models.
-    ///   - timeLimit: The maximum duration. After that, or if the model fails or returns nothing, notable sentences are
-    ///     carried over instead.
+    ///   - maximumRequests: The maximum number of requests to the model, each of which fills at most the window. If the
+    ///     turns need more, or if the model fails or returns nothing, notable sentences are carried over instead.
     public static func summary(
-        share: Double = 0.08, instructions: String? = nil, timeLimit: Duration = .seconds(120)
+        share: Double = 0.08, instructions: String? = nil, maximumRequests: Int = 8
     ) -> CompactionStep {
         CompactionStep(name: "summary") { draft, tools in
             let summarizer = Summarizer(
                 tools: tools, limit: max(24, tools.contextSize.share(share)), instructions: instructions,
-                timeLimit: timeLimit)
+                maximumRequests: maximumRequests)
             do {
                 draft.carried = try await summarizer.summary(of: draft.evicted, after: draft.carried)
             } catch {

@@ -7,7 +7,7 @@ struct Summarizer {
     /// Maximum number of tokens of the summary.
     let limit: Int
     let instructions: String?
-    let timeLimit: Duration
+    let maximumRequests: Int
 
     private static let standardInstructions = """
         You keep notes of a conversation between a user and an assistant. Write short plain sentences with all names, numbers, \
@@ -15,26 +15,17 @@ struct Summarizer {
         """
 
     struct EmptySummary: Error {}
-    struct TimeLimitReached: Error {}
-
-    func summary(of turns: [Turn], after previous: String) async throws -> String {
-        try await withThrowingTaskGroup(of: String.self) { group in
-            group.addTask { try await self.refine(turns, previous) }
-            group.addTask {
-                try await Task.sleep(for: timeLimit)
-                throw TimeLimitReached()
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? previous
-        }
-    }
+    struct TooManyRequests: Error {}
 
     /// Writes the summary in several requests if the turns do not fit into the window together. Each request includes
     /// the previous summary.
-    private func refine(_ turns: [Turn], _ previous: String) async throws -> String {
+    func summary(of turns: [Turn], after previous: String) async throws -> String {
         var summary = previous
         var rest = turns[...]
+        var requests = 0
         while !rest.isEmpty {
+            requests += 1
+            if requests > maximumRequests { throw TooManyRequests() }
             var count = rest.count
             while count > 1, try await !fits(prompt(rest.prefix(count).map(\.text).joined(separator: "\n"), summary)) {
                 count = count / 2

@@ -47,6 +47,7 @@ struct RequestRounds {
                 throw GeneratedContent.ParsingError(
                     rawContent: calls[0].description, debugDescription: "The model called a tool, but tool calls are disallowed.")
             }
+            toolRounds.stopsRepeatedCalls = await (profile.model as? any HasLocalModel)?.localModel.stopsRepeatedCalls ?? false
             session.state.withLock { $0.isRunningTools = true }
             let outputs = try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks)
             session.state.withLock { $0.isRunningTools = false }

@@ -13,17 +13,22 @@ package struct LocalModel: Hashable, Sendable {
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
+    /// Whether tool calls end after rounds with identical calls and outputs; nil for only those models that are so small
+    /// that they repeat calls.
+    package var repetitionOption: Bool?
     /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
     package var detectsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
 
     package init(
-        path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true
+        path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true,
+        stopsRepeatedCalls: Bool? = nil
     ) {
         self.path = path
         self.adapter = adapter
         self.maximumContext = maximumContext
         self.isTagging = isTagging
         self.checksText = checksText
+        repetitionOption = stopsRepeatedCalls
     }
 
     /// The properties of the model that its file declares, read without loading the model.
@@ -63,6 +68,15 @@ package struct LocalModel: Hashable, Sendable {
     }
 
     package var contextSize: Int { min(maximumContext, description.contextLength) }
+
+    /// Whether tool calls end after rounds with identical calls and outputs.
+    var stopsRepeatedCalls: Bool {
+        get async {
+            if let repetitionOption { return repetitionOption }
+            // Asked after the model has generated calls, so that it is in memory.
+            return (try? await load().defaults.repeatsToolCalls) ?? false
+        }
+    }
 
     func load() async throws -> LoadedModel { try await ModelLoader.model(path: path, adapter: adapter) }
 

@@ -5,9 +5,11 @@ struct ToolRounds {
     /// The maximum number of rounds.
     private static let maximumCount = 16
 
-    /// The maximum number of consecutive rounds with identical calls and outputs.
+    /// The maximum number of consecutive rounds with identical calls and outputs, for models that repeat calls.
     private static let maximumRepetition = 3
 
+    /// Whether the model is one that may repeat the same calls until the limit of rounds.
+    var stopsRepeatedCalls = false
     private var count = 0
     /// The calls and outputs of the last round; `repetition` counts the consecutive rounds with these.
     private var last: [Exchange] = []
@@ -19,10 +21,10 @@ struct ToolRounds {
     }
 
     /// Whether the limit of rounds or of identical rounds is reached.
-    var isExhausted: Bool { repetition >= Self.maximumRepetition || count >= Self.maximumCount }
+    var isExhausted: Bool { stopsRepeatedCalls && repetition >= Self.maximumRepetition || count >= Self.maximumCount }
 
     /// Runs calls and returns their outputs in order. A repeated call runs again, because it may return something
-    /// else, such as the next page of a list. Only repeated calls with identical outputs are limited.
+    /// else, such as the next page of a list.
     ///
     /// - Throws: ``LanguageModelSession/ToolCallError`` of the first call that fails, or an error that a callback
     ///   throws.

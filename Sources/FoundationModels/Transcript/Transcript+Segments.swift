@@ -1,3 +1,4 @@
+internal import JSON
 public import Foundation
 
 extension Transcript {
@@ -129,4 +130,17 @@ extension Transcript {
 extension [Transcript.Segment] {
     /// The text of all segments, one per line.
     var text: String { map(\.description).joined(separator: "\n") }
+}
+
+extension [Transcript.Segment] {
+    /// The segments' text for the model: structures are compact JSON, as the model generates it.
+    package var modelText: String {
+        map { segment in
+            switch segment {
+            case .text(let text): text.content
+            case .structure(let structure): structure.content.json.text
+            case .attachment(let attachment): attachment.description
+            }
+        }.joined(separator: "\n")
+    }
 }

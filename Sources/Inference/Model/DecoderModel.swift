@@ -1,9 +1,6 @@
 internal import CKernels
 internal import Foundation
 
-/// Identifies a token of a vocabulary.
-package typealias TokenID = Int32
-
 /// A decoder-only model of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
 /// the operations of `CKernels`.
 ///

@@ -49,6 +49,15 @@ package struct PackedCache: Sendable {
 
     package init(directory: URL) { self.directory = directory }
 
+    /// The user's cache: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
+    package static var standard: PackedCache {
+        let cache = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let parent =
+            cache.map { URL(fileURLWithPath: $0) }
+            ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".cache")
+        return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
+    }
+
     /// Increment whenever the layout of packed panels changes.
     private static let version: UInt64 = 3
     private static let headerBytes = 4096

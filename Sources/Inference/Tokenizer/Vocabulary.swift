@@ -1,3 +1,6 @@
+/// Identifies a token of a vocabulary.
+package typealias TokenID = Int32
+
 /// A vocabulary of any kind: the bytes of every token, and hash tables that find a token by its bytes or by the pair of
 /// tokens that it is merged from.
 ///

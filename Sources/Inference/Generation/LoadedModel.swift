@@ -43,7 +43,7 @@ package actor LoadedModel {
         let file = try GGUFFile(path: path)
         let model = try DecoderModel(
             file: file, pool: WorkerPool(threads: threads), adapter: try adapter.map { try AdapterFile(path: $0) },
-            cache: ModelStore.packedCache)
+            cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= model.shape.vocabularySize else {
             throw ModelError.invalid(

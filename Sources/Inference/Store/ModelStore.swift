@@ -14,15 +14,6 @@ package enum ModelStore {
             .appendingPathComponent(".local/share/foundation-models/models")
     }
 
-    /// The cache of packed weights: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
-    package static var packedCache: PackedCache {
-        let cache = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let parent =
-            cache.map { URL(fileURLWithPath: $0) }
-            ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".cache")
-        return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
-    }
-
     /// The directory of adapters that are loaded by name, beside the model directory.
     package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
 

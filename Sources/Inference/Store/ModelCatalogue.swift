@@ -14,6 +14,8 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above
     /// it, the model generates another call. Nil for models that begin further calls by themselves.
     package var minimumNextCallLogOdds: Double?
+    /// Whether the model is so small that it repeats a tool call whose result it has.
+    package private(set) var repeatsToolCalls = false
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
@@ -32,7 +34,7 @@ package struct ModelDefaults: Sendable, Equatable {
 
     /// The settings in the file's metadata, completed from the catalogue entry of the model and from general defaults.
     ///
-    /// - Parameter isSmall: whether the model is so small that it needs a repetition penalty.
+    /// - Parameter isSmall: whether the model is so small that it repeats itself: words, and tool calls.
     init(file: GGUFFile, isSmall: Bool) throws(ModelError) {
         let known = try ModelCatalogue.entry(for: file)?.defaults
         let written = try file.metadata.float("general.sampling.temp")
@@ -42,6 +44,7 @@ package struct ModelDefaults: Sendable, Equatable {
         if topK == 0 { topK = nil }
         // Very small models fall into loops without a repetition penalty.
         repetitionPenalty = known?.repetitionPenalty ?? (isSmall ? 1.15 : 1)
+        repeatsToolCalls = isSmall
         instructions = known?.instructions
         toolInstructions = known?.toolInstructions
         minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds

@@ -1,0 +1,35 @@
+/// Checks a response while it is generated. Each part is checked a few times at most, however long the response is.
+struct CheckedOutput {
+    private let isChecked: Bool
+    private var recent = ""
+    private var unchecked = 0
+    private var rule: String?
+
+    /// The minimum number of UTF-8 bytes between checks, and the number of characters kept from before the last check.
+    private static let step = 200
+
+    init(isChecked: Bool) { self.isChecked = isChecked }
+
+    var isUnsafe: Bool { rule != nil }
+
+    mutating func append(_ text: String) {
+        guard isChecked, rule == nil else { return }
+        recent += text
+        unchecked += text.utf8.count
+        if unchecked >= Self.step { check() }
+    }
+
+    private mutating func check() {
+        rule = Guardrail.violation(in: recent)
+        recent = String(recent.suffix(Self.step))
+        unchecked = 0
+    }
+
+    /// The error of an unsafe response, once it is complete.
+    var violation: LanguageModelError? {
+        mutating get {
+            if rule == nil, unchecked > 0 { check() }
+            return rule.map { Guardrail.error("The response", $0) }
+        }
+    }
+}
