@@ -61,6 +61,28 @@ struct AcceptanceCase: CustomTestStringConvertible {
         AcceptanceCase(
             "{\"type\":\"number\",\"minimum\":0,\"maximum\":1}", ["0.1234567890123456789", "1.0", "5e-7"],
             not: ["0.123456789012345678901234567890", "1.1"]),
+        // Large bounds do not ask for hundreds of digits: larger numbers have exponents.
+        AcceptanceCase(
+            "{\"type\":\"number\",\"minimum\":0.5,\"maximum\":1e300}", ["12345678901234567890", "1.5e299", "1e5"],
+            not: ["123456789012345678901", "0.4", "1e301"]),
+        // Multiples have as many digits as other integers, and those that make them multiples.
+        AcceptanceCase(
+            "{\"type\":\"integer\",\"multipleOf\":700}", ["-1400", "99999999999999999900", "10000000000000000000500"],
+            not: ["10000000000000000000100", "100000000000000000005000", "1"]),
+        AcceptanceCase(
+            "{\"type\":\"number\",\"multipleOf\":2.5}", ["12345678901234567890.0", "123456789012345678900", "7.5"],
+            not: ["123456789012345678903", "1234567890123456789050", "7.6"]),
+        AcceptanceCase(
+            "{\"type\":\"integer\",\"not\":{\"multipleOf\":3}}", ["1", "99999999999999999998", "999999999999999999991"],
+            not: ["3", "999999999999999999999", "9999999999999999999911"]),
+        // The digits of a type of Swift: plain notation where it suffices, exponents beyond.
+        AcceptanceCase(
+            "{\"type\":\"number\",\"minimum\":-1e300,\"maximum\":1e300,\"x-digits\":17}",
+            ["0.1", "-12345678901234567", "1.5e17", "2e-5", "0.0001"],
+            not: ["123456789012345678", "1e5", "1.5e16", "2e-4", "1e301"]),
+        AcceptanceCase(
+            "{\"type\":\"number\",\"minimum\":12345678901,\"maximum\":12345678902,\"x-digits\":9}",
+            ["12345678901", "12345678902.0"], not: ["12345678901.55", "1.2e10"]),
         AcceptanceCase(
             "{\"type\":\"number\"}", ["0", "1.5", "-2e10", "1E-5", "0.10"], not: ["1.", ".5", "1e", "0x1", "NaN", "01.5"]),
         AcceptanceCase(

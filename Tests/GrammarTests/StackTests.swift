@@ -14,9 +14,9 @@ import Testing
             do { try body() } catch { failure.withLock { $0 = error } }
             isDone.signal()
         }
-        // Optimised code has smaller frames, so that a fourth stands for the 512 KB of a debug build.
+        // Optimised code has smaller frames, so that 192 KB stand for the 512 KB of a debug build.
         let isOptimized = ProcessInfo.processInfo.environment["FM_OPTIMIZED_TESTS"] != nil
-        thread.stackSize = (isOptimized ? 128 : 512) << 10
+        thread.stackSize = (isOptimized ? 192 : 512) << 10
         thread.start()
         isDone.wait()
         if let error = failure.withLock({ $0 }) { throw error }

@@ -129,6 +129,7 @@ struct SchemaWriter {
             let maximum = number.maximum ?? (isForGrammar ? number.typeMaximum : nil)
             if let bound = minimum.flatMap({ DecimalNumber($0) }) { members.append(.init("minimum", .number(bound))) }
             if let bound = maximum.flatMap({ DecimalNumber($0) }) { members.append(.init("maximum", .number(bound))) }
+            if isForGrammar, let digits = number.typeDigits { members.append(.init("x-digits", .number(DecimalNumber(digits)))) }
         case .boolean: members.append(.init("type", .string("boolean")))
         case .null: members.append(.init("type", .string("null")))
         case .array(let list):

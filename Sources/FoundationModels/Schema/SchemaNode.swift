@@ -49,13 +49,14 @@ indirect enum SchemaNode: Sendable {
         /// The minimum and maximum values of the type, which the published schema omits.
         var typeMinimum: String
         var typeMaximum: String
+        /// The number of decimal digits that the type needs at most; nil for integers, which their bounds limit.
+        var typeDigits: Int?
 
         static let integer = Number(isInteger: true, typeMinimum: String(Int.min), typeMaximum: String(Int.max))
         static let float = Number(
-            isInteger: false, typeMinimum: "-340282346638528860000000000000000000000",
-            typeMaximum: "340282346638528860000000000000000000000")
-        static let double = Number(isInteger: false, typeMinimum: "-1e300", typeMaximum: "1e300")
-        static let decimal = Number(isInteger: false, typeMinimum: "-1e120", typeMaximum: "1e120")
+            isInteger: false, typeMinimum: "-3.4028234e38", typeMaximum: "3.4028234e38", typeDigits: 9)
+        static let double = Number(isInteger: false, typeMinimum: "-1e300", typeMaximum: "1e300", typeDigits: 17)
+        static let decimal = Number(isInteger: false, typeMinimum: "-1e120", typeMaximum: "1e120", typeDigits: 38)
     }
 
     struct List: Sendable {

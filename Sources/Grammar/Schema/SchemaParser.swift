@@ -337,6 +337,8 @@ struct SchemaParser {
             guard !divisor.isNegative, !divisor.isZero else { throw invalid(place, "multipleOf", "more than 0") }
             restrict(NumberSpec(multiples: [divisor]))
         }
+        // The digits of the type of a generated value; not a keyword of JSON Schema.
+        if let digits = try count(place, "x-digits") { restrict(NumberSpec(maximumDigits: max(1, digits))) }
         guard let spec else {
             // The minimum is greater than the maximum: no number is valid.
             return arena.kinds(Kinds.all.subtracting(.number))
