@@ -60,22 +60,23 @@ package final class Grammar: @unchecked Sendable {
             arena.regexes.setFuel(fuelToCompile)
             var parser = SchemaParser(document, arena: arena)
             let root = try parser.parse()
-            let program = try ProgramBuilder.build(root, arena, options)
+            let (program, notes) = try ProgramBuilder.build(root, arena, options.adapted(to: parser))
             return Compiled(
                 program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .value, a: program.root)],
-                notes: parser.notes)
+                notes: parser.notes + notes)
         case .framed(let before, let document, let after):
             let arena = ConstraintArena()
             arena.regexes.setFuel(fuelToCompile)
             var parser = SchemaParser(document, arena: arena)
-            let program = try ProgramBuilder.build(try parser.parse(), arena, options)
+            let root = try parser.parse()
+            let (program, notes) = try ProgramBuilder.build(root, arena, options.adapted(to: parser))
             let parts: [SequencePart] = [
                 .language(arena.regexes.literal(Array(before.utf8))), .value(program.root),
                 .language(arena.regexes.literal(Array(after.utf8))),
             ]
             return Compiled(
                 program: program, regexes: arena.regexes, beginnings: [LocalState(kind: .sequence, a: 0)], sequences: [parts],
-                notes: parser.notes)
+                notes: parser.notes + notes)
         case .pattern(let pattern):
             let regexes = RegexArena()
             regexes.setFuel(fuelToCompile)
@@ -95,7 +96,7 @@ package final class Grammar: @unchecked Sendable {
                     arena.array(ArrayConstraint(rest: root, minimum: 1, maximum: tools.maximumCount)), arena.kinds(.array),
                 ])
             }
-            let program = try ProgramBuilder.build(root, arena, options)
+            let (program, notes) = try ProgramBuilder.build(root, arena, options)
             let parts: [SequencePart] = [
                 .language(regexes.literal(Array(tools.opening.utf8))),
                 .value(program.root),
@@ -103,7 +104,7 @@ package final class Grammar: @unchecked Sendable {
             ]
             var beginnings = [LocalState(kind: .sequence, a: 0)]
             if tools.allowsText { beginnings.append(LocalState(kind: .scalar, a: freeText(tools.opening, regexes))) }
-            return Compiled(program: program, regexes: regexes, beginnings: beginnings, sequences: [parts])
+            return Compiled(program: program, regexes: regexes, beginnings: beginnings, sequences: [parts], notes: notes)
         }
     }
 
@@ -185,5 +186,14 @@ package final class Grammar: @unchecked Sendable {
             table.automaton.regexes.setFuel(Self.fuelToAnswer)
             return body()
         }
+    }
+}
+
+extension GrammarOptions {
+    /// The options for a schema of this dialect.
+    fileprivate func adapted(to parser: SchemaParser) -> GrammarOptions {
+        var options = self
+        if parser.integersHaveNoFraction { options.allowsZeroFraction = false }
+        return options
     }
 }

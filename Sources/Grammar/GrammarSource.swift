@@ -57,7 +57,7 @@ package struct GrammarOptions: Sendable, Hashable {
     /// Whether integers may also be written as 1.0, which JSON Schema considers an integer.
     package var allowsZeroFraction: Bool
     /// Whether the members of an object may come in any order, as JSON Schema defines it, instead of the order in which
-    /// the schema lists them. Schemas with `uniqueItems` over objects or arrays keep their order.
+    /// the schema lists them. The items of arrays with `uniqueItems` keep their order.
     package var membersInAnyOrder: Bool
 
     package init(

@@ -27,7 +27,8 @@ struct AcceptanceCase: CustomTestStringConvertible {
     @Test(arguments: Self.patterns + Self.formats)
     func checkTexts(_ table: AcceptanceCase) throws { try check(table) }
 
-    @Test(arguments: Self.published) func checkPublished(_ table: AcceptanceCase) throws { try check(table) }
+    @Test(arguments: Self.published + PublishedSchemas.cases)
+    func checkPublished(_ table: AcceptanceCase) throws { try check(table) }
 
     private func check(_ table: AcceptanceCase) throws {
         let grammar = try Grammar(table.schema)

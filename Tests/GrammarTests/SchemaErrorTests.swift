@@ -44,9 +44,11 @@ import Testing
 
     @Test(arguments: [
         ("{\"properties\":{\"a\":{\"pattern\":\"(a)\\\\1\"}}}", "/properties/a/pattern"),
-        ("{\"pattern\":\"(?<=a)b\"}", "/pattern"), ("{\"pattern\":\"^(?:(?:a(?!b))+c)*$\"}", "/pattern"),
+        ("{\"pattern\":\"(?<=ab)c\"}", "/pattern"), ("{\"pattern\":\"(\\\\ba)*\"}", "/pattern"),
+        ("{\"pattern\":\"^(?:(?:a(?!b))+c)*$\"}", "/pattern"),
         ("{\"items\":{\"$ref\":\"http://example.com/x\"}}", "/items/$ref"), ("{\"$dynamicRef\":\"#a\"}", "/$dynamicRef"),
-        ("{\"anyOf\":[{}],\"unevaluatedProperties\":false}", "/unevaluatedProperties"),
+        ("{\"anyOf\":[{\"oneOf\":[{\"properties\":{\"a\":true}}]}],\"unevaluatedProperties\":false}", "/unevaluatedProperties"),
+        ("{\"contains\":{\"type\":\"null\"},\"unevaluatedItems\":false}", "/unevaluatedItems"),
         ("{\"$schema\":\"http://json-schema.org/draft-03/schema#\"}", "/$schema"),
     ])
     func unsupported(_ schema: String, _ pointer: String) throws {

@@ -91,7 +91,7 @@ extension Automaton {
             case .string(let content): contents.append(Array(content.utf8))
             case .number(let number):
                 // One value has no divisor, and only divisors can be refused.
-                others.append((try? regexes.number(.exactly(number), allowsZeroFraction: true)) ?? regexes.literal(text))
+                others.append((try? regexes.number(.exactly(number), .any)) ?? regexes.literal(text))
                 if number.isZero {
                     let zeros = regexes.repetition(regexes.bytes(ByteSet(UInt8(ascii: "0"))), 1, nil)
                     let fraction = regexes.concat(regexes.literal([UInt8(ascii: ".")]), zeros)

@@ -4,17 +4,34 @@ internal import JSON
 struct ProgramBuilder {
     private let arena: ConstraintArena
     private let normalizer: TypeNormalizer
-    private var allowsZeroFraction: Bool
-    private var membersInAnyOrder: Bool
-    /// Whether items that must differ may be objects or arrays.
-    private var hasUniqueStructures = false
+    private let allowsZeroFraction: Bool
+    private let membersInAnyOrder: Bool
     private var program = Program()
-    private var typeIDs: [ConstraintID: TypeID] = [:]
-    private var queue: [ConstraintID] = []
-    private var objectIDs: [ObjectShape: Int32?] = [:]
+    private var typeIDs: [TypeKey: TypeID] = [:]
+    private var queue: [TypeKey] = []
+    private var objectIDs: [ObjectKey: Int32?] = [:]
     private var scalars: [ScalarKey: RegexID] = [:]
+    /// The error of the first type that refers only to itself.
+    private var circularReference: SchemaError?
+    /// Whether the type that is being compiled is part of an item that is compared with others.
+    ///
+    /// Objects and arrays that must differ are compared while they are generated, so their values have a single spelling
+    /// and their members a single order: an item that equals an earlier one in another spelling would be noticed only at
+    /// its end, where nothing else may follow.
+    private var isCompared = false
+
+    private struct TypeKey: Hashable {
+        var constraint: ConstraintID
+        var isCompared: Bool
+    }
+
+    private struct ObjectKey: Hashable {
+        var shape: ObjectShape
+        var isCompared: Bool
+    }
 
     private struct ScalarKey: Hashable {
+        var isCompared: Bool
         var flags: UInt8
         var numbers: [NumberSpec]
         var strings: RegexID
@@ -25,9 +42,8 @@ struct ProgramBuilder {
 
     static func build(
         _ root: ConstraintID, _ arena: ConstraintArena, _ options: GrammarOptions
-    ) throws(SchemaError) -> Program {
+    ) throws(SchemaError) -> (program: Program, notes: [String]) {
         var builder = ProgramBuilder(arena: arena, options)
-        builder.preparesForUniqueStructures()
         builder.program.root = builder.type(root)
         var index = 0
         while index < builder.queue.count {
@@ -39,6 +55,7 @@ struct ProgramBuilder {
         }
         try builder.measure()
         if builder.program.types[Int(builder.program.root)].shortest >= Program.infiniteLength {
+            if let error = builder.circularReference ?? builder.normalizer.incomplete { throw error }
             throw SchemaError(.unsatisfiable, at: try builder.unsatisfiablePointer(root), "no document can satisfy it")
         }
         if builder.program.types[Int(builder.program.root)].shortest > Program.maximumDocument {
@@ -47,7 +64,7 @@ struct ProgramBuilder {
         builder.prune()
         // If the arena has reached a limit, its results since then are meaningless.
         if arena.regexes.isFull { throw builder.tooManyStates(root) }
-        return builder.program
+        return (builder.program, builder.normalizer.notes)
     }
 
     private init(arena: ConstraintArena, _ options: GrammarOptions) {
@@ -59,34 +76,27 @@ struct ProgramBuilder {
 
     private var regexes: RegexArena { arena.regexes }
 
-    /// Objects and arrays that must differ are compared while they are generated, so integers must have a single
-    /// spelling and members a single order: an item that equals an earlier one in another order would be noticed only at
-    /// its end, where nothing else may follow.
-    private mutating func preparesForUniqueStructures() {
-        for array in arena.arrays where array.isUnique {
-            for item in array.prefix + [array.rest] {
-                // Invalid items cause an error when they are compiled.
-                guard let type = try? normalizer.type(item), type.objects.isEmpty, type.arrays.isEmpty else {
-                    allowsZeroFraction = false
-                    membersInAnyOrder = false
-                    hasUniqueStructures = true
-                    return
-                }
-            }
-        }
-    }
-
     private mutating func type(_ constraint: ConstraintID) -> TypeID {
-        if let id = typeIDs[constraint] { return id }
+        let key = TypeKey(constraint: constraint, isCompared: isCompared)
+        if let id = typeIDs[key] { return id }
         let id = TypeID(program.types.count)
-        typeIDs[constraint] = id
+        typeIDs[key] = id
         program.types.append(Program.ValueEntry())
-        queue.append(constraint)
+        queue.append(key)
         return id
     }
 
-    private mutating func compile(_ constraint: ConstraintID, as id: TypeID) throws(SchemaError) {
-        let type = try normalizer.type(constraint)
+    private mutating func compile(_ key: TypeKey, as id: TypeID) throws(SchemaError) {
+        let constraint = key.constraint
+        isCompared = key.isCompared
+        let type: ValueType
+        do {
+            type = try normalizer.type(constraint)
+        } catch let error where error.kind == .unsatisfiable && id != program.root {
+            // A reference that leads only to itself. The document is possible if the value is optional.
+            circularReference = circularReference ?? error
+            return
+        }
         var entry = Program.ValueEntry()
         entry.scalar = try scalar(type, constraint)
         for shape in type.objects {
@@ -107,7 +117,7 @@ struct ProgramBuilder {
 
     private mutating func scalar(_ type: ValueType, _ constraint: ConstraintID) throws(SchemaError) -> RegexID {
         let flags: UInt8 = (type.hasNull ? 1 : 0) | (type.hasTrue ? 2 : 0) | (type.hasFalse ? 4 : 0)
-        let key = ScalarKey(flags: flags, numbers: type.numbers, strings: type.strings)
+        let key = ScalarKey(isCompared: isCompared, flags: flags, numbers: type.numbers, strings: type.strings)
         if let known = scalars[key] { return known }
         var parts: [RegexID] = []
         if type.hasNull { parts.append(regexes.literal(Array("null".utf8))) }
@@ -120,8 +130,11 @@ struct ProgramBuilder {
         return result
     }
 
+    private var spelling: NumberSpelling { isCompared ? .single : allowsZeroFraction ? .any : .integersWithoutFraction }
+
     private func style(_ strings: RegexID) -> EscapeStyle {
         if regexes.isOpenByForm(strings) { return .any }
+        if isCompared { return .single }
         return regexes.isFiniteByForm(strings) ? .needed : .usual
     }
 
@@ -142,7 +155,7 @@ struct ProgramBuilder {
                 continue
             }
             do {
-                let language = try regexes.number(spec, allowsZeroFraction: allowsZeroFraction)
+                let language = try regexes.number(spec, spelling)
                 if try regexes.isAlive(language) { parts.append(language) }
             } catch let error as NumberMachine.UnsupportedNumber {
                 throw SchemaError(
@@ -152,12 +165,12 @@ struct ProgramBuilder {
             }
         }
         if !decimals.isEmpty {
-            let zeros = regexes.repetition(regexes.bytes(ByteSet(UInt8(ascii: "0"))), 0, nil)
+            let zeros = isCompared ? RegexArena.epsilon : regexes.repetition(regexes.bytes(ByteSet(UInt8(ascii: "0"))), 0, nil)
             parts.append(regexes.concat(regexes.words(decimals), zeros))
         }
         if !words.isEmpty {
             let zero = regexes.literal(Array(".0".utf8))
-            let tail = allowsZeroFraction ? regexes.alternation([RegexArena.epsilon, zero]) : RegexArena.epsilon
+            let tail = allowsZeroFraction && !isCompared ? regexes.alternation([RegexArena.epsilon, zero]) : RegexArena.epsilon
             parts.append(regexes.concat(regexes.words(words), tail))
         }
         return parts
@@ -209,8 +222,8 @@ struct ProgramBuilder {
     private mutating func object(
         _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
     ) throws(SchemaError) -> Int32? {
-        var key = shape
-        key.witnesses = witnesses
+        var key = ObjectKey(shape: shape, isCompared: isCompared)
+        key.shape.witnesses = witnesses
         if let known = objectIDs[key] { return known }
         let id = try makeObject(shape, witnesses, constraint)
         objectIDs[key] = .some(id)
@@ -239,7 +252,9 @@ struct ProgramBuilder {
             ids.append(name)
             return ids.count - 1
         }
-        for source in shape.sources { chains.append(arena.objects[Int(source)].properties.map { add($0.name) }) }
+        for source in shape.sources.map({ arena.objects[Int($0)] }) where source.isOrdered {
+            chains.append(source.properties.map { add($0.name) })
+        }
         let ordered = ids.count
         for name in listed(shape).sorted() { _ = add(name) }
         // Unlisted names, grouped by the constraints on their values.
@@ -269,11 +284,11 @@ struct ProgramBuilder {
         let count = ids.count
         object.required = BitSet(count: count)
         object.unordered = BitSet(count: count)
-        if membersInAnyOrder {
+        if isCompared {
+            chains.append(Array(0..<count))
+        } else if membersInAnyOrder {
             chains = []
             for position in 0..<count { object.unordered.insert(position) }
-        } else if hasUniqueStructures {
-            chains.append(Array(0..<count))
         } else {
             for position in ordered..<count { object.unordered.insert(position) }
         }
@@ -354,22 +369,29 @@ struct ProgramBuilder {
         return merged
     }
 
-    /// For each name, the names before it in any of the given orders; if two orders contradict each other, the first
-    /// takes precedence.
+    /// For each name, the names before it in any of the given orders; if orders contradict each other, the first takes
+    /// precedence, so that all names together always have an order.
     private static func predecessors(_ chains: [[Int]], _ count: Int) -> [BitSet] {
         var before = [BitSet](repeating: BitSet(count: count), count: count)
+        // All names that some sequence of predecessors leads to.
+        var ancestors = before
         for (number, chain) in chains.enumerated() {
             var seen = BitSet(count: count)
-            for position in chain {
+            for (place, position) in chain.enumerated() {
                 if number == 0 {
-                    before[position] = seen
-                } else {
-                    for other in chain {
-                        if other == position { break }
-                        if !before[other].contains(position) { before[position].insert(other) }
+                    (before[position], ancestors[position]) = (seen, seen)
+                    seen.insert(position)
+                    continue
+                }
+                for other in chain[..<place].reversed() where !ancestors[other].contains(position) {
+                    before[position].insert(other)
+                    if ancestors[position].contains(other) { continue }
+                    var more = ancestors[other]
+                    more.insert(other)
+                    for name in 0..<count where name == position || ancestors[name].contains(position) {
+                        ancestors[name].formUnion(more)
                     }
                 }
-                seen.insert(position)
             }
         }
         return before
@@ -389,15 +411,18 @@ struct ProgramBuilder {
         var length = shape.prefix.count
         for part in array.contains { length = max(length, part.start) }
         if length > 10_000 { throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "too many items are listed") }
+        let outer = isCompared
+        if array.isUnique, try hasStructures(shape) { isCompared = true }
         for index in 0..<length { array.prefix.append(itemTypes(shape.item(index), index, array.contains)) }
         array.rest = itemTypes(shape.rest, length, array.contains)
+        isCompared = outer
         for part in array.contains where part.minimum > Program.maximumContains {
             throw SchemaError(
                 .tooComplex, at: arena.pointers[Int(constraint)], "more than \(Program.maximumContains) items are counted")
         }
         if array.isUnique {
             for types in array.prefix + [array.rest] {
-                for type in types { if let type { try checkUnique(queue[Int(type)], shape.minimum) } }
+                for type in types { if let type { try checkUnique(queue[Int(type)].constraint, shape.minimum) } }
             }
             if shape.minimum > 64 {
                 throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "more than 64 unique items are required")
@@ -411,6 +436,15 @@ struct ProgramBuilder {
         }
         program.arrays.append(array)
         return Int32(program.arrays.count - 1)
+    }
+
+    /// Whether items may be objects or arrays.
+    private func hasStructures(_ shape: ArrayShape) throws(SchemaError) -> Bool {
+        for item in shape.prefix + [shape.rest] where item != ConstraintArena.nothing {
+            let type = try normalizer.type(item)
+            if !type.objects.isEmpty || !type.arrays.isEmpty { return true }
+        }
+        return false
     }
 
     /// The types of an item, indexed by the bit mask of the conditions that it counts for.
@@ -469,11 +503,12 @@ struct ProgramBuilder {
     private mutating func measure() throws(SchemaError) {
         var scalarLengths = [Int](repeating: Program.infiniteLength, count: program.types.count)
         for (index, type) in program.types.enumerated() where type.scalar != RegexArena.empty {
-            do { scalarLengths[index] = try regexes.shortestLength(type.scalar) } catch { throw tooManyStates(queue[index]) }
+            let constraint = queue[index].constraint
+            do { scalarLengths[index] = try regexes.shortestLength(type.scalar) } catch { throw tooManyStates(constraint) }
             let content = regexes.stringContent(afterQuote: type.scalar)?.content ?? RegexArena.empty
             let isPlain = regexes.lengthWindow(content) != nil || regexes.isFiniteByForm(content)
             if scalarLengths[index] > (isPlain ? Program.maximumText : Program.maximumPattern) + 2 {
-                throw SchemaError(.tooComplex, at: arena.pointers[Int(queue[index])], "even the shortest string is too long")
+                throw SchemaError(.tooComplex, at: arena.pointers[Int(constraint)], "even the shortest string is too long")
             }
         }
         var hasChanged = true
@@ -517,7 +552,7 @@ struct ProgramBuilder {
             current = arena.targets[Int(slot)]
         }
         // A required member without valid values is more informative than the object around it.
-        var id = typeIDs[root] ?? 0
+        var id = typeIDs[TypeKey(constraint: root, isCompared: false)] ?? 0
         var visited: Set<TypeID> = [id]
         while let object = program.types[Int(id)].objects.first,
             let name = program.objects[Int(object)].names.first(where: {
@@ -525,7 +560,7 @@ struct ProgramBuilder {
             }), visited.insert(name.type).inserted
         {
             id = name.type
-            current = queue[Int(id)]
+            current = queue[Int(id)].constraint
         }
         return arena.pointers[Int(current)]
     }

@@ -1,5 +1,14 @@
 internal import JSON
 
+/// How a number may be written.
+enum NumberSpelling: Hashable {
+    /// Also integers as 1.0.
+    case any
+    case integersWithoutFraction
+    /// Each value in a single way, so that different texts are different numbers.
+    case single
+}
+
 /// The state of a ``NumberMachine``: how much of a number has been read.
 struct NumberState: Hashable {
     enum Phase: UInt8 { case start, minus, zero, whole, point, fraction, exponent, exponentSign, exponentDigits }
@@ -14,6 +23,8 @@ struct NumberState: Hashable {
     var toLower: Int8 = 0
     var toUpper: Int8 = 0
     var hasFraction = false
+    /// Whether the fraction ends in a zero, where that matters.
+    var endsInZero = false
     /// The exponent so far. In the fraction: 1 if a single digit precedes the point.
     var exponent: Int16 = 0
     var exponentIsNegative = false
@@ -87,8 +98,7 @@ struct NumberMachine: Hashable {
     private let positive: Side?
     private let negative: Side?
     private let isInteger: Bool?
-    /// Whether integers may be written as 1.0.
-    private let allowsZeroFraction: Bool
+    private let spelling: NumberSpelling
     private let divisors: [Divisor]
     /// Maximum number of digits of a number without divisors.
     private let maximumDigits: Int
@@ -96,7 +106,7 @@ struct NumberMachine: Hashable {
     private let prefersPlain: Bool
 
     /// - Throws: ``UnsupportedNumber`` with a divisor that is too long for the arithmetic.
-    init(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(UnsupportedNumber) {
+    init(_ spec: NumberSpec, _ spelling: NumberSpelling) throws(UnsupportedNumber) {
         var divisors: [Divisor] = []
         for (values, divides) in [(spec.multiples, true), (spec.notMultiples, false)] {
             for value in values {
@@ -115,7 +125,7 @@ struct NumberMachine: Hashable {
         let bounds = [spec.lower, spec.upper].compactMap { $0?.value }
         let wholeCount = max(Self.commonDigits, (bounds.map(\.wholeDigits.count).max() ?? 0) + 1)
         let mayHaveExponent = divisors.isEmpty && spec.isInteger == nil
-        prefersPlain = mayHaveExponent && spec.maximumDigits != nil
+        prefersPlain = mayHaveExponent && (spec.maximumDigits != nil || spelling == .single)
         let significant = (bounds.map(\.digits.count).max() ?? 0) + 1
         if prefersPlain, let limit = spec.maximumDigits {
             maximumDigits = max(limit, significant)
@@ -130,8 +140,8 @@ struct NumberMachine: Hashable {
             if spec.upper == nil { spec.upper = .init(value: largest, isExclusive: false) }
             if spec.lower == nil { spec.lower = .init(value: largest.negated, isExclusive: false) }
         }
-        self.allowsZeroFraction = allowsZeroFraction
-        positive = Self.side(lower: spec.lower, upper: spec.upper, mayHaveExponent: mayHaveExponent)
+        self.spelling = spelling
+        positive = Self.side(lower: spec.lower, upper: spec.upper, mayHaveExponent: mayHaveExponent, prefersPlain)
         func mirrored(_ bound: NumberSpec.Bound?) -> NumberSpec.Bound? {
             bound.map { NumberSpec.Bound(value: $0.value.negated, isExclusive: $0.isExclusive) }
         }
@@ -139,13 +149,16 @@ struct NumberMachine: Hashable {
         let reachesBelow = spec.lower.map { $0.value.isNegative } ?? true
         negative =
             reachesBelow
-            ? Self.side(lower: mirrored(spec.upper), upper: mirrored(spec.lower), mayHaveExponent: mayHaveExponent) : nil
+            ? Self.side(lower: mirrored(spec.upper), upper: mirrored(spec.lower), mayHaveExponent: mayHaveExponent, prefersPlain)
+            : nil
     }
 
     struct UnsupportedNumber: Error { let value: DecimalNumber }
 
     /// The interval of magnitudes for one sign. The bounds are those of the number multiplied by the sign.
-    private static func side(lower: NumberSpec.Bound?, upper: NumberSpec.Bound?, mayHaveExponent: Bool) -> Side? {
+    private static func side(
+        lower: NumberSpec.Bound?, upper: NumberSpec.Bound?, mayHaveExponent: Bool, _ prefersPlain: Bool
+    ) -> Side? {
         if let upper, upper.value.isNegative { return nil }
         var side = Side()
         var lowerIsZero = true
@@ -161,7 +174,7 @@ struct NumberMachine: Hashable {
             side.upperFraction = upper.value.fractionDigits
             side.upperIsExclusive = upper.isExclusive
         }
-        side.anyExponent = mayHaveExponent && lowerIsZero && (upper?.value.isZero ?? true)
+        side.anyExponent = mayHaveExponent && !prefersPlain && lowerIsZero && (upper?.value.isZero ?? true)
         side.scientific = mayHaveExponent && !side.anyExponent && !(upper?.value.isZero ?? false)
         if side.scientific {
             if let lower, !lowerIsZero { (side.lowerDigits, side.lowerExponent) = (lower.value.digits, lower.value.exponent) }
@@ -201,7 +214,7 @@ struct NumberMachine: Hashable {
                 return wholeDigit(state, digit)
             }
             if byte == UInt8(ascii: ".") {
-                if isInteger == true, !allowsZeroFraction { return nil }
+                if isInteger == true, spelling != .any { return nil }
                 let isSingle = state.count == 1 && state.phase == .whole
                 state = endOfWhole(state)
                 state.phase = .point
@@ -219,12 +232,14 @@ struct NumberMachine: Hashable {
             return exponentStart(state, byte, afterOneDigit: state.exponent == 1, endsWhole: false)
         case .exponent, .exponentSign:
             if let digit {
+                if digit == 0, spelling == .single { return nil }
                 state.phase = .exponentDigits
                 state.exponent = Int16(digit)
                 state.count = 1
                 return canReachExponent(state) ? state : nil
             }
             guard state.phase == .exponent, byte == UInt8(ascii: "-") || byte == UInt8(ascii: "+") else { return nil }
+            if spelling == .single { return nil }
             state.phase = .exponentSign
             state.exponentIsNegative = byte == UInt8(ascii: "-")
             return canReachExponent(state) ? state : nil
@@ -242,8 +257,10 @@ struct NumberMachine: Hashable {
     private func exponents(_ state: NumberState) -> [ClosedRange<Int>] {
         guard let range = exponentRange(state) else { return [] }
         guard prefersPlain else { return [range] }
-        return [-Self.maximumExponent...(Self.firstPlainExponent - 1), maximumDigits...max(maximumDigits, Self.maximumExponent)]
-            .filter { $0.overlaps(range) }.map { $0.clamped(to: range) }
+        let large = maximumDigits...max(maximumDigits, Self.maximumExponent)
+        // Small numbers have two spellings if they may have an exponent: zeros after the point are always allowed.
+        let small = -Self.maximumExponent...(Self.firstPlainExponent - 1)
+        return (spelling == .single ? [large] : [small, large]).filter { $0.overlaps(range) }.map { $0.clamped(to: range) }
     }
 
     private func exponentRange(_ state: NumberState) -> ClosedRange<Int>? {
@@ -291,6 +308,7 @@ struct NumberMachine: Hashable {
         default: return false
         }
         guard let side = side(state) else { return false }
+        if spelling == .single, state.endsInZero || state.phase == .zero && state.isNegative { return false }
         if state.phase == .exponentDigits {
             if side.scientific {
                 let exponent = state.exponentIsNegative ? -Int(state.exponent) : Int(state.exponent)
@@ -481,6 +499,7 @@ struct NumberMachine: Hashable {
             }
         }
         if digit != 0 { state.hasFraction = true }
+        if spelling == .single { state.endsInZero = digit == 0 }
         if side.scientific, state.exponent == 1 {
             let lower = place + 1 < side.lowerDigits.count ? side.lowerDigits[place + 1] : 0
             let upper = place + 1 < side.upperDigits.count ? side.upperDigits[place + 1] : 0
@@ -504,6 +523,7 @@ struct NumberMachine: Hashable {
         guard byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E"), let side = side(state) else { return nil }
         var state = state
         guard side.anyExponent || (side.scientific && afterOneDigit) else { return nil }
+        if spelling == .single, byte == UInt8(ascii: "E") || state.endsInZero { return nil }
         if side.anyExponent {
             // The only bound is zero: the digits alone determine whether the number is above or below.
             let digits = endsWhole ? endOfWhole(state) : state

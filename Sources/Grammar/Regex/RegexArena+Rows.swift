@@ -88,7 +88,10 @@ extension RegexArena {
         case .complement(let a):
             let inner = rawRow(a)
             let others = raw(complement: Self.empty)
-            for byte in 0..<256 { row[byte] = inner[byte] == Self.empty ? others : raw(complement: inner[byte]) }
+            // A complement is always part of an intersection with valid text, so the complement of any text is empty.
+            for byte in 0..<256 where inner[byte] != anyText {
+                row[byte] = inner[byte] == Self.empty ? others : raw(complement: inner[byte])
+            }
         case .repetition(let a, let minimum, let maximum):
             let rest = repetition(a, minimum: max(0, minimum - 1), maximum: maximum < 0 ? -1 : maximum - 1)
             map(row, rawRow(a)) { self.concat($0, rest) }

@@ -28,10 +28,12 @@ extension RegexArena {
         case .backslash:
             if byte == UInt8(ascii: "u") { return escaped(content, style, .hex(value: 0, count: 0, high: 0)) }
             guard let character = JSONText.character(ofEscape: byte) else { return Self.empty }
-            if character == UInt8(ascii: "/"), style == .needed { return Self.empty }
+            if character == UInt8(ascii: "/"), style == .needed || style == .single { return Self.empty }
             return escaped(derivative(content, character), style, .none)
         case .hex(let value, let count, let high):
-            guard let digit = JSONText.hexDigit(byte) else { return Self.empty }
+            guard let digit = JSONText.hexDigit(byte), style != .single || byte >= UInt8(ascii: "a") || digit < 10 else {
+                return Self.empty
+            }
             return hexDigit(content, style, value << 4 | digit, count + 1, high: high)
         case .low(let high, let count):
             if count == 0 { return byte == UInt8(ascii: "\\") ? escaped(content, style, .low(high: high, count: 1)) : Self.empty }
@@ -53,7 +55,7 @@ extension RegexArena {
             if count < 4 { return escaped(content, style, .hex(value: value, count: count, high: high)) }
             return afterScalar(content, style, low.lowerBound)
         }
-        let isPair = last >= 0xD800 && first <= 0xDBFF && surelyHasScalar(content, in: pairs(first, last))
+        let isPair = style != .single && last >= 0xD800 && first <= 0xDBFF && surelyHasScalar(content, in: pairs(first, last))
         if count < 4 {
             guard isPair || hasEscapable(content, style, first...last) else { return Self.empty }
             return escaped(content, style, .hex(value: value, count: count, high: 0))
@@ -73,8 +75,8 @@ extension RegexArena {
     func hasEscapable(_ content: RegexID, _ style: EscapeStyle, _ scalars: ClosedRange<UInt32>) -> Bool {
         if style == .any { return surelyHasScalar(content, in: scalars) }
         // Control characters without a short escape, and all characters beyond ASCII.
-        for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, 0x7F...0xFFFF] where allowed.overlaps(scalars)
-        {
+        let beyond: ClosedRange<UInt32> = style == .single ? 0x1F...0x1F : 0x7F...0xFFFF
+        for allowed: ClosedRange<UInt32> in [0x00...0x07, 0x0B...0x0B, 0x0E...0x1F, beyond] where allowed.overlaps(scalars) {
             if surelyHasScalar(content, in: allowed.clamped(to: scalars)) { return true }
         }
         return false
@@ -90,7 +92,7 @@ extension RegexArena {
     func needsEscapes(_ row: UnsafeMutablePointer<RegexID>, _ style: EscapeStyle) -> Bool {
         if row[0x22] != Self.empty || row[0x5C] != Self.empty || style == .usual && row[0x2F] != Self.empty { return true }
         for byte in 0..<0x20 where row[byte] != Self.empty { return true }
-        for byte in 0x7F..<256 where row[byte] != Self.empty { return true }
+        for byte in 0x7F..<256 where style != .single && row[byte] != Self.empty { return true }
         return false
     }
 

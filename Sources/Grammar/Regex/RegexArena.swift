@@ -51,10 +51,10 @@ final class RegexArena {
             arena.string(arena.anyText, .any), arena.literal(Array("true".utf8)), arena.literal(Array("false".utf8)),
             arena.literal(Array("null".utf8)),
         ]
-        for allowsZeroFraction in [true, false] {
+        for spelling in [NumberSpelling.any, .integersWithoutFraction] {
             for spec in [NumberSpec.any, NumberSpec(isInteger: true)] {
                 // Creating a number fails only for unsupported divisors, and these specifications have none.
-                if let number = try? arena.number(spec, allowsZeroFraction: allowsZeroFraction) { starts.append(number) }
+                if let number = try? arena.number(spec, spelling) { starts.append(number) }
             }
         }
         starts.append(arena.alternation([starts[1], starts[2]]))
@@ -461,8 +461,8 @@ final class RegexArena {
     }
 
     /// - Throws: ``NumberMachine/UnsupportedNumber`` if a divisor is too long.
-    func number(_ spec: NumberSpec, allowsZeroFraction: Bool) throws(NumberMachine.UnsupportedNumber) -> RegexID {
-        let machine = try NumberMachine(spec, allowsZeroFraction: allowsZeroFraction)
+    func number(_ spec: NumberSpec, _ spelling: NumberSpelling) throws(NumberMachine.UnsupportedNumber) -> RegexID {
+        let machine = try NumberMachine(spec, spelling)
         let id: Int32
         if let known = machineIDs[machine] {
             id = known

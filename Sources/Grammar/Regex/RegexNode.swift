@@ -72,6 +72,8 @@ enum EscapeStyle: UInt8 {
     case usual
     /// The required escapes, and `\uXXXX` for characters beyond ASCII.
     case needed
+    /// The required escapes, each in one way, so that different texts are different strings.
+    case single
 }
 
 /// The part of an escape that has been read.

@@ -10,9 +10,9 @@ struct PatternError: Error {
 /// Parses ECMA-262 patterns (with the escapes of the `u` flag) and builds the languages of complete texts.
 ///
 /// A pattern matches if it is found anywhere in the text, unless anchors prevent that. Captures and lazy quantifiers do
-/// not change a language. Back references, which are not regular, and lookbehinds are errors.
+/// not change a language. A lookbehind may look at one character. Back references, which are not regular, are errors.
 struct RegexParser {
-    private indirect enum Term {
+    indirect enum Term {
         case empty
         case set(ScalarSet)
         case sequence([Term])
@@ -21,12 +21,22 @@ struct RegexParser {
         case start
         case end
         case ahead(Term, isNegative: Bool)
+        /// The character before is in the set, or is not; before the first character there is none.
+        case behind(ScalarSet, isNegative: Bool)
+
+        /// A position between a word character and another one, or the end of the text.
+        static func wordBoundary(isNegative: Bool) -> Term {
+            func sides(_ before: Bool, _ after: Bool) -> Term {
+                .sequence([.behind(.word, isNegative: !before), .ahead(.set(.word), isNegative: !after)])
+            }
+            return .choice([sides(true, isNegative), sides(false, !isNegative)])
+        }
 
         /// The same term at a position after the start of the text.
         var withoutStarts: Term {
             switch self {
             case .start: .set(ScalarSet([]))
-            case .empty, .set, .end: self
+            case .empty, .set, .end, .behind: self
             case .sequence(let parts): .sequence(parts.map(\.withoutStarts))
             case .choice(let parts): .choice(parts.map(\.withoutStarts))
             case .repetition(let inner, let minimum, let maximum):
@@ -39,7 +49,7 @@ struct RegexParser {
         /// Whether it contains an unlimited repetition of a term with an anchor or a lookahead.
         var repeatsAssertions: Bool {
             switch self {
-            case .empty, .set, .start, .end: false
+            case .empty, .set, .start, .end, .behind: false
             case .sequence(let parts), .choice(let parts): parts.contains(where: \.repeatsAssertions)
             case .repetition(let inner, _, let maximum): maximum == nil && inner.hasAssertion || inner.repeatsAssertions
             case .ahead(let inner, _): inner.repeatsAssertions
@@ -52,7 +62,17 @@ struct RegexParser {
             case .empty, .set: false
             case .sequence(let parts), .choice(let parts): parts.contains(where: \.hasAssertion)
             case .repetition(let inner, _, _): inner.hasAssertion
-            case .start, .end, .ahead: true
+            case .start, .end, .ahead, .behind: true
+            }
+        }
+
+        /// The sets of the lookbehinds in it.
+        var setsBehind: [ScalarSet] {
+            switch self {
+            case .empty, .set, .start, .end: []
+            case .sequence(let parts), .choice(let parts): parts.flatMap(\.setsBehind)
+            case .repetition(let inner, _, _), .ahead(let inner, _): inner.setsBehind
+            case .behind(let set, _): [set]
             }
         }
     }
@@ -60,6 +80,9 @@ struct RegexParser {
     private let scalars: [UInt32]
     private var index = 0
     private var depth = 0
+    /// Whether `.` matches line ends, and letters match in both cases: flags `s` and `i`.
+    private var matchesLineEnds = false
+    private var ignoresCase = false
     private static let maximumLength = 20_000
     private static let maximumDepth = 60
 
@@ -72,102 +95,10 @@ struct RegexParser {
         var parser = RegexParser(scalars: scalars)
         let term = try parser.choice()
         if parser.index < scalars.count { throw PatternError(reason: "')' without '('") }
-        let any = arena.anyText
-        let rest = try build(term, Rest(inside: any, atStart: any), arena)
-        let later = arena.concat(arena.anyCharacter, arena.concat(any, rest.inside))
-        return arena.alternation([rest.atStart, later])
+        return try PatternBuilder(term, arena).language(of: term)
     }
 
     private init(scalars: [UInt32]) { self.scalars = scalars }
-
-    // MARK: - Languages
-
-    /// The language of the rest of the text, both for a position inside the text and for its start.
-    private struct Rest {
-        var inside: RegexID
-        var atStart: RegexID
-    }
-
-    private static func build(_ term: Term, _ rest: Rest, _ arena: RegexArena) throws(PatternError) -> Rest {
-        if arena.isFull { throw PatternError(reason: "the pattern is too large", isUnsupported: true) }
-        switch term {
-        case .empty: return rest
-        case .set(let set):
-            let language = arena.concat(arena.character(of: set), rest.inside)
-            return Rest(inside: language, atStart: language)
-        case .sequence(let parts):
-            var rest = rest
-            for part in parts.reversed() { rest = try build(part, rest, arena) }
-            return rest
-        case .choice(let parts):
-            var inside: [RegexID] = []
-            var atStart: [RegexID] = []
-            for part in parts {
-                let language = try build(part, rest, arena)
-                inside.append(language.inside)
-                atStart.append(language.atStart)
-            }
-            return Rest(inside: arena.alternation(inside), atStart: arena.alternation(atStart))
-        case .start: return Rest(inside: RegexArena.empty, atStart: rest.atStart)
-        case .end:
-            return Rest(
-                inside: arena.isNullable[Int(rest.inside)] ? RegexArena.epsilon : RegexArena.empty,
-                atStart: arena.isNullable[Int(rest.atStart)] ? RegexArena.epsilon : RegexArena.empty)
-        case .ahead(let inner, let isNegative):
-            var ahead = try build(inner, Rest(inside: arena.anyText, atStart: arena.anyText), arena)
-            if isNegative { ahead = Rest(inside: arena.complement(ahead.inside), atStart: arena.complement(ahead.atStart)) }
-            return Rest(
-                inside: arena.intersection([ahead.inside, rest.inside]),
-                atStart: arena.intersection([ahead.atStart, rest.atStart]))
-        case .repetition(let inner, let minimum, let maximum):
-            if inner.hasAssertion { return try unrolled(inner, minimum, maximum, rest, arena) }
-            let nothing = Rest(inside: RegexArena.epsilon, atStart: RegexArena.epsilon)
-            let body = try build(inner, nothing, arena).inside
-            let inside = arena.concat(arena.repetition(body, minimum, maximum), rest.inside)
-            if rest.inside == rest.atStart { return Rest(inside: inside, atStart: inside) }
-            let some =
-                maximum == 0 ? RegexArena.empty : arena.concat(arena.repetition(body, max(1, minimum), maximum), rest.inside)
-            let none = minimum == 0 || arena.isNullable[Int(body)] ? rest.atStart : RegexArena.empty
-            return Rest(inside: inside, atStart: arena.alternation([some, none]))
-        }
-    }
-
-    /// Repetitions of a term with an anchor or a lookahead. The term depends on the text after it, so each repetition
-    /// is built in front of the next one.
-    private static func unrolled(
-        _ inner: Term, _ minimum: Int, _ maximum: Int?, _ rest: Rest, _ arena: RegexArena
-    ) throws(PatternError) -> Rest {
-        guard (maximum ?? minimum) <= 8 else {
-            throw PatternError(reason: "an anchor or lookahead is repeated more than eight times", isUnsupported: true)
-        }
-        var result = rest
-        if maximum == nil {
-            // The languages would refer to each other, and their number of states would not be limited.
-            if inner.repeatsAssertions {
-                throw PatternError(reason: "repetitions with anchors or lookaheads are nested", isUnsupported: true)
-            }
-            // Repetitions that match no text are excluded. `atStart` is reused for the start of a repetition, where
-            // nothing of it has been read: the start of the text cannot occur again.
-            let nothing = RegexArena.empty
-            let later = inner.withoutStarts
-            let inside = try arena.recursive(isNullable: arena.isNullable[Int(rest.inside)]) {
-                (again: RegexID) throws(PatternError) -> RegexID in
-                let some = try build(later, Rest(inside: again, atStart: nothing), arena).atStart
-                return arena.alternation([some, rest.inside])
-            }
-            let first = try build(inner, Rest(inside: inside, atStart: nothing), arena).atStart
-            result = Rest(inside: inside, atStart: arena.alternation([first, rest.atStart]))
-        }
-        for count in stride(from: maximum ?? minimum, to: 0, by: -1) {
-            let once = try build(inner, result, arena)
-            result =
-                count > minimum
-                ? Rest(
-                    inside: arena.alternation([once.inside, rest.inside]),
-                    atStart: arena.alternation([once.atStart, rest.atStart])) : once
-        }
-        return result
-    }
 
     // MARK: - Syntax
 
@@ -256,25 +187,44 @@ struct RegexParser {
         let at = index + 1
         index += 1
         switch letter {
-        case character("."): return .set(ScalarSet.lineEnds.inverted)
+        case character("."): return .set(matchesLineEnds ? .all : ScalarSet.lineEnds.inverted)
         case character("^"): return .start
         case character("$"): return .end
         case character("("): return try group()
-        case character("["): return .set(try bracket())
-        case character("\\"): return .set(try escape())
+        case character("["): return .set(folded(try bracket()))
+        case character("\\") where take("b"): return .wordBoundary(isNegative: false)
+        case character("\\") where take("B"): return .wordBoundary(isNegative: true)
+        // Anchors of other dialects, which published schemas use.
+        case character("\\") where take("A"): return .start
+        case character("\\") where take("Z") || take("z"): return .end
+        case character("\\"): return .set(folded(try escape()))
         case character("*"), character("+"), character("?"): throw PatternError(reason: "nothing to repeat at character \(at)")
-        default: return .set(ScalarSet(letter))
+        default: return .set(folded(ScalarSet(letter)))
         }
+    }
+
+    /// With the letters of ASCII in both cases, if case is ignored.
+    private func folded(_ set: ScalarSet) -> ScalarSet {
+        guard ignoresCase else { return set }
+        let upper = set.intersection(ScalarSet([0x41...0x5A])).ranges.map { ($0.lowerBound + 32)...($0.upperBound + 32) }
+        let lower = set.intersection(ScalarSet([0x61...0x7A])).ranges.map { ($0.lowerBound - 32)...($0.upperBound - 32) }
+        return set.union(ScalarSet(upper + lower))
     }
 
     private mutating func group() throws(PatternError) -> Term {
         var wrap: (Term) -> Term = { $0 }
+        let outer = (matchesLineEnds, ignoresCase)
         if take("?=") {
             wrap = { .ahead($0, isNegative: false) }
         } else if take("?!") {
             wrap = { .ahead($0, isNegative: true) }
-        } else if take("?<=") || take("?<!") {
-            throw PatternError(reason: "lookbehind is not supported", isUnsupported: true)
+        } else if let isNegative = take("?<!") ? true : take("?<=") ? false : nil {
+            let inner = try choice()
+            guard take(")") else { throw PatternError(reason: "'(' without ')'") }
+            guard let set = Self.singleCharacter(inner) else {
+                throw PatternError(reason: "a lookbehind of more than one character is not supported", isUnsupported: true)
+            }
+            return .behind(set, isNegative: isNegative)
         } else if take("?<") || take("?P<") {
             while let letter = next, letter != character(">") {
                 index += 1
@@ -282,12 +232,43 @@ struct RegexParser {
             }
             guard take(">") else { throw PatternError(reason: "the name of a group has no end") }
         } else if take("?:") {
+        } else if let flags = flags() {
+            matchesLineEnds = matchesLineEnds || flags.contains(character("s"))
+            ignoresCase = ignoresCase || flags.contains(character("i"))
+            // Without a term, the flags hold until the end of the group around them.
+            if take(")") { return .empty }
+            guard take(":") else { throw PatternError(reason: "this kind of group is not supported", isUnsupported: true) }
         } else if next == character("?") {
             throw PatternError(reason: "this kind of group is not supported", isUnsupported: true)
         }
         let inner = try choice()
         guard take(")") else { throw PatternError(reason: "'(' without ')'") }
+        (matchesLineEnds, ignoresCase) = outer
         return wrap(inner)
+    }
+
+    /// The letters of `?s`, `?i` or `?si`, at the beginning of a group.
+    private mutating func flags() -> ArraySlice<UInt32>? {
+        guard next == character("?") else { return nil }
+        let letters = scalars[(index + 1)...].prefix { $0 == character("s") || $0 == character("i") }
+        guard !letters.isEmpty else { return nil }
+        index = letters.endIndex
+        return letters
+    }
+
+    /// The characters that a term matches, if it always matches exactly one.
+    private static func singleCharacter(_ term: Term) -> ScalarSet? {
+        switch term {
+        case .set(let set): return set
+        case .choice(let parts):
+            var result = ScalarSet([])
+            for part in parts {
+                guard let set = singleCharacter(part) else { return nil }
+                result = result.union(set)
+            }
+            return result
+        default: return nil
+        }
     }
 
     private mutating func bracket() throws(PatternError) -> ScalarSet {
@@ -301,6 +282,13 @@ struct RegexParser {
             }
             index += 1
             let high = try member()
+            if low.ranges.isEmpty || high.ranges.isEmpty {
+                // Between two surrogates there is no character; beside one, the range has no defined other end.
+                guard low.ranges.isEmpty, high.ranges.isEmpty else {
+                    throw PatternError(reason: "a range from or to an unpaired surrogate is not supported", isUnsupported: true)
+                }
+                continue
+            }
             guard let first = low.single, let last = high.single else {
                 ranges += low.ranges + high.ranges + [0x2D...0x2D]
                 continue
@@ -337,7 +325,7 @@ struct RegexParser {
         case character("f"): return ScalarSet(0x0C)
         case character("r"): return ScalarSet(0x0D)
         case character("x"): return ScalarSet(try hex(2))
-        case character("u"): return ScalarSet(try unicodeEscape())
+        case character("u"): return try unicodeEscape()
         case character("c"):
             guard let control = next, (0x41...0x5A).contains(control & ~0x20) else {
                 throw PatternError(reason: "'\\c' needs a letter")
@@ -353,7 +341,7 @@ struct RegexParser {
             return ScalarSet(0)
         case 0x31...0x39, character("k"):
             throw PatternError(reason: "back references are not regular and not supported", isUnsupported: true)
-        case character("b"), character("B"): throw PatternError(reason: "word boundaries are not supported", isUnsupported: true)
+        case character("B"): throw PatternError(reason: "'\\B' is not a character")
         case 0x41...0x5A, 0x61...0x7A:
             throw PatternError(
                 reason: "the escape '\\\(Unicode.Scalar(letter).map(String.init) ?? "")' is not supported", isUnsupported: true)
@@ -373,7 +361,8 @@ struct RegexParser {
         return value
     }
 
-    private mutating func unicodeEscape() throws(PatternError) -> UInt32 {
+    /// The character with this code point. An unpaired surrogate is not a character of any text, so its set is empty.
+    private mutating func unicodeEscape() throws(PatternError) -> ScalarSet {
         if take("{") {
             var value: UInt32 = 0
             while let letter = next, letter < 128, let digit = JSONText.hexDigit(UInt8(letter)), value <= 0x10FFFF {
@@ -381,16 +370,16 @@ struct RegexParser {
                 index += 1
             }
             guard take("}"), value <= 0x10FFFF else { throw PatternError(reason: "'\\u{' without a valid code point") }
-            return value
+            return ScalarSet(value)
         }
         let high = try hex(4)
-        if JSONText.isLowSurrogate(high) {
-            throw PatternError(reason: "an unpaired surrogate is not a character", isUnsupported: true)
+        let start = index
+        // If the digits after the second "\u" are wrong, reading goes on there and reports it.
+        if JSONText.isHighSurrogate(high), take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) {
+            return ScalarSet(JSONText.scalar(high: high, low: low))
         }
-        guard JSONText.isHighSurrogate(high) else { return high }
-        // Otherwise the first half of the pair stays alone, which is the error.
-        if take("\\u"), let low = try? hex(4), JSONText.isLowSurrogate(low) { return JSONText.scalar(high: high, low: low) }
-        throw PatternError(reason: "an unpaired surrogate is not a character", isUnsupported: true)
+        index = start
+        return ScalarSet(high)
     }
 
     private mutating func property() throws(PatternError) -> ScalarSet {

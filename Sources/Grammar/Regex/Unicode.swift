@@ -40,6 +40,11 @@ struct ScalarSet: Hashable {
 
     func union(_ other: ScalarSet) -> ScalarSet { ScalarSet(ranges + other.ranges) }
 
+    func intersection(_ other: ScalarSet) -> ScalarSet {
+        if self == .all { return other }
+        return inverted.union(other.inverted).inverted
+    }
+
     var inverted: ScalarSet {
         var gaps: [ClosedRange<UInt32>] = []
         var next: UInt32 = 0
@@ -129,6 +134,9 @@ enum UnicodeProperty {
         case "Alphabetic", "Alpha": return scan { $0.properties.isAlphabetic }
         case "Uppercase", "Upper": return scan { $0.properties.isUppercase }
         case "Lowercase", "Lower": return scan { $0.properties.isLowercase }
+        // Classes of ASCII in Java and POSIX, which published schemas use.
+        case "Graph": return ScalarSet([0x21...0x7E])
+        case "Print": return ScalarSet([0x20...0x7E])
         case "Emoji": return scan { $0.properties.isEmoji }
         default: break
         }

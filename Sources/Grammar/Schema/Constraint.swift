@@ -48,8 +48,9 @@ struct ObjectConstraint {
         var value: ConstraintID
     }
 
-    /// In the order in which a document must contain them.
+    /// In the order in which a document must contain them, if `isOrdered`.
     var properties: [Property] = []
+    var isOrdered = true
     var patterns: [Pattern] = []
     /// For names that are not in `properties` and match no pattern.
     var additional: ConstraintID = ConstraintArena.anything

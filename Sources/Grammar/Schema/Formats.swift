@@ -13,7 +13,8 @@ enum Formats {
     /// RFC 3339, full-time, without leap seconds, which most validators reject.
     private static let time =
         "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)"
-    private static let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+    private static let label = label(extra: "")
+    private static func label(extra: String) -> String { "[A-Za-z0-9\(extra)](?:[A-Za-z0-9\(extra)-]{0,61}[A-Za-z0-9\(extra)])?" }
     private static let octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
     private static let ipv4 = "\(octet)(?:\\.\(octet)){3}"
     /// RFC 4291, section 2.2.
@@ -55,8 +56,13 @@ enum Formats {
         let variable = "\(character)(?:\\.?\(character))*(?::[1-9]\\d{0,3}|\\*)?"
         return "(?:\(literal)|\(escaped)|\\{[+#./;?&]?\(variable)(?:,\(variable))*\\})*"
     }()
-    private static let atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-    private static let quoted = "\"(?:[ !#-\\[\\]-~]|\\\\[ -~])+\""
+    /// Mailboxes of RFC 5321, or of RFC 6531 if `extra` adds the characters beyond ASCII.
+    private static func mailbox(extra: String) -> String {
+        let atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\(extra)-]+"
+        let quoted = "\"(?:[ !#-\\[\\]-~\(extra)]|\\\\[ -~])+\""
+        let label = label(extra: extra)
+        return "(?:\(atom)(?:\\.\(atom))*|\(quoted))@(?:\(label)(?:\\.\(label))*|\\[(?:\(ipv4)|IPv6:\(ipv6))\\])"
+    }
 
     private static let patterns: [String: String] = {
         var table = [
@@ -66,8 +72,7 @@ enum Formats {
                 + "(?:T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S))?"
                 + "|T(?:\\d+H(?:\\d+M(?:\\d+S)?)?|\\d+M(?:\\d+S)?|\\d+S)|\\d+W)",
             "uuid": "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}",
-            // RFC 5321, Mailbox.
-            "email": "(?:\(atom)(?:\\.\(atom))*|\(quoted))@(?:\(label)(?:\\.\(label))*|\\[(?:\(ipv4)|IPv6:\(ipv6))\\])",
+            "email": mailbox(extra: ""), "idn-email": mailbox(extra: beyondASCII),
             // RFC 1123.
             "hostname": "(?=.{1,253}$)\(label)(?:\\.\(label))*",
             "ipv4": ipv4, "ipv6": ipv6,

@@ -9,8 +9,10 @@ struct SchemaParser {
     let arena: ConstraintArena
     private let document: JSONValue
     /// Whether `$ref` overrides its sibling keywords, as up to draft 7.
-    private let referencesStandAlone: Bool
+    let referencesStandAlone: Bool
     private let isDraft3: Bool
+    /// Whether 1.0 is not an integer.
+    let integersHaveNoFraction: Bool
     /// Slots of ``ConstraintArena/targets`` by pointer. Keys are bytes because `String` compares by canonical
     /// equivalence.
     private var slots: [[UInt8]: Int32] = [:]
@@ -21,10 +23,22 @@ struct SchemaParser {
     private(set) var notes: [String] = []
 
     /// A part of the document, and the base URI of the references in it.
-    private struct Place {
+    struct Place {
         var pointer: String
         var value: JSONValue
         var base: String
+
+        func child(_ name: String, _ value: JSONValue) -> Place {
+            var token = ""
+            for scalar in name.unicodeScalars {
+                switch scalar {
+                case "~": token += "~0"
+                case "/": token += "~1"
+                default: token.unicodeScalars.append(scalar)
+                }
+            }
+            return Place(pointer: pointer + "/" + token, value: value, base: base)
+        }
     }
 
     private static let maximumDepth = 150
@@ -40,15 +54,16 @@ struct SchemaParser {
         if case .string(let text) = document["$schema"] { dialect = text }
         referencesStandAlone = ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].contains { dialect.contains($0) }
         isDraft3 = dialect.contains("draft-03")
+        integersHaveNoFraction = dialect.contains("draft-04")
     }
 
     /// The constraint of the whole document.
     mutating func parse() throws(SchemaError) -> ConstraintID {
         if isDraft3 { throw SchemaError(.unsupported, at: "/$schema", "draft 3 of JSON Schema") }
-        identify(Place(pointer: "", value: document, base: ""))
+        identified = SchemaIdentifiers(of: Place(pointer: "", value: document, base: "")).places
         var base = ""
-        if case .string(let id) = document["$id"] ?? document["id"] ?? .null { base = Self.resolve(id, against: "") }
-        let root = slot(of: Place(pointer: "", value: document, base: Self.withoutFragment(base)))
+        if case .string(let id) = document["$id"] ?? document["id"] ?? .null { base = SchemaURI.resolve(id, against: "") }
+        let root = slot(of: Place(pointer: "", value: document, base: SchemaURI.withoutFragment(base)))
         while let next = pending.popLast() {
             arena.targets[Int(next.slot)] = try schema(next.place, depth: next.depth, isDeferred: true)
         }
@@ -67,96 +82,16 @@ struct SchemaParser {
 
     // MARK: - References
 
-    /// Finds all identifiers and anchors, in the document's order.
-    private mutating func identify(_ root: Place) {
-        var open = [root]
-        while let place = open.popLast() { open += identifyOne(place).reversed() }
-    }
+    func child(_ place: Place, _ name: String, _ value: JSONValue) -> Place { place.child(name, value) }
 
-    /// Records the identifiers of one object, and returns its parts.
-    private mutating func identifyOne(_ place: Place) -> [Place] {
-        switch place.value {
-        case .object(let members):
-            var place = place
-            if case .string(let id) = place.value["$id"] ?? .null, !(id.hasPrefix("#")) {
-                place.base = Self.withoutFragment(Self.resolve(id, against: place.base))
-                let key = Array(place.base.utf8)
-                if identified[key] == nil { identified[key] = place }
-            }
-            for keyword in ["$anchor", "$dynamicAnchor", "$id", "id"] {
-                guard case .string(var anchor) = place.value[keyword] ?? .null else { continue }
-                if keyword.hasSuffix("id") {
-                    guard anchor.hasPrefix("#") else { continue }
-                    anchor.removeFirst()
-                }
-                let key = Array((place.base + "#" + anchor).utf8)
-                if identified[key] == nil { identified[key] = place }
-            }
-            return members.compactMap { member in
-                guard member.value.isContainer, !["enum", "const", "default"].contains(member.name) else { return nil }
-                return child(place, member.name, member.value)
-            }
-        case .array(let values):
-            return values.enumerated().compactMap { index, value in
-                value.isContainer ? child(place, String(index), value) : nil
-            }
-        default: return []
-        }
-    }
-
-    private func child(_ place: Place, _ name: String, _ value: JSONValue) -> Place {
-        var token = ""
-        for scalar in name.unicodeScalars {
-            switch scalar {
-            case "~": token += "~0"
-            case "/": token += "~1"
-            default: token.unicodeScalars.append(scalar)
-            }
-        }
-        return Place(pointer: place.pointer + "/" + token, value: value, base: place.base)
-    }
-
-    private static func withoutFragment(_ uri: String) -> String {
-        uri.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
-    }
-
-    /// Resolves a reference (RFC 3986, section 5), as far as schemas need it.
-    private static func resolve(_ reference: String, against base: String) -> String {
-        if reference.isEmpty { return base }
-        if reference.hasPrefix("#") { return withoutFragment(base) + reference }
-        let scheme = reference.prefix { $0 != ":" && $0 != "/" && $0 != "#" && $0 != "?" }
-        if scheme.count < reference.count, reference.dropFirst(scheme.count).hasPrefix(":") { return reference }
-        var root = base
-        var path = ""
-        if let start = base.range(ofText: "://") {
-            let slash = base[start...].firstIndex(of: "/") ?? base.endIndex
-            root = String(base[..<slash])
-            path = String(base[slash...])
-        } else {
-            root = ""
-            path = base
-        }
-        if reference.hasPrefix("/") { return root + reference }
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? (root.isEmpty ? "" : "/")
-        var segments: [Substring] = []
-        for segment in (folder + reference).split(separator: "/", omittingEmptySubsequences: false) {
-            if segment == ".." {
-                if segments.count > 1 { segments.removeLast() }
-            } else if segment != "." {
-                segments.append(segment)
-            }
-        }
-        return root + segments.joined(separator: "/")
-    }
-
-    private mutating func resolve(_ reference: String, from place: Place) throws(SchemaError) -> Place {
-        let absolute = Self.resolve(reference, against: place.base)
-        let base = Self.withoutFragment(absolute)
-        let fragment = Self.decoded(String(absolute.dropFirst(base.count).drop { $0 == "#" }))
+    func resolve(_ reference: String, from place: Place) throws(SchemaError) -> Place {
+        let absolute = SchemaURI.resolve(reference, against: place.base)
+        let base = SchemaURI.withoutFragment(absolute)
+        let fragment = SchemaURI.decoded(String(absolute.dropFirst(base.count).drop { $0 == "#" }))
         var target: Place
         if let known = identified[Array(base.utf8)] {
             target = known
-        } else if base == Self.withoutFragment(place.base) || base.isEmpty {
+        } else if base == SchemaURI.withoutFragment(place.base) || base.isEmpty {
             target = Place(pointer: "", value: document, base: base)
         } else {
             throw SchemaError(
@@ -183,7 +118,7 @@ struct SchemaParser {
             }
             target = child(target, name, next)
             if case .string(let id) = next["$id"] ?? .null, !id.hasPrefix("#") {
-                target.base = Self.withoutFragment(Self.resolve(id, against: target.base))
+                target.base = SchemaURI.withoutFragment(SchemaURI.resolve(id, against: target.base))
             }
         }
         return target
@@ -204,25 +139,9 @@ struct SchemaParser {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private static func decoded(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2, let high = JSONText.hexDigit(rest[rest.startIndex]),
-                let low = JSONText.hexDigit(rest[rest.startIndex + 1])
-            {
-                bytes.append(UInt8(high << 4 | low))
-                rest.removeFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
     // MARK: - Schemas
 
-    private mutating func schema(
+    mutating func schema(
         _ place: Place, depth: Int, isDeferred: Bool = false
     ) throws(SchemaError) -> ConstraintID {
         if depth > Self.maximumDepth {
@@ -239,7 +158,7 @@ struct SchemaParser {
         }
         var place = place
         if case .string(let id) = place.value["$id"] ?? .null, !id.hasPrefix("#") {
-            place.base = Self.withoutFragment(Self.resolve(id, against: place.base))
+            place.base = SchemaURI.withoutFragment(SchemaURI.resolve(id, against: place.base))
             if let known = identified[Array(place.base.utf8)], known.pointer == place.pointer { place.base = known.base }
         }
         var parts: [ConstraintID] = []
@@ -259,11 +178,11 @@ struct SchemaParser {
         parts += try dependencies(place, depth)
         parts.append(try array(place, depth))
         parts += try combinations(place, depth)
-        try checkUnevaluated(place)
+        parts += try unevaluated(place, depth)
         return arena.all(parts)
     }
 
-    private func invalid(_ place: Place, _ keyword: String, _ expected: String) -> SchemaError {
+    func invalid(_ place: Place, _ keyword: String, _ expected: String) -> SchemaError {
         SchemaError(.invalid, at: place.pointer + "/" + keyword, "'\(keyword)' must be \(expected)")
     }
 
@@ -376,7 +295,7 @@ struct SchemaParser {
         return arena.kinds(Kinds.all.subtracting(.string))
     }
 
-    private func language(_ pattern: String, at pointer: String) throws(SchemaError) -> RegexID {
+    func language(_ pattern: String, at pointer: String) throws(SchemaError) -> RegexID {
         do {
             return try RegexParser.language(of: pattern, in: arena.regexes)
         } catch {
@@ -437,7 +356,7 @@ struct SchemaParser {
         return isUsed || object.maximum != nil ? arena.object(object) : ConstraintArena.anything
     }
 
-    private func name(_ text: String) -> NameID { arena.name(Array(text.utf8)) }
+    func name(_ text: String) -> NameID { arena.name(Array(text.utf8)) }
 
     private func names(_ value: JSONValue, _ place: Place, _ keyword: String) throws(SchemaError) -> [NameID] {
         guard case .array(let list) = value else { throw invalid(place, keyword, "a list of names") }
@@ -552,21 +471,8 @@ struct SchemaParser {
 
     /// Whether no other keyword of the schema can evaluate members or items that the plain keywords do not:
     /// `unevaluated…` then means the same as the plain keyword.
-    private func mayUseUnevaluated(_ place: Place) -> Bool {
+    func mayUseUnevaluated(_ place: Place) -> Bool {
         ["$ref", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas", "dependencies"].allSatisfy { place.value[$0] == nil }
-    }
-
-    private func checkUnevaluated(_ place: Place) throws(SchemaError) {
-        for (keyword, plain) in [("unevaluatedProperties", "additionalProperties"), ("unevaluatedItems", "items")] {
-            guard let value = place.value[keyword] else { continue }
-            if case .bool(true) = value { continue }
-            // If the plain keyword is present, it evaluates everything.
-            if place.value[plain] != nil, plain == "additionalProperties" { continue }
-            if case .some(let items) = place.value[plain] { if case .array = items {} else { continue } }
-            if mayUseUnevaluated(place), keyword == "unevaluatedProperties" || place.value["contains"] == nil { continue }
-            throw SchemaError(
-                .unsupported, at: place.pointer + "/" + keyword, "'\(keyword)' next to keywords that combine schemas")
-        }
     }
 }
 
@@ -575,19 +481,5 @@ extension ConstraintArena {
     /// be long.
     func any(distinct parts: [ConstraintID]) -> ConstraintID {
         parts.count == 1 ? parts[0] : any(unchecked: parts)
-    }
-}
-
-extension StringProtocol {
-    /// The index after the first occurrence of `text`; nil if there is none.
-    fileprivate func range(ofText text: String) -> Index? { ranges(of: text).first?.upperBound }
-}
-
-extension JSONValue {
-    fileprivate var isContainer: Bool {
-        switch self {
-        case .array, .object: true
-        default: false
-        }
     }
 }
