@@ -11,10 +11,20 @@ import Testing
         + KeywordTests.arrays + KeywordTests.differing + KeywordTests.combinations + KeywordTests.references + KeywordTests.found
         + KeywordTests.patterns + KeywordTests.formats + KeywordTests.published
 
+    /// Texts with a pattern near their maximum length, where most tokens do not fit.
+    static let limits = [
+        "[a-c]{8}-[0-9é]{4}x", "^[^,]*$", "^(é|日本|ab)+$", "\\\\n+x", "^\\\\S+ \\\\S+$", "a(?!b).{3}z", "^([a-z]+ ){3}[a-z]+$",
+    ].flatMap { pattern in
+        [14, 16, 31, 80, 200].map {
+            AcceptanceCase("{\"type\":\"string\",\"pattern\":\"\(pattern)\",\"maxLength\":\($0)}", [], not: [])
+        }
+    }
+
     /// At every step of random walks, each bit of the mask equals the result of advancing a matcher with the token.
     @Test(arguments: [GrammarOptions(), GrammarOptions(isPretty: true), GrammarOptions(membersInAnyOrder: true)])
     func masksEqualBruteForce(_ options: GrammarOptions) throws {
-        for (index, table) in Self.schemas.enumerated() where !table.schema.contains("3000") {
+        let schemas = Self.schemas + Self.limits + PublishedSchemas.cases
+        for (index, table) in schemas.enumerated() where !table.schema.contains("3000") {
             let grammar = try Grammar(table.schema, vocabulary: Vocabularies.small, options: options)
             var random = TestRandom(seed: index + 1)
             try walk(grammar, steps: 12, &random) { matcher, allowed in

@@ -209,6 +209,14 @@ extension RegexArena {
 }
 
 extension RegexArena {
+    /// A number of characters that every string of a language has at least, apart from one that has begun.
+    func leastCharacters(_ id: RegexID) -> Int {
+        guard case .concat(let body, let quote) = nodes[Int(id)], quote == quoteByte,
+            case .escaped(let content, _, _) = nodes[Int(body)]
+        else { return 0 }
+        return characterCount(content).minimum
+    }
+
     /// A number of bytes that is sufficient for some string of a language, known from the structure.
     func sufficientLength(_ id: RegexID) -> Int {
         var rest = id

@@ -213,6 +213,8 @@ final class RegexArena {
         if a == Self.empty || b == Self.empty { return Self.empty }
         if a == Self.epsilon { return b }
         if b == Self.epsilon { return a }
+        // All languages contain only valid text.
+        if b == anyText, b != 0, isNullable[Int(a)] { return b }
         if case .concat = nodes[Int(a)] {
             // Nested to the right. A loop, because a literal may be long.
             var parts: [RegexID] = []

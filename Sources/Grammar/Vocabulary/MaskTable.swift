@@ -40,7 +40,6 @@ final class MaskTable {
     private var leaving: [UInt64: [Int32]] = [:]
     private var ending: [ConfigID: [Int32]] = [:]
     private var tokensByLastByte: [UInt8: (tokens: [Int32], longest: Int)] = [:]
-    private var wantsNeeds = false
     /// One bit per token, all zero between uses.
     private var scratch: [UInt32]
     /// Longer lists are stored as bits.
@@ -53,10 +52,11 @@ final class MaskTable {
         /// Trie nodes at which the language can end and that have tokens below them.
         var exits: [Int32] = []
         var free: Free?
-        /// Tokens and exits whose ``Need/bytes`` exceeds ``listedNeed``, longest first. Empty unless `hasNeeds`.
+        /// Tokens and exits whose ``Need/most`` exceeds `listedNeed`, in descending order.
         var needs: [Need] = []
         var exitNeeds: [Need] = []
-        var hasNeeds = false
+        /// Needs up to this many characters are not listed; `.max` if none are.
+        var listedNeed = Int32.max
         /// Tokens to remove from `dense`.
         var removed: [Int32] = []
     }
@@ -64,12 +64,28 @@ final class MaskTable {
     struct Need: Sendable {
         /// A token, or the trie node of an exit.
         var id: Int32
-        /// Bytes of the token plus a number of characters that is sufficient to complete the string after it.
-        var bytes: Int32
+        /// Bounds of the number of characters of the shortest string with this token, from its beginning: it has at least
+        /// `least`, and there is one with `most`.
+        var most: Int32
+        var least: Int32
     }
 
-    /// Needs up to this many bytes are not listed.
-    private static let listedNeed = 12
+    /// What a walk does with the number of characters.
+    private enum Counting {
+        case none
+        /// Lists the tokens whose need is greater.
+        case listing(above: Int32)
+        /// Leaves out tokens that need more characters than a maximum, which `language` includes.
+        case within(Int32, language: RegexID)
+    }
+
+    /// The minimum of ``LanguageMask/listedNeed``: masks are computed once for all limits from this one on.
+    private static let leastListedNeed: Int32 = 12
+    /// A list of needs serves for this many limits: with each character of a text the limit decreases.
+    private static let limitsPerList: Int32 = 64
+    /// Where so few characters are left beyond those that the shortest string needs, most tokens do not fit, and only
+    /// the others are visited.
+    private static let nearlyFull = 16
 
     /// The body of a JSON string in which any text is allowed, except for limits on its length and a list of excluded
     /// texts.
@@ -329,38 +345,44 @@ final class MaskTable {
         }
     }
 
-    private func languageMask(_ language: RegexID, wantsNeeds: Bool = false) -> LanguageMask {
-        if let known = languageMasks[language], known.hasNeeds || !wantsNeeds { return known }
+    /// - Parameter listedNeed: Lists the needs of tokens that are greater than this; `.max` for none.
+    private func languageMask(_ language: RegexID, listedNeed: Int32 = .max) -> LanguageMask {
+        if let known = languageMasks[language], known.listedNeed <= listedNeed { return known }
         // Languages of the arena template have the same id in all arenas: compute their masks once per vocabulary.
-        let isShared = !wantsNeeds && Int(language) < RegexArena.sharedCount
+        let isShared = listedNeed == .max && Int(language) < RegexArena.sharedCount
         if isShared, let known = vocabulary.sharedMask(language) {
             languageMasks[language] = known
             return known
         }
-        self.wantsNeeds = wantsNeeds
-        var mask = computeLanguage(language)
-        if wantsNeeds {
-            mask.hasNeeds = true
-            mask.needs.sort { $0.bytes > $1.bytes }
-            mask.exitNeeds.sort { $0.bytes > $1.bytes }
-        }
-        self.wantsNeeds = false
+        var mask = computeLanguage(language, listedNeed)
+        mask.listedNeed = listedNeed
+        mask.needs.sortByMost()
+        mask.exitNeeds.sortByMost()
         if automaton.regexes.isFull { return mask }
         if isShared { vocabulary.share(mask, language) }
         languageMasks[language] = mask
-        size += 64 + mask.list.count * 4 + mask.exits.count * 4
+        size += 64 + mask.list.count * 4 + mask.exits.count * 4 + (mask.needs.count + mask.exitNeeds.count) * 12
         return mask
     }
 
-    private func computeLanguage(_ language: RegexID) -> LanguageMask {
+    private func computeLanguage(_ language: RegexID, _ listedNeed: Int32) -> LanguageMask {
+        var mask = LanguageMask()
         let regexes = automaton.regexes
         if let (content, style) = regexes.stringContent(language) {
             if style == .any, let window = regexes.lengthWindow(content) {
                 return LanguageMask(free: Free(minimum: window.minimum, maximum: window.maximum))
             }
             // A maximum length matters only for tokens that come near it, so start from the mask without this limit.
-            if let (rest, maximum) = regexes.withoutUpperLimit(content), maximum >= Self.listedNeed {
-                let unlimited = languageMask(regexes.stringBody(rest, style), wantsNeeds: true)
+            if let (rest, limit) = regexes.withoutUpperLimit(content), limit >= Self.leastListedNeed {
+                let maximum = Int32(clamping: limit)
+                let body = regexes.stringBody(rest, style)
+                if listedNeed == .max, regexes.sufficientLength(body) + Self.nearlyFull > limit {
+                    walk(body, .within(maximum, language: language), into: &mask)
+                    return mask
+                }
+                // The next smaller multiple, so that the following limits find the same list.
+                let above = max(Self.leastListedNeed, (maximum - 1) / Self.limitsPerList * Self.limitsPerList)
+                let unlimited = languageMask(body, listedNeed: above)
                 if unlimited.free == nil { return limited(unlimited, maximum, language) }
             }
         }
@@ -369,27 +391,30 @@ final class MaskTable {
         {
             return LanguageMask(free: Free(minimum: minimum, maximum: maximum, removed: Set(closing(at: Set(words)))))
         }
-        var mask = LanguageMask()
-        walk(language, into: &mask)
+        walk(language, listedNeed == .max ? .none : .listing(above: listedNeed), into: &mask)
         return mask
     }
 
-    /// Removes the tokens that exceed a maximum number of characters. A text has at most as many characters as bytes,
-    /// so only tokens that need more bytes than that are checked.
-    private func limited(_ mask: LanguageMask, _ maximum: Int, _ language: RegexID) -> LanguageMask {
+    /// Removes the tokens that exceed a maximum number of characters.
+    private func limited(_ mask: LanguageMask, _ maximum: Int32, _ language: RegexID) -> LanguageMask {
         var result = mask
-        result.needs = []
-        result.exitNeeds = []
-        result.hasNeeds = false
-        let removed = Set(
-            mask.needs.prefix { Int($0.bytes) > maximum }.map(\.id).filter { !reaches(language, vocabulary.texts[Int($0)] ?? []) }
-        )
-        if !removed.isEmpty {
-            result.removed = mask.dense == nil ? [] : Array(removed)
-            result.list.removeAll { removed.contains($0) }
+        (result.needs, result.exitNeeds) = ([], [])
+        let removed = mask.needs.prefix { $0.most > maximum }.filter {
+            $0.least > maximum || !reaches(language, vocabulary.texts[Int($0.id)] ?? [])
+        }.map(\.id)
+        if removed.count > Self.longestList, var dense = mask.dense {
+            for token in removed { dense[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
+            result.dense = dense
+            size += dense.count * 4
+        } else if !removed.isEmpty {
+            result.removed = mask.dense == nil ? [] : removed
+            let set = Set(removed)
+            result.list.removeAll { set.contains($0) }
         }
         let closed = Set(
-            mask.exitNeeds.prefix { Int($0.bytes) > maximum }.map(\.id).filter { !reaches(language, path(to: Int($0))) })
+            mask.exitNeeds.prefix { $0.most > maximum }.filter {
+                $0.least > maximum || !reaches(language, path(to: Int($0.id)))
+            }.map(\.id))
         if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
         return result
     }
@@ -458,16 +483,21 @@ final class MaskTable {
         var isNullable: Bool
         /// The byte classes that leave the language unchanged.
         var staying: UInt64
-        /// A number of characters that is sufficient to complete a string from here; computed only if `wantsNeeds`.
-        var shortest = 0
+        /// Bounds of the number of characters of the shortest string from here; computed only if they are counted.
+        var most: Int32 = 0
+        var least: Int32 = 0
+        /// For the state of a node: the number of characters before it, and whether an escape is among them, which has
+        /// more bytes than characters.
+        var characters: Int32 = 0
+        var hasEscape = false
     }
 
     /// Adds the tokens of the whole vocabulary that continue a language.
-    private func walk(_ language: RegexID, into mask: inout LanguageMask) {
+    private func walk(_ language: RegexID, _ counting: Counting, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
-        guard let start = walkState(language, regexes) else { return }
+        let counts = if case .none = counting { false } else { true }
+        guard let start = walkState(language, regexes, counts) else { return }
         var count = 0
-        let wantsNeeds = self.wantsNeeds
         // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
         // for each state of a pattern. All indices come from the trie, which this module builds.
         trie.withUnsafeNodes { nodes in
@@ -481,21 +511,22 @@ final class MaskTable {
                         while node < nodes.count {
                             let depth = Int(nodes.depth[node])
                             let above = path[depth - 1]
-                            let next = above.row[Int(nodes.byte[node])]
+                            let byte = nodes.byte[node]
+                            let next = above.row[Int(byte)]
                             let after = Int(nodes.end[node])
                             if next == RegexArena.empty {
                                 node = after
                                 continue
                             }
                             let isLeaf = after == node + 1
-                            if isLeaf, !wantsNeeds {
+                            if isLeaf, !counts {
                                 // The state after a leaf is not needed.
                             } else if next == above.language {
                                 path[depth] = above
                             } else if path[depth].language != next {
                                 let slot = Int(next) & 63
                                 if seen[slot].language != next {
-                                    guard let state = walkState(next, regexes) else {
+                                    guard let state = walkState(next, regexes, counts) else {
                                         node = after
                                         continue
                                     }
@@ -503,41 +534,55 @@ final class MaskTable {
                                 }
                                 path[depth] = seen[slot]
                             }
+                            var most: Int32 = 0
+                            var least: Int32 = 0
+                            if counts {
+                                path[depth].hasEscape = above.hasEscape || byte == UInt8(ascii: "\\")
+                                // The closing quote is not a character of the text.
+                                let isTail = byte & 0xC0 == 0x80 || next == RegexArena.epsilon
+                                path[depth].characters = above.characters + (isTail || path[depth].hasEscape ? 0 : 1)
+                                most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + path[depth].most
+                                least = path[depth].characters + path[depth].least
+                            }
                             // If no byte below the node leaves the state, all tokens below are allowed.
-                            let isUniform = !isLeaf && nodes.below[node] & ~path[depth].staying == 0
-                            let first = Int(nodes.firstToken[node])
-                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
-                            for index in first..<last {
-                                let token = nodes.tokens[index]
-                                bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
-                            }
-                            count += last - first
-                            if isLeaf, !wantsNeeds {
-                                node = after
-                                continue
-                            }
-                            if isUniform {
-                                if wantsNeeds {
-                                    for index in first..<last {
-                                        let need = nodes.length[Int(nodes.tokens[index])] + Int32(clamping: path[depth].shortest)
-                                        if need > Self.listedNeed {
-                                            mask.needs.append(Need(id: nodes.tokens[index], bytes: need))
-                                        }
+                            var isUniform = !isLeaf && nodes.below[node] & ~path[depth].staying == 0
+                            var isAllowed = true
+                            switch counting {
+                            case .none: break
+                            case .listing(let above):
+                                // The needs of longer tokens differ.
+                                isUniform = isUniform && most + nodes.height[node] <= above
+                                if most > above {
+                                    for index in Int(nodes.firstToken[node])..<Int(nodes.firstToken[node + 1]) {
+                                        mask.needs.append(Need(id: nodes.tokens[index], most: most, least: least))
+                                    }
+                                    if path[depth].isNullable, !isLeaf {
+                                        mask.exitNeeds.append(Need(id: Int32(node), most: most, least: least))
                                     }
                                 }
+                            case .within(let maximum, let language):
+                                // A longer text needs at least as many characters.
+                                if least > maximum {
+                                    node = after
+                                    continue
+                                }
+                                isUniform = isUniform && most + nodes.height[node] <= maximum
+                                isAllowed = most <= maximum || reaches(language, self.path(to: node))
+                            }
+                            let first = Int(nodes.firstToken[node])
+                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
+                            if isAllowed {
+                                for index in first..<last {
+                                    let token = nodes.tokens[index]
+                                    bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                                }
+                                count += last - first
+                            }
+                            if isUniform || isLeaf {
                                 node = after
                                 continue
                             }
-                            if wantsNeeds {
-                                let need = Int32(clamping: depth + path[depth].shortest)
-                                if need > Self.listedNeed {
-                                    for index in first..<last { mask.needs.append(Need(id: nodes.tokens[index], bytes: need)) }
-                                }
-                                if path[depth].isNullable, depth > Self.listedNeed {
-                                    mask.exitNeeds.append(Need(id: Int32(node), bytes: Int32(depth)))
-                                }
-                            }
-                            if path[depth].isNullable, after > node + 1 { mask.exits.append(Int32(node)) }
+                            if path[depth].isNullable, isAllowed { mask.exits.append(Int32(node)) }
                             node = next == RegexArena.epsilon ? after : node + 1
                         }
                     }
@@ -555,11 +600,27 @@ final class MaskTable {
         if count > 0 { for index in scratch.indices { scratch[index] = 0 } }
     }
 
-    private func walkState(_ language: RegexID, _ regexes: RegexArena) -> WalkState? {
+    private func walkState(_ language: RegexID, _ regexes: RegexArena, _ counts: Bool) -> WalkState? {
         guard let row = regexes.liveRow(language) else { return nil }
-        let shortest = wantsNeeds ? regexes.sufficientLength(language) : 0
-        return WalkState(
-            language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row),
-            shortest: shortest)
+        var state = WalkState(
+            language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row))
+        if counts {
+            state.most = Int32(clamping: regexes.sufficientLength(language))
+            state.least = Int32(clamping: regexes.leastCharacters(language))
+        }
+        return state
+    }
+}
+
+extension [MaskTable.Need] {
+    /// Sorts by ``MaskTable/Need/most``, in descending order. Most of the vocabulary can be in the list, with few
+    /// different needs: counting is faster than comparing.
+    fileprivate mutating func sortByMost() {
+        guard count > 64 else {
+            sort { $0.most > $1.most }
+            return
+        }
+        let groups = Dictionary(grouping: self, by: \.most)
+        self = groups.keys.sorted(by: >).flatMap { groups[$0] ?? [] }
     }
 }

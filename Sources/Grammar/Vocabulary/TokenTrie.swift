@@ -8,8 +8,8 @@ struct TokenTrie: Sendable {
     private(set) var firstToken: [Int32] = []
     /// The classes of all bytes below each node, as bits; see ``ByteClasses``.
     private(set) var below: [UInt64] = []
-    /// Number of bytes of each token.
-    private var length: [Int32] = []
+    /// Number of bytes of the longest path below each node.
+    private var height: [Int32] = []
     /// Token ids, sorted by their bytes.
     private(set) var tokens: [Int32] = []
     /// The child of the root for each byte, or -1.
@@ -52,14 +52,17 @@ struct TokenTrie: Sendable {
         for (node, _) in path { end[Int(node)] = Int32(byte.count) }
         end[0] = Int32(byte.count)
         firstToken.append(Int32(tokens.count))
-        length = texts.map { Int32($0.count) }
+        height = [Int32](repeating: 0, count: count)
         below = [UInt64](repeating: 0, count: count)
         var around: [Int] = []
         for node in 1..<max(1, count) {
             let level = Int(depth[node])
             around.removeLast(max(0, around.count - (level - 1)))
             let bit = UInt64(1) << UInt64(ByteClasses.ofByte[Int(byte[node])])
-            for outer in around { below[outer] |= bit }
+            for outer in around {
+                below[outer] |= bit
+                height[outer] = max(height[outer], Int32(level) - Int32(depth[outer]))
+            }
             around.append(node)
         }
     }
@@ -76,7 +79,7 @@ struct TokenTrie: Sendable {
         var firstToken: UnsafePointer<Int32>
         var tokens: UnsafePointer<Int32>
         var below: UnsafePointer<UInt64>
-        var length: UnsafePointer<Int32>
+        var height: UnsafePointer<Int32>
     }
 
     func withUnsafeNodes(_ body: (UnsafeNodes) -> Void) {
@@ -86,15 +89,15 @@ struct TokenTrie: Sendable {
                     firstToken.withUnsafeBufferPointer { firstToken in
                         tokens.withUnsafeBufferPointer { tokens in
                             below.withUnsafeBufferPointer { below in
-                                length.withUnsafeBufferPointer { length in
+                                height.withUnsafeBufferPointer { height in
                                     guard let byte = byte.baseAddress, let depth = depth.baseAddress, let end = end.baseAddress,
                                         let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress,
-                                        let below = below.baseAddress, let length = length.baseAddress
+                                        let below = below.baseAddress, let height = height.baseAddress
                                     else { return }
                                     body(
                                         UnsafeNodes(
                                             count: count, byte: byte, depth: depth, end: end, firstToken: firstToken,
-                                            tokens: tokens, below: below, length: length))
+                                            tokens: tokens, below: below, height: height))
                                 }
                             }
                         }
