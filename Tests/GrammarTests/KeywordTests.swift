@@ -82,6 +82,16 @@ struct AcceptanceCase: CustomTestStringConvertible {
             ["0.1", "-12345678901234567", "1.5e17", "2e-5", "0.0001"],
             not: ["123456789012345678", "1e5", "1.5e16", "2e-4", "1e301"]),
         AcceptanceCase(
+            "{\"type\":\"number\",\"minimum\":-3.4e38,\"maximum\":3.4e38,\"x-digits\":9}",
+            ["0.000123456789", "-0.00012", "0", "1.23456789e-5", "123456789"],
+            not: ["0.0001234567891", "1234567890", "1e-4", "0.000000123456789"]),
+        // Bounds near zero, and a divisor with many digits.
+        AcceptanceCase(
+            "{\"type\":\"number\",\"maximum\":2e-200}", ["1e-202", "-1", "0", "2e-200"], not: ["7", "1e-199", "0.1"]),
+        AcceptanceCase(
+            "{\"type\":\"number\",\"multipleOf\":0.1234567891}", ["0.1234567891", "0", "1.234567891"],
+            not: ["7", "0.1", "0.1234567892"]),
+        AcceptanceCase(
             "{\"type\":\"number\",\"minimum\":12345678901,\"maximum\":12345678902,\"x-digits\":9}",
             ["12345678901", "12345678902.0"], not: ["12345678901.55", "1.2e10"]),
         AcceptanceCase(

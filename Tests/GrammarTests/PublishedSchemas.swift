@@ -83,6 +83,16 @@ enum PublishedSchemas {
     ]
 
     private static let differing = [
+        // Arrays with equal items are not described, and therefore exclude no other alternative.
+        AcceptanceCase(
+            "{\"oneOf\":[{\"not\":{\"uniqueItems\":true}},{\"type\":\"array\"}]}", ["[1,2]", "[]"], not: ["[1,1]", "1"]),
+        AcceptanceCase(
+            "{\"oneOf\":[{\"not\":{\"type\":\"array\",\"uniqueItems\":true}},{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}]}",
+            ["[1,2]", "\"a\""], not: ["[1,1]"]),
+        // Alternatives whose members are declared in different orders are compared in one.
+        AcceptanceCase(
+            "{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[{\"a\":1,\"b\":2},{\"b\":2,\"a\":1},{\"b\":3,\"a\":1}]}}",
+            ["[{\"a\":1,\"b\":2},{\"a\":1,\"b\":3}]"], not: ["[{\"a\":1,\"b\":2},{\"b\":2,\"a\":1}]"]),
         // One of two branches has items that must differ: the other one excludes only what is certain.
         AcceptanceCase(
             """

@@ -57,6 +57,24 @@ import Testing
         #expect(found.1 == pointer)
     }
 
+    /// What would take exponential time, or memory without end, is an error after a limited amount of work.
+    @Test func tooMuchWork() throws {
+        func nested(_ inner: String, _ count: String, _ levels: Int) -> String {
+            String(repeating: "(?:", count: levels) + inner + String(repeating: "){\(count)}", count: levels)
+        }
+        for pattern in [nested("\\\\ba?", "0,8", 9), nested("^", "8", 12), nested("^a?", "2", 50)] {
+            let found = try #require(kind("{\"type\":\"string\",\"pattern\":\"\(pattern)\"}"), "\(pattern) compiles")
+            #expect(found.0 == .unsupported || found.0 == .tooComplex)
+        }
+        // Each schema refers to the next one twice.
+        let schemas = (0..<30).map {
+            "\"X\($0)\":{\"anyOf\":[{\"$ref\":\"#/$defs/X\($0 + 1)\"},{\"$ref\":\"#/$defs/X\($0 + 1)\"}]}"
+        }
+        let text =
+            "{\"$defs\":{\(schemas.joined(separator: ",")),\"X30\":{\"type\":\"object\"}},\"$ref\":\"#/$defs/X0\",\"unevaluatedProperties\":false}"
+        _ = kind(text)
+    }
+
     @Test(arguments: [
         ("{\"type\":\"text\"}", "/type"), ("{\"properties\":[]}", "/properties"), ("{\"minLength\":-1}", "/minLength"),
         ("{\"required\":\"a\"}", "/required"), ("{\"pattern\":\"(\"}", "/pattern"), ("{\"pattern\":\"a{3,2}\"}", "/pattern"),

@@ -63,6 +63,21 @@ import Testing
         }
     }
 
+    /// Schemas that consist of references to each other.
+    @Test(arguments: [
+        "{\"$ref\":\"#/$defs/X0\"}", "{\"not\":{\"$ref\":\"#/$defs/X0\"}}",
+        "{\"unevaluatedProperties\":false,\"$ref\":\"#/$defs/X0\"}",
+    ])
+    func references(root: String) throws {
+        let chain = (0..<2000).map { "\"X\($0)\":{\"$ref\":\"#/$defs/X\($0 + 1)\"}" }.joined(separator: ",")
+        let schema = root.dropLast() + ",\"$defs\":{\(chain),\"X2000\":{\"type\":\"object\"}}}"
+        try onSmallStack {
+            do { _ = try Grammar(String(schema)).matcher().completion } catch let error as SchemaError {
+                #expect(error.kind == .tooComplex, "\(error)")
+            }
+        }
+    }
+
     @Test(arguments: [
         String(repeating: "(", count: 199) + "a" + String(repeating: ")*", count: 199),
         String(repeating: "(a|", count: 199) + "b" + String(repeating: ")", count: 199),

@@ -19,15 +19,20 @@ struct ProgramBuilder {
     /// and their members a single order: an item that equals an earlier one in another spelling would be noticed only at
     /// its end, where nothing else may follow.
     private var isCompared = false
+    /// Whether members are ordered by name: in items that are compared and have several shapes, whose declared orders
+    /// may differ.
+    private var isOrderedByName = false
 
     private struct TypeKey: Hashable {
         var constraint: ConstraintID
         var isCompared: Bool
+        var isOrderedByName: Bool
     }
 
     private struct ObjectKey: Hashable {
         var shape: ObjectShape
         var isCompared: Bool
+        var isOrderedByName: Bool
     }
 
     private struct ScalarKey: Hashable {
@@ -77,7 +82,7 @@ struct ProgramBuilder {
     private var regexes: RegexArena { arena.regexes }
 
     private mutating func type(_ constraint: ConstraintID) -> TypeID {
-        let key = TypeKey(constraint: constraint, isCompared: isCompared)
+        let key = TypeKey(constraint: constraint, isCompared: isCompared, isOrderedByName: isOrderedByName)
         if let id = typeIDs[key] { return id }
         let id = TypeID(program.types.count)
         typeIDs[key] = id
@@ -88,7 +93,7 @@ struct ProgramBuilder {
 
     private mutating func compile(_ key: TypeKey, as id: TypeID) throws(SchemaError) {
         let constraint = key.constraint
-        isCompared = key.isCompared
+        (isCompared, isOrderedByName) = (key.isCompared, key.isOrderedByName)
         let type: ValueType
         do {
             type = try normalizer.type(constraint)
@@ -98,6 +103,7 @@ struct ProgramBuilder {
             return
         }
         var entry = Program.ValueEntry()
+        if isCompared, type.objects.count > 1 { isOrderedByName = true }
         entry.scalar = try scalar(type, constraint)
         for shape in type.objects {
             for (expanded, wants) in try expand(shape, constraint) {
@@ -222,7 +228,7 @@ struct ProgramBuilder {
     private mutating func object(
         _ shape: ObjectShape, _ witnesses: [ObjectShape.Witness], _ constraint: ConstraintID
     ) throws(SchemaError) -> Int32? {
-        var key = ObjectKey(shape: shape, isCompared: isCompared)
+        var key = ObjectKey(shape: shape, isCompared: isCompared, isOrderedByName: isOrderedByName)
         key.shape.witnesses = witnesses
         if let known = objectIDs[key] { return known }
         let id = try makeObject(shape, witnesses, constraint)
@@ -285,6 +291,7 @@ struct ProgramBuilder {
         object.required = BitSet(count: count)
         object.unordered = BitSet(count: count)
         if isCompared {
+            if isOrderedByName { chains = [(0..<count).sorted { ids[$0] < ids[$1] }] }
             chains.append(Array(0..<count))
         } else if membersInAnyOrder {
             chains = []
@@ -552,7 +559,7 @@ struct ProgramBuilder {
             current = arena.targets[Int(slot)]
         }
         // A required member without valid values is more informative than the object around it.
-        var id = typeIDs[TypeKey(constraint: root, isCompared: false)] ?? 0
+        var id = typeIDs[TypeKey(constraint: root, isCompared: false, isOrderedByName: false)] ?? 0
         var visited: Set<TypeID> = [id]
         while let object = program.types[Int(id)].objects.first,
             let name = program.objects[Int(object)].names.first(where: {

@@ -17,7 +17,8 @@ struct NumberState: Hashable {
     var isNegative = false
     /// Digits read before the point, or after it; counted only as far as bounds and divisors need.
     var count: Int16 = 0
-    /// Total number of digits read, if it is limited; for multiples those before the point.
+    /// Total number of digits read, if it is limited; for multiples those before the point. Negative while only zeros
+    /// have been read that do not count.
     var digits: Int16 = 0
     /// Comparison of the digits so far with the minimum and the maximum magnitude: -1, 0 or 1.
     var toLower: Int8 = 0
@@ -87,7 +88,7 @@ struct NumberMachine: Hashable {
     private static let maximumExponent = 307
     /// Maximum number of digits if no bound requires more: 2⁶⁴ has this many, and a double needs 17.
     private static let commonDigits = 20
-    /// Bounds with more digits before the point do not ask for plain notation of numbers that may have an exponent.
+    /// Bounds with more digits before or after the point do not ask for plain notation of numbers that may have an exponent.
     private static let maximumPlainBound = 40
     /// The exponents of numbers that are written in plain notation if their type limits the digits, from this one to the
     /// number of digits.
@@ -129,7 +130,9 @@ struct NumberMachine: Hashable {
         let significant = (bounds.map(\.digits.count).max() ?? 0) + 1
         if prefersPlain, let limit = spec.maximumDigits {
             maximumDigits = max(limit, significant)
-        } else if mayHaveExponent, wholeCount > Self.maximumPlainBound {
+        } else if mayHaveExponent,
+            max(wholeCount, bounds.map(\.fractionDigits.count).max() ?? 0) > Self.maximumPlainBound
+        {
             maximumDigits = max(Self.commonDigits, significant)
         } else {
             maximumDigits = max(Self.commonDigits, wholeCount + (bounds.map(\.fractionDigits.count).max() ?? 0) + 3)
@@ -258,7 +261,7 @@ struct NumberMachine: Hashable {
         guard let range = exponentRange(state) else { return [] }
         guard prefersPlain else { return [range] }
         let large = maximumDigits...max(maximumDigits, Self.maximumExponent)
-        // Small numbers have two spellings if they may have an exponent: zeros after the point are always allowed.
+        // In a single spelling, small numbers have no exponent: they can be written with zeros after the point.
         let small = -Self.maximumExponent...(Self.firstPlainExponent - 1)
         return (spelling == .single ? [large] : [small, large]).filter { $0.overlaps(range) }.map { $0.clamped(to: range) }
     }
@@ -380,8 +383,8 @@ struct NumberMachine: Hashable {
     /// Whether digits after the point can make the number divisible by its only divisor, at any place in the interval;
     /// nil if arithmetic alone does not show it.
     private func isDivisible(_ state: NumberState) -> Bool? {
-        guard divisors.count == 1, let divisor = divisors.first, divisor.divides, divisor.scale > 0, divisor.scale < 10,
-            divisor.coefficient < 1 << 30, isInteger == nil, let side = side(state), let remainder = state.remainders.first
+        guard divisors.count == 1, let divisor = divisors.first, divisor.divides, divisor.scale > 0, divisor.scale < 17,
+            isInteger == nil, let side = side(state), let remainder = state.remainders.first
         else { return nil }
         if remainder < 0 { return false }
         var state = state
@@ -415,7 +418,7 @@ struct NumberMachine: Hashable {
         guard let side = side(state) else { return nil }
         var state = state
         let place = Int(state.count)
-        guard divisors.isEmpty ? countDigit(&state) : countWholeDigit(&state, digit, side) else { return nil }
+        guard divisors.isEmpty ? countDigit(&state, digit) : countWholeDigit(&state, digit, side) else { return nil }
         if state.toLower == 0, place < side.lowerWhole.count { state.toLower = order(digit, side.lowerWhole[place]) }
         if state.toUpper == 0, place < side.upperWhole.count { state.toUpper = order(digit, side.upperWhole[place]) }
         if side.scientific {
@@ -464,9 +467,14 @@ struct NumberMachine: Hashable {
 
     /// Counts one more digit of a number without divisors. Returns false if the number would have too many. Bounds limit
     /// integers.
-    private func countDigit(_ state: inout NumberState) -> Bool {
+    private func countDigit(_ state: inout NumberState, _ digit: UInt8) -> Bool {
         if isInteger == true || !divisors.isEmpty { return true }
-        state.digits += 1
+        if prefersPlain, spelling != .single, state.digits <= 0, digit == 0 {
+            // Zeros in front do not count, but there are no more of them than plain notation needs.
+            state.digits -= 1
+            return Int(state.digits) >= Self.firstPlainExponent - 1
+        }
+        state.digits = max(state.digits, 0) + 1
         return Int(state.digits) <= maximumDigits
     }
 
@@ -486,7 +494,7 @@ struct NumberMachine: Hashable {
         guard let side = side(state) else { return nil }
         var state = state
         let place = Int(state.count)
-        guard countDigit(&state) else { return nil }
+        guard countDigit(&state, digit) else { return nil }
         if state.toLower == 0 { state.toLower = order(digit, place < side.lowerFraction.count ? side.lowerFraction[place] : 0) }
         if side.hasUpper, state.toUpper == 0 {
             state.toUpper = order(digit, place < side.upperFraction.count ? side.upperFraction[place] : 0)

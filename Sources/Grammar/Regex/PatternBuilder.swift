@@ -67,6 +67,8 @@ struct PatternBuilder {
     }
 
     private func build(_ term: Term, _ rest: Rest) throws(PatternError) -> Rest {
+        // Nested repetitions with assertions are built many times.
+        arena.spend(8)
         if arena.isFull { throw PatternError(reason: "the pattern is too large", isUnsupported: true) }
         switch term {
         case .empty: return rest

@@ -34,6 +34,8 @@ extension SchemaParser {
     private typealias Branch = (condition: ConstraintID, evaluated: Evaluated)
 
     private static let maximumBranches = 64
+    /// Maximum number of references and combinations within each other, so that the recursion fits a small stack.
+    private static let maximumLevels = 40
 
     /// The constraints of the `unevaluated…` keywords of a schema that also combines schemas.
     mutating func unevaluated(_ place: Place, _ depth: Int) throws(SchemaError) -> [ConstraintID] {
@@ -173,13 +175,16 @@ extension SchemaParser {
     ///   - seen: Pointers of the schemas that have been visited, for schemas that refer to themselves.
     ///   - isOuter: Whether the schema is the one with the `unevaluated…` keyword, whose branches are treated separately.
     private mutating func evaluated(
-        _ place: Place, _ seen: inout Set<[UInt8]>, isOuter: Bool = false
+        _ place: Place, _ seen: inout Set<[UInt8]>, isOuter: Bool = false, level: Int = 0
     ) throws(SchemaError) -> Evaluated? {
+        if level > Self.maximumLevels {
+            throw SchemaError(.tooComplex, at: place.pointer, "references are nested too deeply for 'unevaluated…'")
+        }
         guard case .object = place.value else { return Evaluated() }
         var result = Evaluated()
         func add(_ inner: Place) throws(SchemaError) -> Bool {
             guard seen.insert(Array(inner.pointer.utf8)).inserted else { return true }
-            guard let found = try evaluated(inner, &seen) else { return false }
+            guard let found = try evaluated(inner, &seen, level: level + 1) else { return false }
             result.formUnion(found)
             return true
         }
@@ -216,8 +221,8 @@ extension SchemaParser {
                 parts = members.map { child(parent, $0.name, $0.value) }
             }
             for part in parts {
-                var inner: Set<[UInt8]> = seen
-                guard let found = try evaluated(part, &inner), found.isEmpty else { return nil }
+                // What has been visited is evaluated anyway, or evaluates nothing.
+                guard let found = try evaluated(part, &seen, level: level + 1), found.isEmpty else { return nil }
             }
         }
         return result

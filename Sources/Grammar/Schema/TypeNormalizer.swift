@@ -294,7 +294,8 @@ final class TypeNormalizer {
     /// objects have to be distinguished.
     private func exactlyOne(_ parts: [ConstraintID], _ id: ConstraintID) throws(SchemaError) -> ValueType {
         var kinds: [Kinds] = []
-        for part in parts { kinds.append(try type(part).kinds) }
+        // Nothing is known about the kinds that an incomplete type does not describe.
+        for part in parts { kinds.append(try type(part).isIncomplete ? .all : type(part).kinds) }
         var branches: [ConstraintID] = []
         var isComplete = true
         for kind in [Kinds.null, .boolean, .number, .string, .object, .array] {
@@ -343,9 +344,13 @@ final class TypeNormalizer {
     /// them holds.
     private func discriminated(_ alternatives: [ConstraintID]) throws(SchemaError) -> (NameID, [ConstraintID])? {
         var shapes: [[ObjectShape]] = []
-        for alternative in alternatives { shapes.append(try type(alternative).objects) }
+        for alternative in alternatives {
+            let type = try type(alternative)
+            if type.isIncomplete { return nil }
+            shapes.append(type.objects)
+        }
         guard let first = shapes.first?.first else { return nil }
-        var names = Array(first.values.keys)
+        var names = first.values.keys.sorted()
         for source in first.sources { names += arena.objects[Int(source)].properties.map(\.name) }
         candidates: for name in names {
             var values: [[ConstraintID]] = []
@@ -368,7 +373,14 @@ final class TypeNormalizer {
 
     // MARK: - Negation
 
-    private func negation(_ id: ConstraintID) throws(SchemaError) -> ValueType {
+    private func negation(_ first: ConstraintID) throws(SchemaError) -> ValueType {
+        // A loop, because a chain of references may be long.
+        var id = first
+        var visited: Set<ConstraintID> = []
+        while case .reference(let slot) = arena[id] {
+            guard visited.insert(id).inserted else { throw error(.unsatisfiable, id, "it contains a circular reference") }
+            id = arena.targets[Int(slot)]
+        }
         if let type = negations[id] { return type }
         guard inProgress.insert(-1 - id).inserted else { throw error(.unsatisfiable, id, "it contains a circular reference") }
         defer { inProgress.remove(-1 - id) }
@@ -388,7 +400,6 @@ final class TypeNormalizer {
                 incomplete = incomplete ?? error
                 type = none
             }
-        case .reference(let slot): type = try negation(arena.targets[Int(slot)])
         default: type = try complement(try self.type(id), id)
         }
         negations[id] = type
@@ -478,7 +489,9 @@ final class TypeNormalizer {
         for (name, value) in shape.values { wrong(name, value) }
         for name in shape.forbidden { add(ObjectShape(required: [name])) }
         for constraint in shape.names {
-            let others = regexes.complement(try self.type(constraint).strings)
+            let names = try self.type(constraint)
+            if names.isIncomplete { throw incomplete ?? error(.unsupported, id, "'propertyNames' under a negation") }
+            let others = regexes.complement(names.strings)
             if try isAlive(others, id) {
                 add(ObjectShape(minimum: 1, witnesses: [.init(names: others, value: ConstraintArena.anything)]))
             }

@@ -1,0 +1,300 @@
+internal import JSON
+
+/// The part of masks that depends on a language only: a walk through the vocabulary.
+extension MaskTable {
+    /// What a walk does with the number of characters.
+    private enum Counting {
+        case none
+        /// Lists the tokens whose need is greater.
+        case listing(above: Int32)
+        /// Leaves out tokens that need more characters than a maximum, which `language` includes.
+        case within(Int32, language: RegexID)
+    }
+
+    /// The minimum of ``LanguageMask/listedNeed``: masks are computed once for all limits from this one on.
+    private static let leastListedNeed: Int32 = 12
+    /// A list of needs serves for this many limits: with each character of a text the limit decreases.
+    private static let limitsPerList: Int32 = 64
+    /// Where so few characters are left beyond those that the shortest string needs, most tokens do not fit, and only
+    /// the others are visited.
+    private static let nearlyFull = 16
+
+    /// - Parameter listedNeed: Lists the needs of tokens that are greater than this; `.max` for none.
+    func languageMask(_ language: RegexID, listedNeed: Int32 = .max) -> LanguageMask {
+        if let known = languageMasks[language], known.listedNeed <= listedNeed { return known }
+        // Languages of the arena template have the same id in all arenas: compute their masks once per vocabulary.
+        let isShared = listedNeed == .max && Int(language) < RegexArena.sharedCount
+        if isShared, let known = vocabulary.sharedMask(language) {
+            languageMasks[language] = known
+            return known
+        }
+        var mask = computeLanguage(language, listedNeed)
+        mask.listedNeed = listedNeed
+        mask.needs.sortByMost()
+        mask.exitNeeds.sortByMost()
+        if automaton.regexes.isFull { return mask }
+        if isShared { vocabulary.share(mask, language) }
+        languageMasks[language] = mask
+        size += 64 + mask.list.count * 4 + mask.exits.count * 4 + (mask.needs.count + mask.exitNeeds.count) * 12
+        return mask
+    }
+
+    private func computeLanguage(_ language: RegexID, _ listedNeed: Int32) -> LanguageMask {
+        var mask = LanguageMask()
+        let regexes = automaton.regexes
+        if let (content, style) = regexes.stringContent(language) {
+            if style == .any, let window = regexes.lengthWindow(content) {
+                return LanguageMask(free: Free(minimum: window.minimum, maximum: window.maximum))
+            }
+            // A maximum length matters only for tokens that come near it, so start from the mask without this limit.
+            if let (rest, limit) = regexes.withoutUpperLimit(content), limit >= Self.leastListedNeed {
+                let maximum = Int32(clamping: limit)
+                let body = regexes.stringBody(rest, style)
+                if listedNeed == .max, regexes.sufficientLength(body) + Self.nearlyFull > limit {
+                    walk(body, .within(maximum, language: language), into: &mask)
+                    return mask
+                }
+                // The next smaller multiple, so that the following limits find the same list.
+                let above = max(Self.leastListedNeed, (maximum - 1) / Self.limitsPerList * Self.limitsPerList)
+                let unlimited = languageMask(body, listedNeed: above)
+                if unlimited.free == nil { return limited(unlimited, maximum, language) }
+            }
+        }
+        if let (content, style) = regexes.stringContent(language), style == .any,
+            let (words, minimum, maximum) = regexes.openText(content), words.allSatisfy({ $0.count < maximum ?? .max })
+        {
+            return LanguageMask(free: Free(minimum: minimum, maximum: maximum, removed: Set(closing(at: Set(words)))))
+        }
+        walk(language, listedNeed == .max ? .none : .listing(above: listedNeed), into: &mask)
+        return mask
+    }
+
+    /// Removes the tokens that exceed a maximum number of characters.
+    private func limited(_ mask: LanguageMask, _ maximum: Int32, _ language: RegexID) -> LanguageMask {
+        var result = mask
+        (result.needs, result.exitNeeds) = ([], [])
+        let removed = mask.needs.prefix { $0.most > maximum }.filter {
+            $0.least > maximum || !reaches(language, vocabulary.texts[Int($0.id)] ?? [])
+        }.map(\.id)
+        if removed.count > Self.longestList, var dense = mask.dense {
+            for token in removed { dense[Int(token) >> 5] &= ~(1 << UInt32(token & 31)) }
+            result.dense = dense
+            size += dense.count * 4
+        } else if !removed.isEmpty {
+            result.removed = mask.dense == nil ? [] : removed
+            let set = Set(removed)
+            result.list.removeAll { set.contains($0) }
+        }
+        let closed = Set(
+            mask.exitNeeds.prefix { $0.most > maximum }.filter {
+                $0.least > maximum || !reaches(language, path(to: Int($0.id)))
+            }.map(\.id))
+        if !closed.isEmpty { result.exits.removeAll { closed.contains($0) } }
+        return result
+    }
+
+    /// The bytes on the path from the root to a node.
+    func path(to node: Int) -> [UInt8] {
+        let token = Int(trie.tokens[Int(trie.firstToken[node])])
+        return Array((vocabulary.texts[token] ?? []).prefix(Int(trie.depth[node])))
+    }
+
+    private func reaches(_ language: RegexID, _ bytes: [UInt8]) -> Bool {
+        var state = language
+        for byte in bytes {
+            guard let row = automaton.regexes.liveRow(state) else { return false }
+            state = row[Int(byte)]
+            if state == RegexArena.empty { return false }
+        }
+        return true
+    }
+
+    /// Tokens that close a string directly after one of `words`, whatever follows the closing quote.
+    func closing(at words: Set<[UInt8]>) -> [Int32] {
+        var removed: [Int32] = []
+        for word in words {
+            var text: [UInt8] = []
+            JSONText.escape(word, into: &text)
+            text.append(UInt8(ascii: "\""))
+            var node = 0
+            for byte in text {
+                guard node >= 0 else { break }
+                node = trie.child(of: node, byte)
+            }
+            guard node > 0 else { continue }
+            removed += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)]
+        }
+        // The same texts can also be written with escapes.
+        for token in vocabulary.freeText.closingWithEscape {
+            let body = (vocabulary.texts[Int(token)] ?? [])
+            guard let end = JSONText.endOfString(body),
+                let name = JSONText.decoded(body[..<end])
+            else { continue }
+            if words.contains(name), !removed.contains(token) { removed.append(token) }
+        }
+        return removed
+    }
+
+    /// The byte classes that leave a language unchanged: its derivative is the language itself. Empty for nullable
+    /// languages, which a token with any byte can leave.
+    private func stayingClasses(_ language: RegexID, _ row: UnsafePointer<RegexID>) -> UInt64 {
+        if automaton.regexes.isNullable[Int(language)] { return 0 }
+        var staying: UInt64 = 0
+        var leaving: UInt64 = 0
+        ByteClasses.ofByte.withUnsafeBufferPointer { classes in
+            for byte in 0..<256 {
+                let bit = UInt64(1) << UInt64(classes[byte])
+                if row[byte] == language { staying |= bit } else { leaving |= bit }
+            }
+        }
+        return staying & ~leaving
+    }
+
+    /// One state on the current path through the trie: its row, and whether the language can end there.
+    private struct WalkState {
+        var language: RegexID
+        var row: UnsafePointer<RegexID>
+        var isNullable: Bool
+        /// The byte classes that leave the language unchanged.
+        var staying: UInt64
+        /// Bounds of the number of characters of the shortest string from here; computed only if they are counted.
+        var most: Int32 = 0
+        var least: Int32 = 0
+        /// For the state of a node: the number of characters before it, and whether an escape is among them, which has
+        /// more bytes than characters.
+        var characters: Int32 = 0
+        var hasEscape = false
+    }
+
+    /// Adds the tokens of the whole vocabulary that continue a language.
+    private func walk(_ language: RegexID, _ counting: Counting, into mask: inout LanguageMask) {
+        let regexes = automaton.regexes
+        let counts = if case .none = counting { false } else { true }
+        guard let start = walkState(language, regexes, counts) else { return }
+        var count = 0
+        // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
+        // for each state of a pattern. All indices come from the trie, which this module builds.
+        trie.withUnsafeNodes { nodes in
+            withUnsafeTemporaryAllocation(of: WalkState.self, capacity: trie.maximumDepth + 1) { path in
+                withUnsafeTemporaryAllocation(of: WalkState.self, capacity: 64) { seen in
+                    scratch.withUnsafeMutableBufferPointer { bits in
+                        path.initialize(repeating: start)
+                        // Recently visited states, indexed by their low bits: most tokens visit only a few states.
+                        seen.initialize(repeating: start)
+                        var node = 1
+                        while node < nodes.count {
+                            let depth = Int(nodes.depth[node])
+                            let above = path[depth - 1]
+                            let byte = nodes.byte[node]
+                            let next = above.row[Int(byte)]
+                            let after = Int(nodes.end[node])
+                            if next == RegexArena.empty {
+                                node = after
+                                continue
+                            }
+                            let isLeaf = after == node + 1
+                            if isLeaf, !counts {
+                                // The state after a leaf is not needed.
+                            } else if next == above.language {
+                                path[depth] = above
+                            } else if path[depth].language != next {
+                                let slot = Int(next) & 63
+                                if seen[slot].language != next {
+                                    guard let state = walkState(next, regexes, counts) else {
+                                        node = after
+                                        continue
+                                    }
+                                    seen[slot] = state
+                                }
+                                path[depth] = seen[slot]
+                            }
+                            var most: Int32 = 0
+                            var least: Int32 = 0
+                            if counts {
+                                path[depth].hasEscape = above.hasEscape || byte == UInt8(ascii: "\\")
+                                // The closing quote is not a character of the text.
+                                let isTail = byte & 0xC0 == 0x80 || next == RegexArena.epsilon
+                                path[depth].characters = above.characters + (isTail || path[depth].hasEscape ? 0 : 1)
+                                most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + path[depth].most
+                                least = path[depth].characters + path[depth].least
+                            }
+                            // If no byte below the node leaves the state, all tokens below are allowed.
+                            var isUniform = !isLeaf && nodes.below[node] & ~path[depth].staying == 0
+                            var isAllowed = true
+                            switch counting {
+                            case .none: break
+                            case .listing(let above):
+                                // The needs of longer tokens differ.
+                                isUniform = isUniform && most + nodes.height[node] <= above
+                                if most > above {
+                                    for index in Int(nodes.firstToken[node])..<Int(nodes.firstToken[node + 1]) {
+                                        mask.needs.append(Need(id: nodes.tokens[index], most: most, least: least))
+                                    }
+                                    if path[depth].isNullable, !isLeaf {
+                                        mask.exitNeeds.append(Need(id: Int32(node), most: most, least: least))
+                                    }
+                                }
+                            case .within(let maximum, let language):
+                                // A longer text needs at least as many characters.
+                                if least > maximum {
+                                    node = after
+                                    continue
+                                }
+                                isUniform = isUniform && most + nodes.height[node] <= maximum
+                                isAllowed = most <= maximum || reaches(language, self.path(to: node))
+                            }
+                            let first = Int(nodes.firstToken[node])
+                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
+                            if isAllowed {
+                                for index in first..<last {
+                                    let token = nodes.tokens[index]
+                                    bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                                }
+                                count += last - first
+                            }
+                            if isUniform || isLeaf {
+                                node = after
+                                continue
+                            }
+                            if path[depth].isNullable, isAllowed { mask.exits.append(Int32(node)) }
+                            node = next == RegexArena.epsilon ? after : node + 1
+                        }
+                    }
+                }
+            }
+        }
+        if count > Self.longestList {
+            mask.dense = scratch
+            size += scratch.count * 4
+        } else if count > 0 {
+            for (index, word) in scratch.enumerated() where word != 0 {
+                for bit in 0..<32 where word >> UInt32(bit) & 1 == 1 { mask.list.append(Int32(index * 32 + bit)) }
+            }
+        }
+        if count > 0 { for index in scratch.indices { scratch[index] = 0 } }
+    }
+
+    private func walkState(_ language: RegexID, _ regexes: RegexArena, _ counts: Bool) -> WalkState? {
+        guard let row = regexes.liveRow(language) else { return nil }
+        var state = WalkState(
+            language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row))
+        if counts {
+            state.most = Int32(clamping: regexes.sufficientLength(language))
+            state.least = Int32(clamping: regexes.leastCharacters(language))
+        }
+        return state
+    }
+}
+
+extension [MaskTable.Need] {
+    /// Sorts by ``MaskTable/Need/most``, in descending order. Most of the vocabulary can be in the list, with few
+    /// different needs: counting is faster than comparing.
+    fileprivate mutating func sortByMost() {
+        guard count > 64 else {
+            sort { $0.most > $1.most }
+            return
+        }
+        let groups = Dictionary(grouping: self, by: \.most)
+        self = groups.keys.sorted(by: >).flatMap { groups[$0] ?? [] }
+    }
+}
