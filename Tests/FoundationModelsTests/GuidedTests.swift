@@ -52,7 +52,9 @@ struct GuidedTests {
             let type = Guided.all[seed % Guided.all.count]
             // Each type with a limit in every second of its rounds, and half of the types in each round.
             let isLimited = (seed + seed / Guided.all.count) % 2 == 0
-            try await check(type, model, seed: UInt64(seed), limit: isLimited ? 60 : nil)
+            do { try await check(type, model, seed: UInt64(seed), limit: isLimited ? 60 : nil) } catch {
+                Issue.record("\(type) with seed \(seed): \(error)")
+            }
         }
     }
 

@@ -155,7 +155,14 @@ struct StreamTests {
         try bytes.write(to: file)
         let segment = Transcript.AttachmentSegment(content: .image(.init(imageURL: file)))
         let saved = try JSONEncoder().encode(Transcript(entries: [.prompt(.init(segments: [.attachment(segment)]))]))
+        let session = LanguageModelSession(
+            transcript: Transcript(entries: [
+                .prompt(.init(segments: [.text(.init(content: "What is this?")), .attachment(segment)]))
+            ]))
         try FileManager.default.removeItem(at: file)
+        // Feedback has everything but the bytes of a file that is gone.
+        let feedback = String(decoding: session.logFeedbackAttachment(sentiment: .negative), as: UTF8.self)
+        #expect(feedback.contains("What is this?") && feedback.contains("negative"))
         let transcript = try JSONDecoder().decode(Transcript.self, from: saved)
         guard case .prompt(let prompt)? = transcript.first, case .attachment(let attachment)? = prompt.segments.first,
             case .image(let image) = attachment.content

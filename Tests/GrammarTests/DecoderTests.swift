@@ -12,6 +12,31 @@ import Testing
         "additionalProperties":false}
         """
 
+    /// A document whose names fill the tables ends properly, instead of being refused in the middle.
+    @Test func largeDocumentsEnd() throws {
+        let grammar = try Grammar("{\"type\":\"object\"}", vocabulary: Vocabularies.bytes)
+        var decoder = ConstrainedDecoder(grammar) { $0.map { Int32($0) } }
+        var random = TestRandom(seed: 5)
+        func accept(_ tokens: [Int32]) {
+            for token in tokens {
+                let isAccepted = decoder.accept(token)
+                #expect(isAccepted)
+            }
+        }
+        accept([Int32(UInt8(ascii: "{"))])
+        var members = 0
+        members: while members < 50_000 {
+            if case .forced(let ending) = decoder.next(remaining: 1_000_000), ending.last == Int32(UInt8(ascii: "}")) {
+                accept(ending)
+                break members
+            }
+            let name = String((0..<12).map { _ in Character(Unicode.Scalar(UInt8(random.next(97...122)))) })
+            accept(((members == 0 ? "" : ",") + "\"\(name)\":1").utf8.map { Int32($0) })
+            members += 1
+        }
+        #expect(decoder.isComplete && members > 100 && members < 50_000, "\(members) members")
+    }
+
     /// Regardless of the model's choices, the document is complete and valid within any budget that is sufficient for
     /// the shortest document.
     @Test func documentsFitTheirBudget() throws {

@@ -55,13 +55,13 @@ extension LanguageModelSession {
     ) -> Data {
         let report = FeedbackReport(
             // Entries that were removed after an error may be the subject of the feedback.
-            transcript: state.withLock { Transcript(entries: $0.transcript + $0.discarded) },
+            transcript: state.withLock { Transcript(entries: ($0.transcript + $0.discarded).map(\.encodable)) },
             sentiment: sentiment.map { "\($0)" },
             issues: issues.map { .init(category: "\($0.category)", explanation: $0.explanation) },
-            desiredOutput: desiredOutput.map { Transcript(entries: [$0]) })
+            desiredOutput: desiredOutput.map { Transcript(entries: [$0.encodable]) })
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Encoding fails only if a picture's file no longer exists; the result is then an empty object.
+        // All entries can be encoded, and so can the rest.
         return (try? encoder.encode(report)) ?? Data("{}".utf8)
     }
 
@@ -92,6 +92,35 @@ extension LanguageModelSession {
                             .structure(.init(schemaName: "\(type(of: content))", content: content.generatedContent))
                         ]))
             })
+    }
+}
+
+extension Transcript.Entry {
+    /// The entry, with descriptions in place of attachments if one of them cannot be encoded because its file no longer
+    /// exists.
+    fileprivate var encodable: Transcript.Entry {
+        if (try? JSONEncoder().encode(Transcript(entries: [self]))) != nil { return self }  // the reason is the file
+        func described(_ segments: [Transcript.Segment]) -> [Transcript.Segment] {
+            segments.map { segment in
+                guard case .attachment(let attachment) = segment else { return segment }
+                return .text(.init(id: attachment.id, content: attachment.description))
+            }
+        }
+        switch self {
+        case .prompt(var entry):
+            entry.segments = described(entry.segments)
+            return .prompt(entry)
+        case .instructions(var entry):
+            entry.segments = described(entry.segments)
+            return .instructions(entry)
+        case .toolOutput(var entry):
+            entry.segments = described(entry.segments)
+            return .toolOutput(entry)
+        case .response(var entry):
+            entry.segments = described(entry.segments)
+            return .response(entry)
+        default: return self
+        }
     }
 }
 

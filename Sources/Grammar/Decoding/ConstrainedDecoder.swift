@@ -59,9 +59,10 @@ package struct ConstrainedDecoder: Sendable {
         if !plan.isEmpty { return .forced(Array(plan)) }
         if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
         if matcher.isAtEnd { return .end }
-        if isTight(remaining) || cursor.depth >= Self.maximumDepth {
+        let mustEnd = cursor.depth >= Self.maximumDepth || matcher.isNearlyFull
+        if mustEnd || isTight(remaining) {
             let ending = matcher.shortestTokens
-            if ending.count >= remaining || cursor.depth >= Self.maximumDepth {
+            if mustEnd || ending.count >= remaining {
                 plan = ending[...]
                 return ending.isEmpty ? .end : .forced(Array(ending))
             }
@@ -70,6 +71,13 @@ package struct ConstrainedDecoder: Sendable {
         if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
         if let few = matcher.fewTokens { return few.count == 1 ? .forced(few) : .few(few) }
         return .many
+    }
+
+    /// Ends the document with the shortest ending, because no allowed token was found within the limits of the grammar.
+    /// Returns false if there is no ending either.
+    package mutating func endEarly() -> Bool {
+        plan = matcher.shortestTokens[...]
+        return !plan.isEmpty
     }
 
     /// Whether the shortest ending may not fit after the next token.

@@ -58,6 +58,9 @@ package struct GrammarMatcher: @unchecked Sendable {
         grammar.withLock(table) { table.automaton.isComplete(config) && table.automaton.alive(config).isEmpty }
     }
 
+    /// Whether the grammar's tables are so large that the document should end.
+    var isNearlyFull: Bool { grammar.withLock(table) { table.automaton.regexes.isNearlyFull } }
+
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
     var maximumGrowth: Int { table.automaton.program.maximumGrowth }
 

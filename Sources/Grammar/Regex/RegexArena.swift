@@ -127,6 +127,8 @@ final class RegexArena {
     var isLarge: Bool {
         isFull || nodes.count - compiled.nodes > Self.sizeLimit / 4 || rowCount - compiled.rows > Self.rowLimit / 4
     }
+    /// Whether the document that is being read should end, while there is still room for its ending.
+    var isNearlyFull: Bool { nodes.count > Self.sizeLimit / 4 * 3 || rowCount > Self.rowLimit / 4 * 3 }
     /// Number of states and rows after compilation.
     private var compiled = (nodes: 0, rows: 0)
     func markCompiled() { compiled = (nodes.count, rowCount) }

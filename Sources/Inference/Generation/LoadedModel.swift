@@ -276,6 +276,7 @@ package actor LoadedModel {
                         step, &decoder, &sampler, model.logits, remaining: remaining, kernels: model.pool.kernels)
                 else {
                     // Finite logits without an allowed token: the grammar has reached its limits.
+                    if model.logits.contains(where: \.isFinite), decoder.endEarly() { continue generation }
                     throw model.logits.contains(where: \.isFinite)
                         ? GenerationFailure.grammarTooComplex : GenerationFailure.unusableLogits
                 }
