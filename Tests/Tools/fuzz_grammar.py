@@ -125,6 +125,15 @@ def strings(value: JSON) -> Iterator[str]:
 # MARK: - Checks
 
 
+def has_equal_items(value: JSON) -> bool:
+    if isinstance(value, dict):
+        return any(has_equal_items(part) for part in value.values())
+    if not isinstance(value, list):
+        return False
+    texts = [json.dumps(part, sort_keys=True, default=str) for part in value]
+    return len(set(texts)) < len(texts) or any(has_equal_items(part) for part in value)
+
+
 @dataclasses.dataclass
 class Failure:
     kind: str
@@ -253,6 +262,15 @@ class Checker:
                     continue
                 if SPELLINGS.search(text):
                     self.counts["rejected because of the notation of a number"] += 1
+                    continue
+                # Items that must differ have a single spelling.
+                if "uniqueItems" in json.dumps(schema) and text.isascii() and "\\u" in text:
+                    if self.accepts_in_other_order(schema, json.loads(text), seed, False):
+                        self.counts["rejected because of escapes in items that must differ"] += 1
+                        continue
+                # Where equal items are allowed only because another alternative forbids them, they are not generated.
+                if "uniqueItems" in json.dumps(schema) and has_equal_items(value):
+                    self.counts["rejected because of equal items"] += 1
                     continue
                 failures.append(Failure("refuses valid", schema, text))
         return failures

@@ -439,6 +439,9 @@ final class TypeNormalizer {
             // Arrays with equal items are not described: only those that violate another condition.
             if shape.isUnique {
                 result.isIncomplete = true
+                let place = arena.pointers[Int(id)].isEmpty ? "the root" : arena.pointers[Int(id)]
+                let note = "'uniqueItems' under a negation at \(place): arrays with equal items are not allowed"
+                if !notes.contains(note) { notes.append(note) }
                 incomplete = incomplete ?? error(.unsupported, id, "'uniqueItems' under a negation")
             }
             var rest: [ArrayShape] = []
