@@ -73,7 +73,7 @@ package struct LocalModel: Hashable, Sendable {
     var stopsRepeatedCalls: Bool {
         get async {
             if let repetitionOption { return repetitionOption }
-            // Asked after the model has generated calls, so that it is in memory.
+            // Asked after the model has generated calls, so that it is in memory; if not, the request reports it.
             return (try? await load().defaults.repeatsToolCalls) ?? false
         }
     }
