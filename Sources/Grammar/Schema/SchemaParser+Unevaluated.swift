@@ -7,8 +7,8 @@ internal import JSON
 extension SchemaParser {
     /// The members and items that a schema evaluates in every document that satisfies it.
     private struct Evaluated {
-        var names: [NameID] = []
-        var patterns: [RegexID] = []
+        var names: Set<NameID> = []
+        var patterns: Set<RegexID> = []
         var hasAllMembers = false
         /// Number of evaluated items at the beginning of an array.
         var itemCount = 0
@@ -21,8 +21,8 @@ extension SchemaParser {
         }
 
         mutating func formUnion(_ other: Evaluated) {
-            for name in other.names where !names.contains(name) { names.append(name) }
-            for pattern in other.patterns where !patterns.contains(pattern) { patterns.append(pattern) }
+            names.formUnion(other.names)
+            patterns.formUnion(other.patterns)
             hasAllMembers = hasAllMembers || other.hasAllMembers
             itemCount = max(itemCount, other.itemCount)
             hasAllItems = hasAllItems || other.hasAllItems
@@ -42,18 +42,18 @@ extension SchemaParser {
         if mayUseUnevaluated(place), place.value["contains"] == nil { return [] }
         var parts: [ConstraintID] = []
         if let value = place.value["unevaluatedProperties"], value != .bool(true), !mayUseUnevaluated(place) {
-            let rest = try schema(child(place, "unevaluatedProperties", value), depth: depth + 1)
+            let rest = try schema(place.child("unevaluatedProperties", value), depth: depth + 1)
             parts.append(
                 try union(over: branches(place, depth, "unevaluatedProperties"), { $0.hasAllMembers }) { evaluated in
                     // The order of the members comes from the schemas that evaluate them.
                     var object = ObjectConstraint(isOrdered: false, additional: rest)
-                    object.properties = evaluated.names.map { .init(name: $0, value: ConstraintArena.anything) }
-                    object.patterns = evaluated.patterns.map { .init(names: $0, value: ConstraintArena.anything) }
+                    object.properties = evaluated.names.sorted().map { .init(name: $0, value: ConstraintArena.anything) }
+                    object.patterns = evaluated.patterns.sorted().map { .init(names: $0, value: ConstraintArena.anything) }
                     return arena.object(object)
                 })
         }
         if let value = place.value["unevaluatedItems"], value != .bool(true) {
-            let rest = try schema(child(place, "unevaluatedItems", value), depth: depth + 1)
+            let rest = try schema(place.child("unevaluatedItems", value), depth: depth + 1)
             let branches = try branches(place, depth, "unevaluatedItems")
             if branches.contains(where: { $0.evaluated.hasMatchingItems && !$0.evaluated.hasAllItems }) {
                 throw SchemaError(.unsupported, at: place.pointer + "/unevaluatedItems", "'unevaluatedItems' next to 'contains'")
@@ -107,16 +107,17 @@ extension SchemaParser {
     private mutating func choices(_ place: Place, _ depth: Int) throws(SchemaError) -> [[Branch]?] {
         var choices: [[Branch]?] = []
         func branch(_ keyword: String, _ value: JSONValue, in parent: Place) throws(SchemaError) -> Branch? {
-            let inner = child(parent, keyword, value)
+            let inner = parent.child(keyword, value)
             var seen: Set<[UInt8]> = []
             guard let evaluated = try evaluated(inner, &seen) else { return nil }
-            return (try schema(inner, depth: depth + 1), evaluated)
+            // A reference, because the keyword itself is translated as well.
+            return (arena.reference(slot(of: inner, depth: depth + 1)), evaluated)
         }
         for keyword in ["anyOf", "oneOf"] {
             guard let value = place.value[keyword], case .array(let list) = value else { continue }
             var branches: [Branch]? = []
             for (index, item) in list.enumerated() {
-                guard let next = try branch(String(index), item, in: child(place, keyword, value)) else {
+                guard let next = try branch(String(index), item, in: place.child(keyword, value)) else {
                     branches = nil
                     break
                 }
@@ -140,7 +141,7 @@ extension SchemaParser {
             guard let value = place.value[keyword], case .object(let members) = value else { continue }
             for member in members {
                 if case .array = member.value { continue }
-                guard let next = try branch(member.name, member.value, in: child(place, keyword, value)) else {
+                guard let next = try branch(member.name, member.value, in: place.child(keyword, value)) else {
                     choices.append(nil)
                     continue
                 }
@@ -192,9 +193,11 @@ extension SchemaParser {
             guard try add(resolve(text, from: place)) else { return nil }
             if referencesStandAlone { return result }
         }
-        if case .object(let members) = place.value["properties"] ?? .null { result.names += members.map { name($0.name) } }
+        if case .object(let members) = place.value["properties"] ?? .null {
+            result.names.formUnion(members.map { name($0.name) })
+        }
         if case .object(let members) = place.value["patternProperties"] ?? .null {
-            for member in members { result.patterns.append(try language(member.name, at: place.pointer + "/patternProperties")) }
+            for member in members { result.patterns.insert(try language(member.name, at: place.pointer + "/patternProperties")) }
         }
         if place.value["additionalProperties"] != nil { result.hasAllMembers = true }
         for keyword in ["prefixItems", "items"] {
@@ -205,8 +208,8 @@ extension SchemaParser {
         if let items = place.value["items"] { if case .array = items {} else { result.hasAllItems = true } }
         if place.value["contains"] != nil { result.hasMatchingItems = true }
         if case .array(let list) = place.value["allOf"] ?? .null, let value = place.value["allOf"] {
-            let parent = child(place, "allOf", value)
-            for (index, item) in list.enumerated() where try !add(child(parent, String(index), item)) { return nil }
+            let parent = place.child("allOf", value)
+            for (index, item) in list.enumerated() where try !add(parent.child(String(index), item)) { return nil }
         }
         if isOuter { return result }
         if place.value["unevaluatedProperties"] != nil { result.hasAllMembers = true }
@@ -214,11 +217,11 @@ extension SchemaParser {
         // Branches that evaluate nothing do not matter.
         for keyword in ["anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"] {
             guard let value = place.value[keyword] else { continue }
-            let parent = child(place, keyword, value)
+            let parent = place.child(keyword, value)
             var parts = [parent]
-            if case .array(let list) = value { parts = list.enumerated().map { child(parent, String($0), $1) } }
+            if case .array(let list) = value { parts = list.enumerated().map { parent.child(String($0), $1) } }
             if keyword.hasPrefix("depend"), case .object(let members) = value {
-                parts = members.map { child(parent, $0.name, $0.value) }
+                parts = members.map { parent.child($0.name, $0.value) }
             }
             for part in parts {
                 // What has been visited is evaluated anyway, or evaluates nothing.

@@ -70,7 +70,7 @@ struct SchemaParser {
         return arena.reference(root)
     }
 
-    private mutating func slot(of place: Place, depth: Int = 0) -> Int32 {
+    mutating func slot(of place: Place, depth: Int = 0) -> Int32 {
         let key = Array(place.pointer.utf8)
         if let slot = slots[key] { return slot }
         let slot = Int32(arena.targets.count)
@@ -81,8 +81,6 @@ struct SchemaParser {
     }
 
     // MARK: - References
-
-    func child(_ place: Place, _ name: String, _ value: JSONValue) -> Place { place.child(name, value) }
 
     func resolve(_ reference: String, from place: Place) throws(SchemaError) -> Place {
         let absolute = SchemaURI.resolve(reference, against: place.base)
@@ -116,7 +114,7 @@ struct SchemaParser {
             guard let next else {
                 throw SchemaError(.invalid, at: place.pointer, "the reference '\(reference)' cannot be resolved")
             }
-            target = child(target, name, next)
+            target = target.child(name, next)
             if case .string(let id) = next["$id"] ?? .null, !id.hasPrefix("#") {
                 target.base = SchemaURI.withoutFragment(SchemaURI.resolve(id, against: target.base))
             }
@@ -308,10 +306,10 @@ struct SchemaParser {
         var isUsed = false
         if let value = place.value["properties"] {
             guard case .object(let members) = value else { throw invalid(place, "properties", "an object of schemas") }
-            let parent = child(place, "properties", value)
+            let parent = place.child("properties", value)
             var index: [NameID: Int] = [:]
             for member in members {
-                let schema = try schema(child(parent, member.name, member.value), depth: depth + 1)
+                let schema = try schema(parent.child(member.name, member.value), depth: depth + 1)
                 let property = ObjectConstraint.Property(name: name(member.name), value: schema)
                 if let known = index[property.name] {
                     object.properties[known] = property
@@ -325,9 +323,9 @@ struct SchemaParser {
         }
         if let value = place.value["patternProperties"] {
             guard case .object(let members) = value else { throw invalid(place, "patternProperties", "an object of schemas") }
-            let parent = child(place, "patternProperties", value)
+            let parent = place.child("patternProperties", value)
             for member in members {
-                let inner = child(parent, member.name, member.value)
+                let inner = parent.child(member.name, member.value)
                 object.patterns.append(
                     .init(names: try language(member.name, at: inner.pointer), value: try schema(inner, depth: depth + 1)))
             }
@@ -337,11 +335,11 @@ struct SchemaParser {
             place.value["additionalProperties"] != nil || !mayUseUnevaluated(place)
             ? "additionalProperties" : "unevaluatedProperties"
         if let value = place.value[additional] {
-            object.additional = try schema(child(place, additional, value), depth: depth + 1)
+            object.additional = try schema(place.child(additional, value), depth: depth + 1)
             isUsed = true
         }
         if let value = place.value["propertyNames"] {
-            object.names = try schema(child(place, "propertyNames", value), depth: depth + 1)
+            object.names = try schema(place.child("propertyNames", value), depth: depth + 1)
             isUsed = true
         }
         if let value = place.value["required"] {
@@ -384,7 +382,7 @@ struct SchemaParser {
         for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
             guard let value = place.value[keyword] else { continue }
             guard case .object(let members) = value else { throw invalid(place, keyword, "an object") }
-            let parent = child(place, keyword, value)
+            let parent = place.child(keyword, value)
             for member in members {
                 let absent = arena.object(ObjectConstraint(forbidden: [name(member.name)]))
                 let present = ObjectConstraint(required: [name(member.name)])
@@ -394,7 +392,7 @@ struct SchemaParser {
                 } else if keyword == "dependentRequired" {
                     throw invalid(parent, member.name, "a list of names")
                 } else {
-                    let inner = try schema(child(parent, member.name, member.value), depth: depth + 1)
+                    let inner = try schema(parent.child(member.name, member.value), depth: depth + 1)
                     parts.append(arena.any([absent, arena.all([arena.object(present), inner])]))
                 }
             }
@@ -410,15 +408,15 @@ struct SchemaParser {
         if case .array = place.value["items"] ?? .null { (prefix, rest) = ("items", "additionalItems") }
         if let value = place.value[prefix] {
             guard case .array(let list) = value else { throw invalid(place, prefix, "a list of schemas") }
-            let parent = child(place, prefix, value)
+            let parent = place.child(prefix, value)
             for (index, item) in list.enumerated() {
-                array.prefix.append(try schema(child(parent, String(index), item), depth: depth + 1))
+                array.prefix.append(try schema(parent.child(String(index), item), depth: depth + 1))
             }
             isUsed = true
         }
         if place.value[rest] == nil, mayUseUnevaluated(place), place.value["contains"] == nil { rest = "unevaluatedItems" }
         if let value = place.value[rest] {
-            array.rest = try schema(child(place, rest, value), depth: depth + 1)
+            array.rest = try schema(place.child(rest, value), depth: depth + 1)
             isUsed = true
         }
         if let minimum = try count(place, "minItems") {
@@ -428,7 +426,7 @@ struct SchemaParser {
         array.maximum = try count(place, "maxItems")
         if case .bool(true) = place.value["uniqueItems"] ?? .null { array.isUnique = true }
         if let value = place.value["contains"] {
-            let inner = try schema(child(place, "contains", value), depth: depth + 1)
+            let inner = try schema(place.child("contains", value), depth: depth + 1)
             let minimum = try count(place, "minContains") ?? 1
             array.contains = Contains(value: inner, minimum: minimum, maximum: try count(place, "maxContains"))
             isUsed = true
@@ -444,25 +442,25 @@ struct SchemaParser {
         for keyword in ["allOf", "anyOf", "oneOf"] {
             guard let value = place.value[keyword] else { continue }
             guard case .array(let list) = value, !list.isEmpty else { throw invalid(place, keyword, "a list of schemas") }
-            let parent = child(place, keyword, value)
+            let parent = place.child(keyword, value)
             var members: [ConstraintID] = []
             for (index, item) in list.enumerated() {
-                members.append(try schema(child(parent, String(index), item), depth: depth + 1))
+                members.append(try schema(parent.child(String(index), item), depth: depth + 1))
             }
             parts.append(keyword == "allOf" ? arena.all(members) : keyword == "anyOf" ? arena.any(members) : arena.one(members))
         }
         if let value = place.value["not"] {
-            parts.append(arena.not(try schema(child(place, "not", value), depth: depth + 1)))
+            parts.append(arena.not(try schema(place.child("not", value), depth: depth + 1)))
         }
         if let value = place.value["if"] {
-            let condition = try schema(child(place, "if", value), depth: depth + 1)
+            let condition = try schema(place.child("if", value), depth: depth + 1)
             var branches: [ConstraintID] = []
             for (keyword, test) in [("then", condition), ("else", arena.not(condition))] {
                 guard let branch = place.value[keyword] else {
                     branches.append(test)
                     continue
                 }
-                branches.append(arena.all([test, try schema(child(place, keyword, branch), depth: depth + 1)]))
+                branches.append(arena.all([test, try schema(place.child(keyword, branch), depth: depth + 1)]))
             }
             if place.value["then"] != nil || place.value["else"] != nil { parts.append(arena.any(branches)) }
         }

@@ -29,6 +29,12 @@ final class TypeNormalizer {
         SchemaError(kind, at: arena.pointers[Int(id)], reason)
     }
 
+    private func note(_ subject: String, _ id: ConstraintID, _ consequence: String) {
+        let place = arena.pointers[Int(id)]
+        let note = "\(subject) at \(place.isEmpty ? "the root" : place): \(consequence)"
+        if !notes.contains(note) { notes.append(note) }
+    }
+
     func type(_ id: ConstraintID) throws(SchemaError) -> ValueType {
         if let type = types[id] { return type }
         if let failure = failures[id] { throw failure }
@@ -210,20 +216,25 @@ final class TypeNormalizer {
             let language = regexes.intersection([a.strings, b.strings])
             result.strings = try isAlive(language, id) ? language : RegexArena.empty
         }
-        for first in a.objects {
-            for second in b.objects {
-                try step(id)
-                if try areDisjoint(first, second) { continue }
-                if let shape = first.intersection(second, arena), !result.objects.contains(shape) { result.objects.append(shape) }
-            }
+        result.objects = try products(a.objects, b.objects, id) { (first, second) throws(SchemaError) in
+            try areDisjoint(first, second) ? nil : first.intersection(second, arena)
         }
-        for first in a.arrays {
-            for second in b.arrays {
-                try step(id)
-                if let shape = first.intersection(second, arena), !result.arrays.contains(shape) { result.arrays.append(shape) }
-            }
-        }
+        result.arrays = try products(a.arrays, b.arrays, id) { $0.intersection($1, arena) }
         try check(result, id)
+        return result
+    }
+
+    /// The shapes that a shape of the one union and a shape of the other have in common, without duplicates.
+    private func products<Shape: Equatable>(
+        _ a: [Shape], _ b: [Shape], _ id: ConstraintID, _ common: (Shape, Shape) throws(SchemaError) -> Shape?
+    ) throws(SchemaError) -> [Shape] {
+        var result: [Shape] = []
+        for first in a {
+            for second in b {
+                try step(id)
+                if let shape = try common(first, second), !result.contains(shape) { result.append(shape) }
+            }
+        }
         return result
     }
 
@@ -310,8 +321,7 @@ final class TypeNormalizer {
                 isComplete = false
                 incomplete = incomplete ?? error
                 let text = String(decoding: arena.names[Int(name)], as: UTF8.self)
-                let place = arena.pointers[Int(id)].isEmpty ? "the root" : arena.pointers[Int(id)]
-                notes.append("'oneOf' at \(place): objects without \"\(text)\" are not allowed: they combine in too many ways")
+                note("'oneOf'", id, "objects without \"\(text)\" are not allowed, because they combine in too many ways")
             }
         }
         var result = try union(branches, id)
@@ -423,35 +433,17 @@ final class TypeNormalizer {
         let language = regexes.complement(type.strings)
         result.strings = try isAlive(language, id) ? language : RegexArena.empty
         for shape in type.objects {
-            let parts = try complement(shape, id)
-            var rest: [ObjectShape] = []
-            for part in result.objects {
-                for other in parts {
-                    try step(id)
-                    if let both = part.intersection(other, arena), !rest.contains(both) { rest.append(both) }
-                }
-            }
-            result.objects = rest
+            result.objects = try products(result.objects, try complement(shape, id), id) { $0.intersection($1, arena) }
             try check(result, id)
         }
         for shape in type.arrays {
-            let parts = try complement(shape, id)
             // Arrays with equal items are not described: only those that violate another condition.
             if shape.isUnique {
                 result.isIncomplete = true
-                let place = arena.pointers[Int(id)].isEmpty ? "the root" : arena.pointers[Int(id)]
-                let note = "'uniqueItems' under a negation at \(place): arrays with equal items are not allowed"
-                if !notes.contains(note) { notes.append(note) }
+                note("'uniqueItems' under a negation", id, "arrays with equal items are not allowed")
                 incomplete = incomplete ?? error(.unsupported, id, "'uniqueItems' under a negation")
             }
-            var rest: [ArrayShape] = []
-            for part in result.arrays {
-                for other in parts {
-                    try step(id)
-                    if let both = part.intersection(other, arena), !rest.contains(both) { rest.append(both) }
-                }
-            }
-            result.arrays = rest
+            result.arrays = try products(result.arrays, try complement(shape, id), id) { $0.intersection($1, arena) }
             try check(result, id)
         }
         return result

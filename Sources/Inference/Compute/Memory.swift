@@ -50,7 +50,7 @@ struct MemoryLayoutBuilder {
 }
 
 extension UnsafeMutablePointer {
-    /// A placeholder for an array while only sizes are computed: not null, so that a missing optional array is recognized,
+    /// The pointer of an array while only sizes are computed: it is not null, so that a missing optional array is recognized,
     /// and never dereferenced.
     static var measuring: Self { Self(bitPattern: 64).unsafelyUnwrapped }
 }
