@@ -5,19 +5,12 @@ extension GeneratedContent {
     ///
     /// - Throws: ``ParsingError`` if the text is neither a JSON document nor the beginning of one.
     public init(json: String) throws {
-        switch Self.read(json) {
-        case .success(let content): self = content
-        case .failure(let failure):
-            throw ParsingError(
-                rawContent: json, underlyingError: failure, debugDescription: "Invalid JSON: \(failure.reason).")
-        }
-    }
-
-    private static func read(_ json: String) -> Result<GeneratedContent, ContentReader.Failure> {
-        Result { () throws(ContentReader.Failure) in
+        do throws(JSONSyntaxError) {
             var reader = ContentReader()
             try reader.append(json)
-            return try reader.finished() ?? reader.content ?? GeneratedContent(storage: .null, isComplete: false)
+            self = try reader.finished() ?? reader.content ?? GeneratedContent(storage: .null, isComplete: false)
+        } catch {
+            throw ParsingError(rawContent: json, underlyingError: error, debugDescription: error.description)
         }
     }
 

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// The output of a request: the entries of its completed rounds, and what the model has generated in the current round.
 ///
 /// Text and values are parsed incrementally: reading the current content never parses the response again.
@@ -26,7 +28,7 @@ struct ResponseOutput: Sendable {
     /// Parses structured responses; nil for text.
     private var reader: ContentReader?
     /// Why the response is not valid JSON.
-    private var failure: ContentReader.Failure?
+    private var failure: JSONSyntaxError?
     private var usageOfRounds = LanguageModelSession.Usage.zero
 
     init(schemaName: String?) { self.schemaName = schemaName }
@@ -80,14 +82,16 @@ struct ResponseOutput: Sendable {
     }
 
     private mutating func value() throws -> GeneratedContent {
-        do {
+        var reader = reader ?? ContentReader()
+        do throws(JSONSyntaxError) {
             if let failure { throw failure }
-            if let value = try reader?.finished() { return value }
-            throw ContentReader.Failure(reason: text.isEmpty ? "it is empty" : "it is truncated")
-        } catch let failure as ContentReader.Failure {
+            guard let value = try reader.finished() else { throw reader.truncation }
+            self.reader = reader
+            return value
+        } catch {
             throw GeneratedContent.ParsingError(
-                rawContent: text, underlyingError: failure,
-                debugDescription: "The response is not valid JSON: \(failure.reason).")
+                rawContent: text, underlyingError: error,
+                debugDescription: "The response is not a JSON document. \(error)")
         }
     }
 
