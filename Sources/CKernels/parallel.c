@@ -179,11 +179,17 @@ void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *inpu
 
 enum { GROUP = 12, SPLIT = 256 };  // maximum query rows of one work item; positions of one part
 
+/// One of the calls of a region; its first chunk is `first_chunk`.
 typedef struct {
     const ck_kernels *kernels;
     const ck_attention *attention;
-    int32_t heads_per_group, groups_per_kv, rows_per_item, row_items, parts, from, stride;
+    int32_t heads_per_group, groups_per_kv, rows_per_item, row_items, parts, from, stride, first_chunk;
 } attention_job;
+
+typedef struct {
+    const attention_job *jobs;
+    int32_t count;
+} attention_region;
 
 static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 static int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -215,7 +221,10 @@ static void finish(const ck_attention *a, int32_t head, const float *running, fl
 }
 
 static void attention_chunk(void *context, int chunk) {
-    const attention_job *job = context;
+    const attention_region *region = context;
+    const attention_job *job = region->jobs + region->count - 1;
+    while (job->first_chunk > chunk) job--;
+    chunk -= job->first_chunk;
     const ck_attention *a = job->attention;
     int32_t part = chunk % job->parts;
     // Later rows attend to more positions. They are processed first, so that no thread finishes with the longest item.
@@ -249,25 +258,40 @@ static void attention_chunk(void *context, int chunk) {
                    a->out + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->value_dim);
 }
 
-void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
+/// Fills in a job. Returns its number of chunks.
+static int32_t plan_attention(attention_job *job, const ck_kernels *k, const ck_attention *a) {
     int32_t repeat = a->heads / a->kv_heads;
-    attention_job job = {.kernels = k, .attention = a, .stride = a->value_stride + 2, .parts = 1};
-    job.heads_per_group = smaller(repeat, GROUP);
-    job.groups_per_kv = (repeat + job.heads_per_group - 1) / job.heads_per_group;
-    job.rows_per_item = a->rows == 1 ? 1 : larger(1, GROUP / job.heads_per_group);
-    job.row_items = (a->rows + job.rows_per_item - 1) / job.rows_per_item;
+    *job = (attention_job){.kernels = k, .attention = a, .stride = a->value_stride + 2, .parts = 1};
+    job->heads_per_group = smaller(repeat, GROUP);
+    job->groups_per_kv = (repeat + job->heads_per_group - 1) / job->heads_per_group;
+    job->rows_per_item = a->rows == 1 ? 1 : larger(1, GROUP / job->heads_per_group);
+    job->row_items = (a->rows + job->rows_per_item - 1) / job->rows_per_item;
     if (a->rows == 1) {
-        job.from = a->window > 0 && a->length > a->window ? a->length - a->window : 0;
-        job.parts = (a->length + SPLIT - 1) / SPLIT - job.from / SPLIT;
+        job->from = a->window > 0 && a->length > a->window ? a->length - a->window : 0;
+        job->parts = (a->length + SPLIT - 1) / SPLIT - job->from / SPLIT;
     }
-    int32_t groups = a->kv_heads * job.groups_per_kv;
-    ck_pool_run(pool, groups * job.row_items * job.parts, attention_chunk, &job);
-    if (a->rows > 1) return;
-    for (int32_t head = 0; head < a->heads; head++) {
-        float *running = a->partial + (size_t)head * (size_t)job.stride;
-        for (int32_t part = 1; part < job.parts; part++)
-            join(a, running, running + (size_t)part * (size_t)a->heads * (size_t)job.stride);
-        finish(a, head, running, a->out + (size_t)head * (size_t)a->value_dim);
+    return a->kv_heads * job->groups_per_kv * job->row_items * job->parts;
+}
+
+void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *calls, int32_t count) {
+    attention_job jobs[CK_MAX_SEGMENTS];
+    attention_region region = {jobs, smaller(count, CK_MAX_SEGMENTS)};
+    int32_t chunks = 0;
+    for (int32_t i = 0; i < region.count; i++) {
+        int32_t added = plan_attention(&jobs[i], k, calls + i);
+        jobs[i].first_chunk = chunks;
+        chunks += added;
+    }
+    ck_pool_run(pool, chunks, attention_chunk, &region);
+    for (int32_t i = 0; i < region.count; i++) {
+        const ck_attention *a = calls + i;
+        if (a->rows > 1) continue;
+        for (int32_t head = 0; head < a->heads; head++) {
+            float *running = a->partial + (size_t)head * (size_t)jobs[i].stride;
+            for (int32_t part = 1; part < jobs[i].parts; part++)
+                join(a, running, running + (size_t)part * (size_t)a->heads * (size_t)jobs[i].stride);
+            finish(a, head, running, a->out + (size_t)head * (size_t)a->value_dim);
+        }
     }
 }
 
@@ -275,9 +299,12 @@ void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a) {
 
 typedef struct {
     const ck_kernels *kernels;
-    const ck_rotation *rotation;
-    int32_t rows_per_chunk;
-} rotation_job;
+    const ck_rotation *calls;
+    int32_t count;
+} rotation_region;
+
+// A chunk is as long as a key block, to reduce false sharing: neighbouring positions of a block share cache lines.
+enum { ROTATION_ROWS = 16 };
 
 /// Rotates one head.
 static void rotate(float *x, const ck_rotation *r, const float *cosine, const float *sine) {
@@ -303,12 +330,15 @@ static void prepare_heads(const ck_kernels *k, const ck_rotation *r, float *x, i
     }
 }
 
+static int32_t rotation_chunks(const ck_rotation *r) { return (r->rows + ROTATION_ROWS - 1) / ROTATION_ROWS; }
+
 static void rotation_chunk(void *context, int chunk) {
-    const rotation_job *job = context;
-    const ck_rotation *r = job->rotation;
-    int32_t last = smaller((chunk + 1) * job->rows_per_chunk, r->rows);
+    const rotation_region *job = context;
+    const ck_rotation *r = job->calls;
+    for (; chunk >= rotation_chunks(r); r++) chunk -= rotation_chunks(r);
+    int32_t last = smaller((chunk + 1) * ROTATION_ROWS, r->rows);
     uint16_t halves[r->head_dim];
-    for (int32_t row = chunk * job->rows_per_chunk; row < last; row++) {
+    for (int32_t row = chunk * ROTATION_ROWS; row < last; row++) {
         const float *cosine = r->cosine + (size_t)row * (size_t)r->pairs, *sine = r->sine + (size_t)row * (size_t)r->pairs;
         float *q = r->q + (size_t)row * (size_t)r->heads * (size_t)r->head_dim;
         prepare_heads(job->kernels, r, q, r->heads, r->q_bias, r->q_norm, cosine, sine);
@@ -331,8 +361,9 @@ static void rotation_chunk(void *context, int chunk) {
     }
 }
 
-void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *r) {
-    // A chunk is as long as a key block, to reduce false sharing: neighbouring positions of a block share cache lines.
-    rotation_job job = {k, r, r->rows < 16 ? r->rows : 16};
-    if (r->rows > 0) ck_pool_run(pool, (r->rows + job.rows_per_chunk - 1) / job.rows_per_chunk, rotation_chunk, &job);
+void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *calls, int32_t count) {
+    rotation_region region = {k, calls, count};
+    int32_t chunks = 0;
+    for (int32_t i = 0; i < count; i++) chunks += rotation_chunks(calls + i);
+    ck_pool_run(pool, chunks, rotation_chunk, &region);
 }

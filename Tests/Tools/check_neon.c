@@ -91,7 +91,7 @@ int main(void) {
                 .q = q, .out = out[set], .keys = keys, .values = values, .partial = partial, .scale = 0.25f, .rows = rows,
                 .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .value_dim = DIM, .value_stride = STRIDE, .capacity = CAPACITY,
                 .length = 301};
-            ck_attend(pool, set ? neon : scalar, &a);
+            ck_attend(pool, set ? neon : scalar, &a, 1);
         }
         for (int i = 0; i < rows * HEADS * DIM; i++) worst = fmaxf(worst, fabsf(out[0][i] - out[1][i]));
         int ok = worst < 1e-5f;

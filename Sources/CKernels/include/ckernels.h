@@ -233,8 +233,10 @@ void ck_matmul(ck_pool *pool, const ck_kernels *k, const ck_activations *a, cons
 /// ascending order.
 void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_product *product, const int32_t *rows,
                     int32_t count);
-/// Computes attention of all heads and rows on the pool.
-void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *a);
+/// The maximum number of sequences of one batch.
+enum { CK_MAX_SEGMENTS = 64 };
+/// Computes attention of all heads and rows of up to `CK_MAX_SEGMENTS` sequences in one parallel region.
+void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *calls, int32_t count);
 /// RMS norm of `a->count` rows of `x` into `out` (= `a->x`), and quantisation of the result if `quantize`. If `weight`
 /// is null, the rows are copied and not normalised.
 void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, float epsilon,
@@ -294,7 +296,8 @@ typedef struct {
     bool halves;          ///< pairs are (i, i+pairs) instead of (2i, 2i+1)
 } ck_rotation;
 
-void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *r);
+/// Computes that step for several sequences in one parallel region.
+void ck_rotate_and_store(ck_pool *pool, const ck_kernels *k, const ck_rotation *calls, int32_t count);
 
 // MARK: - Experts
 

@@ -48,7 +48,7 @@ final class Scratch {
     let value: UnsafeMutablePointer<Float>
     let mixerGate: UnsafeMutablePointer<Float>
     let up: UnsafeMutablePointer<Float>  // [batch][widest feed-forward]
-    let logits: UnsafeMutablePointer<Float>  // [vocabulary]
+    let logits: UnsafeMutablePointer<Float>  // [maximumLogitRows][vocabulary]
     let queryScale: UnsafeMutablePointer<Float>  // [batch]
     /// Cosines and sines of each rotary embedding, `[batch][pairs]`.
     let angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)]
@@ -77,6 +77,12 @@ final class Scratch {
 
     /// The products of one parallel region.
     let products: UnsafeMutablePointer<ck_product>
+    /// The calls for the segments of a batch.
+    let rotations: UnsafeMutablePointer<ck_rotation>
+    let attentions: UnsafeMutablePointer<ck_attention>
+
+    /// The maximum number of rows of a batch whose logits are kept.
+    static let maximumLogitRows = 16
 
     private let memory: Memory
 
@@ -110,7 +116,7 @@ final class Scratch {
         value = floats(batch * sizes.value, &layout)
         mixerGate = floats(batch * sizes.gate, &layout)
         up = floats(batch * sizes.feedForward, &layout)
-        logits = floats(shape.vocabularySize, &layout)
+        logits = floats(min(batch, Self.maximumLogitRows) * shape.vocabularySize, &layout)
         queryScale = floats(batch, &layout)
         var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
         for rotary in shape.rotaries {
@@ -141,6 +147,8 @@ final class Scratch {
         let products = max(8, 2 * sizes.experts, sizes.latentHeads)
         expertRows = layout.pointer(products, of: ck_activations.self, in: target)
         self.products = layout.pointer(products, of: ck_product.self, in: target)
+        rotations = layout.pointer(Int(CK_MAX_SEGMENTS), of: ck_rotation.self, in: target)
+        attentions = layout.pointer(Int(CK_MAX_SEGMENTS), of: ck_attention.self, in: target)
     }
 }
 

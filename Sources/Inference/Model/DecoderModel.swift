@@ -10,6 +10,8 @@ package final class DecoderModel {
     let weights: Weights
     let pool: WorkerPool
     let scratch: Scratch
+    /// The segments of the current batch; the array is kept so that a pass allocates nothing.
+    private var segments: [Segment] = []
     var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, pool: pool, scratch: scratch) }
 
     /// The maximum number of tokens per batch. Weights are read once per batch; with 256 rows, reading them is a small
@@ -38,9 +40,43 @@ package final class DecoderModel {
     /// Whether the packed weights were read from the cache.
     package var wasCached: Bool { weights.wasCached }
 
-    /// The logits after the last token passed to `forward`, `[vocabulary]`; valid until the next call.
-    package var logits: UnsafeMutableBufferPointer<Float> {
-        UnsafeMutableBufferPointer(start: scratch.logits, count: shape.vocabularySize)
+    /// The logits of row `index` of the last call of a `head` function or of `forward`, `[vocabulary]`; valid until the
+    /// next call.
+    func logits(_ index: Int) -> UnsafeMutableBufferPointer<Float> {
+        UnsafeMutableBufferPointer(start: scratch.logits + index * shape.vocabularySize, count: shape.vocabularySize)
+    }
+
+    /// The logits after the last token passed to `forward`.
+    package var logits: UnsafeMutableBufferPointer<Float> { logits(0) }
+
+    /// Appends tokens to several caches, in one batch.
+    ///
+    /// - Parameters:
+    ///   - tokens: the tokens of all segments, at most ``batchSize``.
+    ///   - parts: the caches, each one once, with the numbers of their tokens, in the order of `tokens`.
+    ///   - isCancelled: called before every layer; if it returns true, the call throws `CancellationError`, and no token is
+    ///     appended (with recurrent layers, the cache is rewound to the last checkpoint).
+    /// - Precondition: the caches have capacity for the tokens. Callers must check this, because they decide how to
+    ///   handle a full context.
+    func forward(
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
+    ) throws(CancellationError) {
+        precondition(tokens.count <= scratch.batch && parts.count <= CK_MAX_SEGMENTS, "the caller divides the work")
+        segments.removeAll(keepingCapacity: true)
+        var row = 0
+        for (cache, count) in parts {
+            precondition(cache.tokens.count + count <= cache.capacity, "the caller checks the context size")
+            segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
+            row += count
+        }
+        defer { segments.removeAll(keepingCapacity: true) }
+        guard pass.run(tokens, segments: segments, isCancelled: isCancelled) else {
+            for part in parts { part.cache.discardUnfinishedBatch() }
+            throw CancellationError()
+        }
+        for segment in segments {
+            segment.cache.append(UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]))
+        }
     }
 
     /// Appends `tokens` to the cache and computes the logits after the last one.
@@ -51,27 +87,22 @@ package final class DecoderModel {
     /// - Parameter isCancelled: called before every layer of every batch; if it returns true, the call throws
     ///   `CancellationError` and the cache keeps the finished batches (with recurrent layers, only up to the last
     ///   checkpoint).
-    /// - Precondition: the cache has capacity for the tokens. Callers must check this, because they decide how to
-    ///   handle a full context.
+    /// - Precondition: the cache has capacity for the tokens.
     package func forward(
         _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
         isCancelled: () -> Bool = { false }
     ) throws(CancellationError) {
-        precondition(cache.tokens.count + tokens.count <= cache.capacity, "the caller checks the context size")
         var start = tokens.startIndex
         while start < tokens.endIndex {
             let end = min(start + scratch.batch, tokens.endIndex)
             try tokens[start..<end].withUnsafeBufferPointer { (batch) throws(CancellationError) in
-                let pass = pass
-                guard pass.run(batch, cache: cache, isCancelled: isCancelled) else {
-                    cache.discardUnfinishedBatch()
-                    throw CancellationError()
-                }
-                cache.append(batch)
-                if wantsLogits, end == tokens.endIndex { pass.head(row: batch.count - 1, candidates: candidates) }
+                try forward(batch, parts: [(cache, batch.count)], isCancelled: isCancelled)
             }
             start = end
         }
+        guard wantsLogits, !tokens.isEmpty else { return }
+        let row = (tokens.count - 1) % scratch.batch
+        if let candidates { pass.head(row: row, candidates: candidates, target: 0) } else { pass.head(rows: CollectionOfOne(row)) }
     }
 
     /// Appends `tokens`, at most one batch, to the cache. Returns the natural logarithm of the joint probability of all
@@ -83,13 +114,21 @@ package final class DecoderModel {
         try forward(tokens, cache: cache, wantsLogits: false, isCancelled: isCancelled)
         var sum = 0.0
         for (row, next) in tokens.dropFirst().enumerated() {
-            pass.head(row: row)
-            let count = Int32(shape.vocabularySize)
-            let maximum = logits[Int(pool.kernels.pointee.argmax(scratch.logits, count))]
-            let chosen = logits[Int(next)]
-            let total = pool.kernels.pointee.exp_shifted(scratch.logits, maximum, 1, count, scratch.logits)
-            sum += Double(chosen - maximum) - log(Double(total))
+            pass.head(rows: CollectionOfOne(row))
+            sum += Self.logProbability(of: next, logits, kernels: pool.kernels)
         }
         return sum
+    }
+
+    /// The natural logarithm of the probability of a token. Overwrites the logits.
+    static func logProbability(
+        of token: TokenID, _ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>
+    ) -> Double {
+        let count = Int32(logits.count)
+        guard let base = logits.baseAddress else { return 0 }
+        let maximum = logits[Int(kernels.pointee.argmax(base, count))]
+        let chosen = logits[Int(token)]
+        let total = kernels.pointee.exp_shifted(base, maximum, 1, count, base)
+        return Double(chosen - maximum) - log(Double(total))
     }
 }

@@ -1,7 +1,17 @@
 internal import CKernels
 internal import Foundation
 
-/// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory.
+/// Consecutive rows of a batch: the next tokens of one sequence.
+struct Segment {
+    let firstRow: Int
+    let rows: Int
+    /// The position of the first token in its sequence.
+    let position: Int
+    let cache: KVCache
+}
+
+/// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory. A batch has
+/// tokens of one or several sequences; the result of a row does not depend on the other sequences.
 struct ForwardPass {
     let shape: ModelShape
     let weights: Weights
@@ -14,18 +24,17 @@ struct ForwardPass {
     private var epsilon: Float { Float(shape.normEpsilon) }
     private var width: Int { shape.width }
 
-    /// The size of a batch, the position of its first token, and its cache.
     private struct Batch {
         let rows: Int
-        let position: Int
-        let cache: KVCache
+        let segments: [Segment]
     }
 
-    /// Writes keys, values and states of the batch to the cache; the residual stream remains in scratch memory.
+    /// Writes keys, values and states of the batch to the caches; the residual stream remains in scratch memory.
     ///
+    /// - Parameter segments: the parts of `tokens`, in order, each of another cache.
     /// - Returns: false if cancelled.
-    func run(_ tokens: UnsafeBufferPointer<TokenID>, cache: KVCache, isCancelled: () -> Bool) -> Bool {
-        let batch = Batch(rows: tokens.count, position: cache.tokens.count, cache: cache)
+    func run(_ tokens: UnsafeBufferPointer<TokenID>, segments: [Segment], isCancelled: () -> Bool) -> Bool {
+        let batch = Batch(rows: tokens.count, segments: segments)
         embed(tokens, batch)
         for index in shape.layers.indices {
             if isCancelled() { return false }
@@ -38,12 +47,15 @@ struct ForwardPass {
         let s = scratch
         var embedding = weights.tensors.embedding
         embedding.scale *= Float(shape.embeddingScale)
-        for row in 0..<batch.rows {
-            ck_matrix_row(&embedding, tokens[row], s.residual + row * width)
-            for (table, angles) in zip(weights.rotaries, s.angles) {
-                table.fill(
-                    position: batch.position + row, capacity: batch.cache.capacity, cosine: angles.cosine + row * angles.pairs,
-                    sine: angles.sine + row * angles.pairs)
+        for segment in batch.segments {
+            for index in 0..<segment.rows {
+                let row = segment.firstRow + index
+                ck_matrix_row(&embedding, tokens[row], s.residual + row * width)
+                for (table, angles) in zip(weights.rotaries, s.angles) {
+                    table.fill(
+                        position: segment.position + index, capacity: segment.cache.capacity,
+                        cosine: angles.cosine + row * angles.pairs, sine: angles.sine + row * angles.pairs)
+                }
             }
         }
         if let input = weights.tensors.perLayerInput { embedPerLayer(input, tokens, batch) }
@@ -73,28 +85,47 @@ struct ForwardPass {
         }
     }
 
-    /// Computes the logits of one row of the last batch, for all tokens or for `candidates` only.
-    func head(row: Int, candidates: [TokenID]? = nil) {
+    /// Computes the logits of some rows of the last batch, at most ``Scratch/maximumLogitRows``, into the rows of
+    /// `scratch.logits`.
+    func head(rows: some RandomAccessCollection<Int>) {
         let s = scratch
-        s.normed.set(rows: 1, columns: width)
-        ck_normalize(
-            handle, kernels, s.residual + row * width, weights.tensors.outputNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        // The rows of different sequences are not adjacent.
+        for (index, row) in rows.enumerated() { (s.branch + index * width).update(from: s.residual + row * width, count: width) }
+        let count = Int32(rows.count)
+        let vocabulary = Int32(shape.vocabularySize)
+        normalizeForHead(s.branch, rows: rows.count)
+        s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: s.logits, ldy: vocabulary, add: false)
+        ck_matmul(handle, kernels, &s.normed.rows, s.products, 1)
+        if let bias = weights.tensors.headBias { ck_add_bias(s.logits, bias, count, vocabulary) }
+        if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), count * vocabulary) }
+    }
+
+    /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into row `target` of
+    /// `scratch.logits`. The other logits remain unchanged.
+    func head(row: Int, candidates: [TokenID], target: Int) {
+        let s = scratch
+        let vocabulary = shape.vocabularySize
+        let logits = s.logits + target * vocabulary
+        normalizeForHead(s.residual + row * width, rows: 1)
+        s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: logits, ldy: Int32(vocabulary), add: false)
+        ck_matmul_rows(kernels, &s.normed.rows, s.products, candidates, Int32(candidates.count))
+        if let bias = weights.tensors.headBias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
+        if shape.logitSoftCap > 0 {
+            let cap = Float(shape.logitSoftCap)
+            for token in candidates { logits[Int(token)] = cap * tanh(logits[Int(token)] / cap) }
+        }
+    }
+
+    private func normalizeForHead(_ rows: UnsafePointer<Float>, rows count: Int) {
+        let s = scratch
+        s.normed.set(rows: count, columns: width)
+        ck_normalize(handle, kernels, rows, weights.tensors.outputNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+    }
+
+    private var headMatrix: ck_matrix {
         var matrix = weights.tensors.head
         matrix.scale *= Float(shape.logitScale)
-        let count = shape.vocabularySize
-        s.products[0] = ck_product(matrix: matrix, activations: nil, y: s.logits, ldy: Int32(count), add: false)
-        if let candidates {
-            ck_matmul_rows(kernels, &s.normed.rows, s.products, candidates, Int32(candidates.count))
-            if let bias = weights.tensors.headBias { for token in candidates { s.logits[Int(token)] += bias[Int(token)] } }
-            if shape.logitSoftCap > 0 {
-                let cap = Float(shape.logitSoftCap)
-                for token in candidates { s.logits[Int(token)] = cap * tanh(s.logits[Int(token)] / cap) }
-            }
-        } else {
-            ck_matmul(handle, kernels, &s.normed.rows, s.products, 1)
-            if let bias = weights.tensors.headBias { ck_add_bias(s.logits, bias, 1, Int32(count)) }
-            if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), Int32(count)) }
-        }
+        return matrix
     }
 
     // MARK: - Products
@@ -149,48 +180,78 @@ struct ForwardPass {
             let columns = Int32(a.kvHeads * a.keyDimension)
             ck_copy_rows(s.key, columns, s.value, columns, rows, columns)
         }
-        let angles = a.rotary.map { s.angles[$0] }
-        let (keys, values) = (batch.cache.keys(layer: index), batch.cache.values(layer: index))
-        let stride = Int32(batch.cache.valueStride(layer: index))
-        let capacity = Int32(batch.cache.capacity)
+        s.attended.set(rows: batch.rows, columns: a.heads * a.valueDimension)
         var rotation = ck_rotation()
-        rotation.q = s.query
-        rotation.k = w.key == nil ? nil : s.key
-        rotation.v = s.value
+        (rotation.q, rotation.k, rotation.v) = (s.query, w.key == nil ? nil : s.key, s.value)
         (rotation.q_bias, rotation.k_bias, rotation.v_bias) = (w.queryBias, w.keyBias, w.valueBias)
         (rotation.q_norm, rotation.k_norm) = (w.queryNorm, w.keyNorm)
         rotation.q_scale = queryScales(a.temperature, batch)
-        rotation.cosine = UnsafePointer(angles?.cosine)
-        rotation.sine = UnsafePointer(angles?.sine)
-        (rotation.keys, rotation.values) = (keys, values)
         rotation.norm = a.headNorm.kernelValue
         rotation.normalize_values = a.normalizesValues
-        rotation.epsilon = epsilon
-        (rotation.rows, rotation.heads, rotation.kv_heads) = (rows, Int32(a.heads), Int32(a.kvHeads))
+        (rotation.heads, rotation.kv_heads) = (Int32(a.heads), Int32(a.kvHeads))
         (rotation.head_dim, rotation.value_dim) = (Int32(a.keyDimension), Int32(a.valueDimension))
-        (rotation.value_stride, rotation.capacity, rotation.position) = (stride, capacity, Int32(batch.position))
-        rotation.pairs = Int32(angles?.pairs ?? 0)
-        rotation.halves = a.rotary.map { shape.rotaries[$0].halves } ?? false
-        ck_rotate_and_store(handle, kernels, &rotation)
-
-        s.attended.set(rows: batch.rows, columns: a.heads * a.valueDimension)
-        var call = ck_attention(
-            q: s.query, out: s.attended.x, keys: keys, values: values, partial: batch.cache.partial, sinks: w.sinks,
-            scale: Float(a.scale), soft_cap: Float(a.softCap), rows: rows, heads: Int32(a.heads), kv_heads: Int32(a.kvHeads),
-            head_dim: Int32(a.keyDimension), value_dim: Int32(a.valueDimension), value_stride: stride, capacity: capacity,
-            length: Int32(batch.position) + rows, window: Int32(clamping: a.window ?? 0))
-        ck_attend(handle, kernels, &call)
+        if let rotary = a.rotary {
+            let angles = s.angles[rotary]
+            (rotation.cosine, rotation.sine) = (UnsafePointer(angles.cosine), UnsafePointer(angles.sine))
+            (rotation.pairs, rotation.halves) = (Int32(angles.pairs), shape.rotaries[rotary].halves)
+        }
+        var attention = ck_attention()
+        (attention.q, attention.out, attention.sinks) = (UnsafePointer(s.query), s.attended.x, w.sinks)
+        (attention.scale, attention.soft_cap) = (Float(a.scale), Float(a.softCap))
+        attention.window = Int32(clamping: a.window ?? 0)
+        attend(rotation, attention, layer: index, batch)
         if w.gate != nil { ck_multiply_sigmoid(handle, s.attended.x, s.mixerGate, rows, Int32(a.heads * a.valueDimension)) }
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
         addBranch(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
     }
 
+    /// Rotates queries and keys, stores keys and values, and computes the attention of all segments.
+    ///
+    /// - Parameters:
+    ///   - rotation: the step for the whole batch; the fields of the cache and the segment are filled in here.
+    ///   - attention: the same; heads and dimensions are those of the rotation.
+    private func attend(_ rotation: ck_rotation, _ attention: ck_attention, layer: Int, _ batch: Batch) {
+        for (index, segment) in batch.segments.enumerated() {
+            let (cache, row) = (segment.cache, segment.firstRow)
+            let stride = Int32(cache.valueStride(layer: layer))
+            let (heads, kvHeads) = (Int(rotation.heads), Int(rotation.kv_heads))
+            let (keyWidth, valueWidth) = (Int(rotation.head_dim), Int(rotation.value_dim))
+            var r = rotation
+            r.q += row * heads * keyWidth
+            if r.k != nil { r.k += row * kvHeads * keyWidth }
+            r.v += row * kvHeads * valueWidth
+            if r.q_scale != nil { r.q_scale += row }
+            if r.cosine != nil {
+                r.cosine += row * Int(r.pairs)
+                r.sine += row * Int(r.pairs)
+            }
+            (r.keys, r.values) = (cache.keys(layer: layer), cache.values(layer: layer))
+            (r.value_stride, r.capacity, r.position) = (stride, Int32(cache.capacity), Int32(segment.position))
+            (r.rows, r.epsilon) = (Int32(segment.rows), epsilon)
+            scratch.rotations[index] = r
+
+            var a = attention
+            a.q += row * heads * keyWidth
+            a.out += row * heads * valueWidth
+            (a.keys, a.values) = (UnsafePointer(r.keys), UnsafePointer(r.values))
+            a.partial = cache.partial
+            (a.heads, a.kv_heads, a.head_dim, a.value_dim) = (r.heads, r.kv_heads, r.head_dim, r.value_dim)
+            (a.value_stride, a.capacity) = (stride, r.capacity)
+            (a.rows, a.length) = (r.rows, r.position + r.rows)
+            scratch.attentions[index] = a
+        }
+        ck_rotate_and_store(handle, kernels, scratch.rotations, Int32(batch.segments.count))
+        ck_attend(handle, kernels, scratch.attentions, Int32(batch.segments.count))
+    }
+
     /// The factors of queries, which depend on the position.
     private func queryScales(_ temperature: ModelShape.Temperature?, _ batch: Batch) -> UnsafePointer<Float>? {
         guard let temperature else { return nil }
-        for row in 0..<batch.rows {
-            let step = Double((batch.position + row) / temperature.length)
-            scratch.queryScale[row] = Float(1 + temperature.beta * log(1 + step))
+        for segment in batch.segments {
+            for index in 0..<segment.rows {
+                let step = Double((segment.position + index) / temperature.length)
+                scratch.queryScale[segment.firstRow + index] = Float(1 + temperature.beta * log(1 + step))
+            }
         }
         return UnsafePointer(scratch.queryScale)
     }
@@ -236,25 +297,17 @@ struct ForwardPass {
                 Int32(heads * keyWidth), rows, Int32(rotated))
         }
         let angles = s.angles[a.rotary]
-        let (keys, values) = (batch.cache.keys(layer: index), batch.cache.values(layer: index))
-        let stride = Int32(batch.cache.valueStride(layer: index))
         var rotation = ck_rotation()
         (rotation.q, rotation.k, rotation.v) = (s.query, s.key, s.value)
         rotation.q_scale = queryScales(a.temperature, batch)
         (rotation.cosine, rotation.sine) = (UnsafePointer(angles.cosine), UnsafePointer(angles.sine))
-        (rotation.keys, rotation.values) = (keys, values)
-        (rotation.rows, rotation.heads, rotation.kv_heads) = (rows, Int32(heads), 1)
-        (rotation.head_dim, rotation.value_dim, rotation.value_stride) = (Int32(keyWidth), Int32(rank), stride)
-        (rotation.capacity, rotation.position) = (Int32(batch.cache.capacity), Int32(batch.position))
+        (rotation.heads, rotation.kv_heads) = (Int32(heads), 1)
+        (rotation.head_dim, rotation.value_dim) = (Int32(keyWidth), Int32(rank))
         (rotation.pairs, rotation.first) = (Int32(angles.pairs), Int32(rank))
         rotation.halves = shape.rotaries[a.rotary].halves
-        ck_rotate_and_store(handle, kernels, &rotation)
-        var call = ck_attention(
-            q: s.query, out: s.mixerGate, keys: keys, values: values, partial: batch.cache.partial, sinks: nil,
-            scale: Float(a.scale), soft_cap: 0, rows: rows, heads: Int32(heads), kv_heads: 1, head_dim: Int32(keyWidth),
-            value_dim: Int32(rank), value_stride: stride, capacity: Int32(batch.cache.capacity),
-            length: Int32(batch.position) + rows, window: 0)
-        ck_attend(handle, kernels, &call)
+        var attention = ck_attention()
+        (attention.q, attention.out, attention.scale) = (UnsafePointer(s.query), s.mixerGate, Float(a.scale))
+        attend(rotation, attention, layer: index, batch)
         s.heads.set(rows: heads * batch.rows, columns: rank)
         for head in 0..<heads {
             ck_copy_rows(
@@ -287,21 +340,25 @@ struct ForwardPass {
         _ d: ModelShape.DeltaNet, _ w: ModelTensors.DeltaNet, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
     ) {
         let s = scratch
-        let rows = Int32(batch.rows)
         multiply(
             s.normed, product(w.mixed, into: s.query), product(w.gate, into: s.mixerGate), product(w.beta, into: s.key),
             product(w.alpha, into: s.value))
         let channels = Int32(d.mixedWidth)
-        ck_convolve(
-            handle, s.query, batch.cache.convolution(layer: index), w.convolution, nil, rows, channels, channels,
-            Int32(d.convolution), true)
         s.attended.set(rows: batch.rows, columns: d.valueWidth)
-        var call = ck_delta(
-            mixed: s.query, beta: s.key, alpha: s.value, a: w.a, dt: w.dt, gate: s.mixerGate, norm: w.norm,
-            state: batch.cache.state(layer: index), out: s.attended.x, epsilon: epsilon, rows: rows,
-            key_heads: Int32(d.keyHeads), value_heads: Int32(d.valueHeads), key_dim: Int32(d.keyDimension),
-            value_dim: Int32(d.valueDimension), tiled: d.isTiled)
-        ck_delta_net(handle, kernels, &call)
+        for segment in batch.segments {
+            let (row, rows) = (segment.firstRow, Int32(segment.rows))
+            let mixed = s.query + row * d.mixedWidth
+            ck_convolve(
+                handle, mixed, segment.cache.convolution(layer: index), w.convolution, nil, rows, channels, channels,
+                Int32(d.convolution), true)
+            var call = ck_delta(
+                mixed: mixed, beta: s.key + row * d.valueHeads, alpha: s.value + row * d.valueHeads, a: w.a, dt: w.dt,
+                gate: s.mixerGate + row * d.valueWidth, norm: w.norm, state: segment.cache.state(layer: index),
+                out: s.attended.x + row * d.valueWidth, epsilon: epsilon, rows: rows,
+                key_heads: Int32(d.keyHeads), value_heads: Int32(d.valueHeads), key_dim: Int32(d.keyDimension),
+                value_dim: Int32(d.valueDimension), tiled: d.isTiled)
+            ck_delta_net(handle, kernels, &call)
+        }
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
@@ -314,16 +371,21 @@ struct ForwardPass {
         multiply(s.normed, product(w.input, into: s.query))
         let (stride, channels) = (Int32(m.inputWidth), Int32(m.mixedWidth))
         ck_copy_rows(s.query + m.inner, stride, s.mixerGate, channels, rows, channels)
-        ck_convolve(
-            handle, s.mixerGate, batch.cache.convolution(layer: index), w.convolution, w.convolutionBias, rows, channels,
-            channels,
-            Int32(m.convolution), true)
         s.attended.set(rows: batch.rows, columns: m.inner)
-        var call = ck_mamba(
-            mixed: s.mixerGate, z: s.query, dt: s.query + m.inner + m.mixedWidth, dt_bias: w.dt, a: w.a, d: w.d, norm: w.norm,
-            state: batch.cache.state(layer: index), out: s.attended.x, epsilon: epsilon, rows: rows, inner: Int32(m.inner),
-            heads: Int32(m.heads), groups: Int32(m.groups), state_size: Int32(m.stateSize), stride: stride)
-        ck_mamba_scan(handle, kernels, &call)
+        for segment in batch.segments {
+            let rows = Int32(segment.rows)
+            let input = s.query + segment.firstRow * m.inputWidth
+            let mixed = s.mixerGate + segment.firstRow * m.mixedWidth
+            ck_convolve(
+                handle, mixed, segment.cache.convolution(layer: index), w.convolution, w.convolutionBias, rows, channels,
+                channels, Int32(m.convolution), true)
+            var call = ck_mamba(
+                mixed: mixed, z: input, dt: input + m.inner + m.mixedWidth, dt_bias: w.dt, a: w.a, d: w.d, norm: w.norm,
+                state: segment.cache.state(layer: index), out: s.attended.x + segment.firstRow * m.inner, epsilon: epsilon,
+                rows: rows, inner: Int32(m.inner), heads: Int32(m.heads), groups: Int32(m.groups),
+                state_size: Int32(m.stateSize), stride: stride)
+            ck_mamba_scan(handle, kernels, &call)
+        }
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
@@ -336,9 +398,11 @@ struct ForwardPass {
         let (rows, channels) = (Int32(batch.rows), Int32(width))
         multiply(s.normed, product(w.input, into: s.query))
         ck_multiply(s.query, 3 * channels, s.query + 2 * width, 3 * channels, s.query, 3 * channels, rows, channels)
-        ck_convolve(
-            handle, s.query, batch.cache.convolution(layer: index), w.kernel, nil, rows, channels, 3 * channels, Int32(taps),
-            false)
+        for segment in batch.segments {
+            ck_convolve(
+                handle, s.query + segment.firstRow * 3 * width, segment.cache.convolution(layer: index), w.kernel, nil,
+                Int32(segment.rows), channels, 3 * channels, Int32(taps), false)
+        }
         s.attended.set(rows: batch.rows, columns: width)
         ck_multiply(s.query, 3 * channels, s.query + width, 3 * channels, s.attended.x, channels, rows, channels)
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
