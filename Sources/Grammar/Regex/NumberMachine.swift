@@ -222,13 +222,13 @@ struct NumberMachine: Hashable {
                 state = endOfWhole(state)
                 state.phase = .point
                 state.exponent = isSingle ? 1 : 0  // a single digit precedes the point
-                return state
+                return isOutside(state) ? nil : state
             }
             return exponentStart(state, byte, afterOneDigit: state.count == 1 && state.phase == .whole, endsWhole: true)
         case .point, .fraction:
             if let digit {
                 if isInteger == true, state.phase == .fraction || digit != 0 { return nil }
-                guard let next = fractionDigit(state, digit) else { return nil }
+                guard let next = fractionDigit(state, digit), !isOutside(next) else { return nil }
                 return isDivisible(next) ?? true ? next : nil
             }
             guard state.phase == .fraction else { return nil }
@@ -401,6 +401,12 @@ struct NumberMachine: Hashable {
             rest = rest * 10 % divisor.coefficient
         }
         return (divisor.coefficient - rest) % divisor.coefficient < room
+    }
+
+    /// Whether no further digits of the fraction can bring the value into the interval, and no exponent can follow.
+    private func isOutside(_ state: NumberState) -> Bool {
+        guard let side = side(state), !side.anyExponent, !(side.scientific && state.exponent == 1) else { return false }
+        return state.toLower < 0 || side.hasUpper && state.toUpper > 0
     }
 
     private func inUpper(_ state: NumberState, _ side: Side) -> Bool {
