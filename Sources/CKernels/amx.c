@@ -37,13 +37,9 @@ bool ck_amx_enable(void) {
 }
 
 enum {
-    CHUNK = 64,    // groups of 32 columns unpacked at a time: 48 KB of stack
+    CHUNK = 32,    // groups of 32 columns unpacked at a time: 24 KB, so that they stay in L1 with the activations
     TOKENS = 16,
-    SUMS = 0,      // tile numbers
-    LEFT = 1,
-    RIGHT = 2,
-    LEFT_16 = 3,   // for parts of 16 columns
-    RIGHT_16 = 4,
+    BATCH = 256,   // rows of activations whose sums are kept
 };
 
 typedef struct {
@@ -70,51 +66,84 @@ TARGET INLINE void unpack_groups(ck_layout layout, const uint8_t *panel, int fir
     }
 }
 
+/// Products of 16 rows of activations with 16 rows of the matrix, for one part of a group.
+typedef int32_t tile_sums[TOKENS][16] __attribute__((aligned(64)));
+
+/// Issues the product of part `i` with the tiles `left`, `right` and `result`, which must be constants.
+#define ISSUE(i, result, left, right)                                                                             \
+    do {                                                                                                          \
+        int group_ = (i) / parts, part_ = (i) % parts;                                                            \
+        _tile_zero(result);                                                                                       \
+        _tile_loadd(left, x + group_ * 32 + part_ * 16, columns);                      \
+        _tile_loadd(right, w->codes[group_] + 256 * part_, 64);                                                   \
+        _tile_dpbsud(result, left, right);                                                                        \
+        _tile_stored(result, sums[(i) & 1], 64);                                                                  \
+    } while (0)
+
+/// The scales and sums of 16 rows of activations, from the first unpacked group on; `stride` groups apart.
+typedef struct {
+    const float *d, *s;
+    const int32_t *sums;
+    size_t stride;
+} tile_rows;
+
+/// Scales the sums of part `i` and adds them to `total`.
+TARGET INLINE void add_sums(ck_layout layout, const unpacked *w, int i, tile_rows rows, const tile_sums *sums, v16f *total) {
+    int parts = layout_parts(layout), group = i / parts, part = i % parts, shift = layout_offset_shift(layout);
+    const float *d = rows.d + group, *s = rows.s + group;
+    const int32_t *offsets = rows.sums + 2 * group;
+    v16f scale = *(const v16f *)w->scale[i], minimum;
+    if (layout_has_minimum(layout)) minimum = *(const v16f *)w->minimum[i];
+    // Pointers that advance need fewer registers than 16 offsets.
+#pragma clang loop unroll(full)
+    for (int t = 0; t < TOKENS; t++, d += rows.stride, s += rows.stride, offsets += 2 * rows.stride) {
+        __m512i dot = _mm512_load_si512((*sums)[t]);
+        if (shift >= 0) {
+            int32_t sum = parts == 2 ? offsets[part] : offsets[0] + offsets[1];
+            dot = _mm512_add_epi32(dot, _mm512_set1_epi32(sum * (1 << shift)));
+        }
+        v16f product = (v16f)_mm512_cvtepi32_ps(dot) * scale;
+        total[t] = (v16f)_mm512_fmadd_ps((__m512)product, _mm512_set1_ps(*d), (__m512)total[t]);
+        if (layout_has_minimum(layout)) {
+            float sum = parts == 1 ? *s : *d * (float)-offsets[part];
+            total[t] = (v16f)_mm512_fmadd_ps((__m512)minimum, _mm512_set1_ps(sum), (__m512)total[t]);
+        }
+    }
+}
+
 /// Multiplies the unpacked groups by 16 rows of activations, starting at group `first`, and adds the products to
 /// `total`.
+///
+/// The next tile product is issued before the sums of the previous one are scaled, in other tile registers: otherwise
+/// the latencies of load, product and store would add up.
 TARGET INLINE void multiply_amx(ck_layout layout, const unpacked *w, int count, size_t first, const ck_activations *a,
                                 int32_t token, v16f *total) {
-    size_t columns = (size_t)a->columns, row_groups = columns / 32;
-    int parts = layout_parts(layout);
-    int32_t sums[TOKENS][16] __attribute__((aligned(64)));
-    for (int i = 0; i < count * parts; i++) {
-        int group = i / parts, part = i % parts;
-        size_t at = (size_t)token * row_groups + first + (size_t)group;
-        const int8_t *x = a->q + (size_t)token * columns + (first + (size_t)group) * 32 + (size_t)(part * 16);
-        _tile_zero(SUMS);
-        if (parts == 2) {
-            _tile_loadd(LEFT_16, x, columns);
-            _tile_loadd(RIGHT_16, w->codes[group] + 256 * part, 64);
-            _tile_dpbsud(SUMS, LEFT_16, RIGHT_16);
-        } else {
-            _tile_loadd(LEFT, x, columns);
-            _tile_loadd(RIGHT, w->codes[group], 64);
-            _tile_dpbsud(SUMS, LEFT, RIGHT);
-        }
-        _tile_stored(SUMS, sums, 64);
-        v16f scale = *(const v16f *)w->scale[i], minimum;
-        if (layout_has_minimum(layout)) minimum = *(const v16f *)w->minimum[i];
-#pragma clang loop unroll(full)
-        for (int t = 0; t < TOKENS; t++) {
-            size_t place = at + (size_t)t * row_groups;
-            __m512i dot = _mm512_load_si512(sums[t]);
-            if (layout_offset_shift(layout) >= 0)
-                dot = _mm512_add_epi32(dot, _mm512_set1_epi32(offset_sum_amx(layout, a, place, part)));
-            v16f product = (v16f)_mm512_cvtepi32_ps(dot) * scale;
-            total[t] = (v16f)_mm512_fmadd_ps((__m512)product, _mm512_set1_ps(a->d[place]), (__m512)total[t]);
-            if (layout_has_minimum(layout))
-                total[t] = (v16f)_mm512_fmadd_ps(
-                    (__m512)minimum, _mm512_set1_ps(part_sum_amx(layout, a, place, part)), (__m512)total[t]);
-        }
+    size_t columns = (size_t)a->columns, stride = columns / 32, at = (size_t)token * stride + first;
+    int parts = layout_parts(layout), last = count * parts;
+    const int8_t *x = a->q + (size_t)token * columns + first * 32;
+    tile_rows rows = {a->d + at, a->s + at, a->sums + 2 * at, stride};
+    tile_sums sums[2];
+    ISSUE(0, 0, 2, 4);
+    for (int i = 0; i < last; i += 2) {
+        if (i + 1 < last) ISSUE(i + 1, 1, 3, 5);
+        add_sums(layout, w, i, rows, &sums[0], total);
+        if (i + 1 == last) break;
+        if (i + 2 < last) ISSUE(i + 2, 0, 2, 4);
+        add_sums(layout, w, i + 1, rows, &sums[1], total);
     }
 }
 
 TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a, float *y,
                               int32_t ldy, bool add) {
-    static const tile_shapes shapes = {
+    // Sums, activations, codes: two tiles of each. A part has 32 or 16 columns.
+    enum { BYTES = 32, ROWS = 8 };
+    int parts = layout_parts(layout);
+    uint8_t rows_of_codes = (uint8_t)(ROWS / parts);
+    uint16_t bytes = (uint16_t)(BYTES / parts);
+    tile_shapes shapes = {
         .palette = 1,
-        .row_bytes = {[SUMS] = 64, [LEFT] = 32, [RIGHT] = 64, [LEFT_16] = 16, [RIGHT_16] = 64},
-        .rows = {[SUMS] = TOKENS, [LEFT] = TOKENS, [RIGHT] = 8, [LEFT_16] = TOKENS, [RIGHT_16] = 4},
+        .row_bytes = {64, 64, bytes, bytes, 64, 64},
+        .rows = {TOKENS, TOKENS, TOKENS, TOKENS, rows_of_codes, rows_of_codes},
     };
     _tile_loadconfig(&shapes);
     const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
@@ -122,22 +151,26 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
     __mmask16 rows = left >= CK_PANEL ? 0xFFFF : (__mmask16)((1 << left) - 1);
     __m512 matrix_scale = _mm512_set1_ps(m->scale);
     unpacked buffer;
-    for (int32_t token = 0; token + TOKENS <= a->count; token += TOKENS) {
-        v16f total[TOKENS];
-#pragma clang loop unroll(full)
-        for (int t = 0; t < TOKENS; t++) total[t] = splat_amx(0);
+    v16f totals[BATCH] __attribute__((aligned(64)));
+    for (int32_t start = 0; start + TOKENS <= a->count; start += BATCH) {
+        int32_t end = a->count - start < BATCH ? start + (a->count - start) / TOKENS * TOKENS : start + BATCH;
         // All columns are added to one sum in order, so that the result does not depend on the batch size.
         for (int first = 0; first < all; first += CHUNK) {
-            int blocks = all - first < CHUNK ? all - first : CHUNK;
-            if (token == 0 || all > CHUNK)
-                unpack_groups(layout, w, first, blocks, &buffer);
-            multiply_amx(layout, &buffer, blocks, (size_t)first, a, token, total);
-        }
+            int groups = all - first < CHUNK ? all - first : CHUNK;
+            unpack_groups(layout, w, first, groups, &buffer);
+            for (int32_t token = start; token < end; token += TOKENS) {
+                v16f total[TOKENS];
 #pragma clang loop unroll(full)
-        for (int t = 0; t < TOKENS; t++) {
-            float *out = y + (size_t)(token + t) * (size_t)ldy + panel * CK_PANEL;
+                for (int t = 0; t < TOKENS; t++) total[t] = first == 0 ? splat_amx(0) : totals[token - start + t];
+                multiply_amx(layout, &buffer, groups, (size_t)first, a, token, total);
+#pragma clang loop unroll(full)
+                for (int t = 0; t < TOKENS; t++) totals[token - start + t] = total[t];
+            }
+        }
+        for (int32_t token = start; token < end; token++) {
+            float *out = y + (size_t)token * (size_t)ldy + panel * CK_PANEL;
             __m512 before = add ? _mm512_maskz_loadu_ps(rows, out) : _mm512_setzero_ps();
-            _mm512_mask_storeu_ps(out, rows, _mm512_fmadd_ps((__m512)total[t], matrix_scale, before));
+            _mm512_mask_storeu_ps(out, rows, _mm512_fmadd_ps((__m512)totals[token - start], matrix_scale, before));
         }
     }
     _tile_release();

@@ -30,9 +30,9 @@ TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m,
     for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
         for (int group = 0; group < groups; group++) {
             const uint8_t *at = w + group_bytes * (size_t)group;
-            // A matrix–vector product is limited by memory: prefetch the panel earlier than the hardware prefetcher
+            // A product with few rows is limited by memory: prefetch the panel earlier than the hardware prefetcher
             // does, first into L2, which supports more outstanding lines than L1.
-            if (tokens == 1) {
+            if (tokens <= 8) {
                 const char *next = (const char *)w + share * (size_t)group;
                 for (size_t line = 0; line < share; line += 64) {
                     _mm_prefetch(next + FAR + line, _MM_HINT_T1);
@@ -79,8 +79,15 @@ TARGET INLINE void tokens_avx512(ck_layout layout, const ck_matrix *m, int32_t p
     y += panel * CK_PANEL;
     int32_t t = 0;
     for (; t + 12 <= a->count; t += 12) tile_avx512(layout, 12, m, w, a, t, y, ldy, rows, add);
+    // Each tile reads and unpacks the panel again, so the rest is divided into as few tiles as possible.
+    for (; t + 8 <= a->count; t += 8) tile_avx512(layout, 8, m, w, a, t, y, ldy, rows, add);
+    for (; t + 6 <= a->count; t += 6) tile_avx512(layout, 6, m, w, a, t, y, ldy, rows, add);
     for (; t + 4 <= a->count; t += 4) tile_avx512(layout, 4, m, w, a, t, y, ldy, rows, add);
-    for (; t < a->count; t++) tile_avx512(layout, 1, m, w, a, t, y, ldy, rows, add);
+    switch (a->count - t) {
+        case 3: tile_avx512(layout, 3, m, w, a, t, y, ldy, rows, add); return;
+        case 2: tile_avx512(layout, 2, m, w, a, t, y, ldy, rows, add); return;
+        case 1: tile_avx512(layout, 1, m, w, a, t, y, ldy, rows, add); return;
+    }
 }
 
 TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
