@@ -26,15 +26,27 @@ struct Bench: AsyncParsableCommand {
             "Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
     var instructionSet: InstructionSet?
 
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp(
+            "Measure several conversations at once, for each of these numbers of conversations.", valueName: "count"))
+    var concurrency: [Int] = []
+
     @Flag(help: "Measure only the tokenizer. A file with a vocabulary and no weights is sufficient.")
     var tokenizer = false
 
-    @Flag(help: "Write one JSON object per thread count.")
+    @Flag(help: "Write one JSON object per line: per thread count, or per number of conversations.")
     var json = false
 
     func validate() throws {
         if threads.contains(where: { !(1...256).contains($0) }) {
             throw ValidationError("--threads must be from 1 to 256.")
+        }
+        if concurrency.contains(where: { !(1...1024).contains($0) }) {
+            throw ValidationError("--concurrency must be from 1 to 1024.")
+        }
+        if !concurrency.isEmpty, tokenizer || threads.count > 1 || instructionSet != nil {
+            throw ValidationError("--concurrency works with at most one number of threads and with the best kernels only.")
         }
         if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat must be from 1 to 1000.") }
     }
@@ -42,13 +54,12 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let path = model.map(ModelStore.path) ?? ModelStore.systemModelPath
         do {
+            if !concurrency.isEmpty { return try await measureConcurrency(path: path) }
             // Tokenizers use one thread.
             for count in tokenizer ? [1] : threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
                 let figures = tokenizer ? try measureTokenizer(path: path) : try measure(path: path, threads: count)
                 if json {
-                    let encoder = JSONEncoder()
-                    encoder.outputFormatting = [.sortedKeys]
-                    print(String(decoding: try encoder.encode(figures), as: UTF8.self))
+                    try printJSON(figures)
                 } else {
                     print("\(count) thread\(count == 1 ? "" : "s")")
                     for (name, value) in figures.sorted(by: { $0.key < $1.key }) where name != "threads" {
@@ -60,6 +71,35 @@ struct Bench: AsyncParsableCommand {
         } catch let error as ModelError {
             FileHandle.standardError.write(Data("fm: \(error)\n".utf8))
             throw ExitCode(3)
+        }
+    }
+
+    private func printJSON(_ figures: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.outputFormatting = [.sortedKeys]
+        print(String(decoding: try encoder.encode(figures), as: UTF8.self))
+    }
+
+    private func measureConcurrency(path: String) async throws {
+        let bench = ConcurrencyBench(model: try await LoadedModel.load(path: path, threads: threads.first))
+        _ = try await bench.measure(1)  // reads the weights into memory
+        if !json {
+            print(
+                "\(bench.promptTokens) prompt tokens and \(bench.responseTokens) generated tokens for each conversation\n"
+                    + "conversations   generated/s   processed/s   first token: median     maximum")
+        }
+        for count in concurrency {
+            let figures = try await bench.measure(count)
+            if json {
+                try printJSON(figures)
+            } else {
+                print(
+                    String(
+                        format: "%13d %13.1f %13.1f %19.2f s %9.2f s", count, figures.tokensPerSecond,
+                        figures.processedTokensPerSecond, figures.firstTokenSeconds, figures.worstFirstTokenSeconds))
+            }
+            fflush(nil)
         }
     }
 

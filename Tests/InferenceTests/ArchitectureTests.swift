@@ -131,6 +131,37 @@ struct ArchitectureTests {
         }
     }
 
+    /// The tokens of several sequences in one batch give the logits that they give alone, bit for bit.
+    @Test(arguments: Recipe.names)
+    func batchesOfSequencesChangeNothing(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
+            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            // A sequence of one token, one that continues with a single token, one with several, and a long prompt.
+            let starts = [0, 20, 7, 0], ends = [1, 21, 12, 24]
+            var alone: [[Float]] = []
+            var caches: [KVCache] = []
+            for (start, end) in zip(starts, ends) {
+                let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+                try model.forward(recipe.tokens[..<end], cache: cache)
+                alone.append(Array(model.logits))
+                let other = try KVCache(shape: model.shape, capacity: recipe.context)
+                if start > 0 { try model.forward(recipe.tokens[..<start], cache: other, wantsLogits: false) }
+                caches.append(other)
+            }
+            let tokens = zip(starts, ends).flatMap { recipe.tokens[$0..<$1] }
+            let counts = zip(starts, ends).map { $1 - $0 }
+            try tokens.withUnsafeBufferPointer {
+                try model.forward($0, parts: Array(zip(caches, counts)).map { (cache: $0.0, count: $0.1) }) { false }
+            }
+            let rows = counts.indices.map { counts[...$0].reduce(-1, +) }
+            model.pass.head(rows: rows)
+            for index in rows.indices { #expect(Array(model.logits(index)) == alone[index], "\(name) \(set), sequence \(index)") }
+            for (cache, end) in zip(caches, ends) { #expect(cache.tokens == Array(recipe.tokens[..<end])) }
+        }
+    }
+
     /// Invalid metadata of each architecture results in a typed error or in a model that can be run.
     @Test(arguments: Recipe.names)
     func damagedMetadata(name: String) throws {

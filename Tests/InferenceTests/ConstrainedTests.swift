@@ -35,11 +35,12 @@ import Testing
         var request = GenerationRequest(tokens: tokens, sampling: sampling, maximumTokens: limit, grammar: grammar)
         request.batchesForcedTokens = fast
         let sequence = try model.makeSequence(contextSize: 1_024)
-        var text = ""
-        let result = try await model.generate(request, in: sequence) {
-            text += $0; return true
+        let text = Mutex("")
+        let result = try await model.generate(request, in: sequence) { piece in
+            text.withLock { $0 += piece }
+            return true
         }
-        return (text, result)
+        return (text.withLock { $0 }, result)
     }
 
     /// The responses are the same whether or not forced tokens are batched, and many tokens are forced.
@@ -110,13 +111,16 @@ import Testing
         let request = GenerationRequest(tokens: tokens, sampling: .greedy, grammar: grammar)
         let sequence = try model.makeSequence(contextSize: 1_024)
         let pieces = Mutex(0)
+        let cancelled = Mutex<Task<GenerationResult, any Error>?>(nil)
         let task = Task {
-            try await model.generate(request, in: sequence) { _ in
+            while cancelled.withLock({ $0 == nil }) { await Task.yield() }
+            return try await model.generate(request, in: sequence) { _ in
                 pieces.withLock { $0 += 1 }
-                withUnsafeCurrentTask { $0?.cancel() }
+                cancelled.withLock { $0?.cancel() }
                 return true
             }
         }
+        cancelled.withLock { $0 = task }
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         #expect(pieces.withLock { $0 } == 1)
     }

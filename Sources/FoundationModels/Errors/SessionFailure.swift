@@ -137,6 +137,7 @@ extension GenerationFailure {
         case .budgetTooSmall(let needed, let available):
             LanguageModelError.contextSizeExceeded(
                 .init(contextSize: available, tokenCount: needed, debugDescription: description))
+        case .tooManyRequests: LanguageModelError.rateLimited(.init(resetDate: nil, debugDescription: description))
         case .unusableLogits, .emptyPrompt:
             // The model's file is damaged, or its chat template is wrong.
             SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description))

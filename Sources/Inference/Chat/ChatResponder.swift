@@ -366,7 +366,7 @@ package struct ChatResponder: Sendable {
 
     /// Generates a part, and returns its whole text.
     private mutating func collect(
-        _ part: GenerationRequest, _ emit: @Sendable (String) -> Bool = { _ in true }
+        _ part: GenerationRequest, _ emit: @escaping @Sendable (String) -> Bool = { _ in true }
     ) async throws -> (text: String, result: GenerationResult) {
         let collected = Mutex("")
         let result = try await model.generate(part, in: sequence) { text in

@@ -19,6 +19,8 @@ package struct GenerationRequest: Sendable {
     package var detectsLoops = true
     /// The grammar that constrains the response; nil for free text.
     package var grammar: Grammar?
+    /// Interactive requests precede background work, such as summaries.
+    var priority = Scheduler.Priority.interactive
     /// Whether forced tokens (the only ones that the grammar allows) are processed in one batch. Does not change the
     /// response.
     package var batchesForcedTokens = true
@@ -61,6 +63,8 @@ package struct GenerationUsage: Sendable, Equatable {
     package var generatedTokens = 0
     /// Generated tokens that were the only ones the grammar allowed, so that they needed no sampling.
     package var forcedTokens = 0
+    /// Seconds until prompt processing started, because other requests were processed.
+    package var queueSeconds = 0.0
     /// Seconds from the start of prompt processing to the first logits.
     package var promptSeconds = 0.0
     /// Seconds from the first logits to the end of the response.
@@ -80,6 +84,7 @@ package struct GenerationUsage: Sendable, Equatable {
         }
         generatedTokens += other.generatedTokens
         forcedTokens += other.forcedTokens
+        queueSeconds += other.queueSeconds
         generationSeconds += other.generationSeconds
     }
 }
@@ -109,6 +114,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     case grammarTooComplex
     /// Even the shortest response that the grammar allows needs more tokens than are available.
     case budgetTooSmall(needed: Int, available: Int)
+    /// Too many requests to the same model wait already.
+    case tooManyRequests(waiting: Int)
 
     package var description: String {
         switch self {
@@ -119,6 +126,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
         case .budgetTooSmall(let needed, let available):
             "The shortest possible response needs \(needed) tokens, but only \(available) are available. "
                 + "Allow more tokens or request less."
+        case .tooManyRequests(let waiting):
+            "\(waiting) requests to this model wait already. Try again when some of them have ended."
         case .grammarTooComplex:
             "The response format is too complex: its patterns exceed the memory limit. Simplify them or request less."
         case .unusableLogits:

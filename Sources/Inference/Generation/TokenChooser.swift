@@ -6,6 +6,8 @@ final class TokenChooser {
     private let vocabulary: TokenVocabulary
     private var mask: [UInt32]
     private var scratch: [Float]
+    /// Whether the mask is that of the next step.
+    private var isPrepared = false
     /// The number of samples before the chooser falls back to the shortest completion.
     private static let attempts = 24
 
@@ -16,13 +18,20 @@ final class TokenChooser {
         scratch = [Float](repeating: 0, count: count)
     }
 
+    /// Computes the mask of the next step before its logits are known.
+    func prepareMask(_ decoder: inout ConstrainedDecoder) {
+        mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) }
+        isPrepared = true
+    }
+
     /// Returns the next token; nil if no token can be drawn.
     func choose(
         _ step: ConstrainedDecoder.Step, _ decoder: inout ConstrainedDecoder, _ sampler: inout Sampler,
         _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int, kernels: UnsafePointer<ck_kernels>
     ) -> TokenID? {
         var banned: [TokenID] = []
-        if case .many = step { mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) } }
+        if case .many = step, !isPrepared { prepareMask(&decoder) }
+        isPrepared = false
         while banned.count < Self.attempts {
             var drawn: TokenID?
             switch step {

@@ -102,7 +102,11 @@ package final class DecoderModel {
         }
         guard wantsLogits, !tokens.isEmpty else { return }
         let row = (tokens.count - 1) % scratch.batch
-        if let candidates { pass.head(row: row, candidates: candidates, target: 0) } else { pass.head(rows: CollectionOfOne(row)) }
+        if let candidates {
+            pass.head(row: row, candidates: candidates, target: 0)
+        } else {
+            pass.head(rows: CollectionOfOne(row))
+        }
     }
 
     /// Appends `tokens`, at most one batch, to the cache. Returns the natural logarithm of the joint probability of all

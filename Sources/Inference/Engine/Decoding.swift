@@ -1,0 +1,39 @@
+/// The logits that a decoding needs of the tokens it has named.
+enum WantedLogits {
+    case none
+    /// After the last token.
+    case last
+    /// After the last token, of these tokens only, in ascending order; all other logits are meaningless.
+    case candidates([TokenID])
+    /// After each of the first `count` tokens.
+    case first(Int)
+}
+
+/// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
+/// takes the logits. Free and constrained generation, scoring and prefill are decodings; the ``Engine`` runs them.
+///
+/// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:)`` until it returns nil. It calls
+/// ``take(_:)`` after the prompt if `wantsPromptLogits`, and for the logits that `next` asked for. All calls are made on
+/// the engine's executor, one at a time.
+protocol Decoding: AnyObject {
+    var prompt: [TokenID] { get }
+    /// Whether the logits after the prompt are needed. If so, its last token is always computed, also if it is cached.
+    var wantsPromptLogits: Bool { get }
+
+    /// Called before the prompt is processed, with the number of its tokens that are cached.
+    func begin(cachedTokens: Int)
+    /// Appends the tokens to process next to an empty array, which is reused. Returns nil if the decoding has ended.
+    func next(_ tokens: inout [TokenID]) throws -> WantedLogits?
+    /// Takes the logits of one row, `[vocabulary]`, which are valid during the call and may be overwritten.
+    func take(_ logits: UnsafeMutableBufferPointer<Float>) throws
+    /// Whether ``prepare()`` has anything to do.
+    var canPrepare: Bool { get }
+    /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
+    func prepare()
+}
+
+extension Decoding {
+    func begin(cachedTokens: Int) {}
+    var canPrepare: Bool { false }
+    func prepare() {}
+}

@@ -1,0 +1,226 @@
+internal import Dispatch
+internal import Synchronization
+
+/// Runs decodings with a model, in batches of the tokens that the ``Scheduler`` selects.
+///
+/// Not thread-safe: all calls are made on the executor of the ``LoadedModel`` that owns it.
+final class Engine {
+    private let model: DecoderModel
+    private let caches: CacheRegistry
+    private var scheduler: Scheduler
+    private var jobs: [Int: Job] = [:]
+    private var lastID = 0
+
+    // Buffers that are kept, so that a pass allocates nothing.
+    private var chunks: [Scheduler.Chunk] = []
+    private var parts: [(cache: KVCache, count: Int)] = []
+    private var tokens: [TokenID] = []
+    private var rows: [(job: Job, row: Int)] = []
+    private var finished: [Int] = []
+
+    private let preparation = DispatchQueue(label: "FoundationModels.masks", qos: .userInitiated)
+
+    init(model: DecoderModel, caches: CacheRegistry, limits: Scheduler.Limits = .init()) {
+        self.model = model
+        self.caches = caches
+        var limits = limits
+        limits.batchTokens = min(limits.batchTokens, model.scratch.batch)
+        scheduler = Scheduler(limits: limits)
+    }
+
+    /// Numbers of passes and of processed tokens, for tests and reports.
+    private(set) var passes = 0
+    private(set) var processedTokens = 0
+    var waitingCount: Int { scheduler.waitingCount }
+
+    /// Adds a decoding. `completion` is called when it has ended, failed or been cancelled.
+    ///
+    /// - Throws: ``GenerationFailure/tooManyRequests(waiting:)``
+    func submit(
+        _ decoding: any Decoding, in cache: KVCache, priority: Scheduler.Priority, cancellation: CancellationFlag,
+        completion: @escaping (Result<Void, any Error>) -> Void
+    ) throws(GenerationFailure) {
+        lastID += 1
+        do { try scheduler.add(lastID, priority) } catch { throw .tooManyRequests(waiting: error.waiting) }
+        jobs[lastID] = Job(id: lastID, decoding, cache, cancellation, completion)
+    }
+
+    /// Processes one batch. Returns false if there is nothing to do.
+    func step() -> Bool {
+        removeCancelled()
+        while let id = scheduler.activate() { if let job = jobs[id] { begin(job) } }
+        scheduler.nextBatch(into: &chunks)
+        guard !chunks.isEmpty else { return !jobs.isEmpty }
+        forward()
+        return true
+    }
+
+    // MARK: - Jobs
+
+    private func removeCancelled() {
+        finished.removeAll(keepingCapacity: true)
+        for (id, job) in jobs where job.cancellation.isSet { finished.append(id) }
+        for id in finished { if let job = jobs[id] { end(job, .failure(CancellationError())) } }
+    }
+
+    /// Makes the job's cache contain the longest reusable part of its prompt; the rest is to be processed.
+    private func begin(_ job: Job) {
+        let (prompt, cache) = (job.decoding.prompt, job.cache)
+        caches.copyPrefix(to: cache, for: prompt)
+        // Generation starts from the logits of the last token.
+        let limit = job.decoding.wantsPromptLogits ? prompt.count - 1 : prompt.count
+        let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
+        job.tokens.append(contentsOf: prompt[cached...])
+        job.wanted = job.decoding.wantsPromptLogits ? .last : .none
+        // Recurrent states can be restored only at a checkpoint, so one is saved before the token that is computed each time.
+        if cache.isRecurrent { job.checkpoint = limit }
+        job.decoding.begin(cachedTokens: cached)
+        if job.remaining > 0 { schedule(job) } else { advance(job) }
+    }
+
+    /// Asks the decoding for its next tokens, and ends the job if there are none.
+    private func advance(_ job: Job) {
+        job.tokens.removeAll(keepingCapacity: true)
+        job.processed = 0
+        do {
+            while let wanted = try job.decoding.next(&job.tokens) {
+                job.wanted = wanted
+                if job.remaining > 0 { return schedule(job) }
+            }
+            end(job, .success(()))
+        } catch {
+            end(job, .failure(error))
+        }
+    }
+
+    private func schedule(_ job: Job) {
+        let position = job.cache.tokens.count
+        let boundary = job.checkpoint.map { $0 > position ? $0 - position : .max } ?? .max
+        scheduler.setRemaining(job.remaining, boundary: boundary, of: job.id)
+    }
+
+    private func end(_ job: Job, _ result: Result<Void, any Error>) {
+        jobs[job.id] = nil
+        scheduler.remove(job.id)
+        job.completion(result)
+    }
+
+    // MARK: - Passes
+
+    private func forward() {
+        parts.removeAll(keepingCapacity: true)
+        tokens.removeAll(keepingCapacity: true)
+        var canPrepare = false
+        for chunk in chunks {
+            guard let job = jobs[chunk.id] else { continue }
+            parts.append((job.cache, chunk.count))
+            tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
+            if job.decoding.canPrepare { canPrepare = true }
+        }
+        let group = canPrepare ? prepare() : nil
+        do {
+            try tokens.withUnsafeBufferPointer { tokens in
+                // A pass stops within a layer if nobody waits for its result any more.
+                try model.forward(tokens, parts: parts) { chunks.allSatisfy { jobs[$0.id]?.cancellation.isSet ?? true } }
+            }
+        } catch {
+            group?.wait()
+            return  // the next step ends the cancelled jobs
+        }
+        group?.wait()
+        passes += 1
+        processedTokens += tokens.count
+        deliver()
+    }
+
+    /// Lets the jobs of this batch compute their masks while the model computes the logits.
+    private func prepare() -> DispatchGroup {
+        let group = DispatchGroup()
+        for chunk in chunks {
+            guard let decoding = jobs[chunk.id]?.decoding, decoding.canPrepare else { continue }
+            // The engine does not use the decoding before `forward` has waited for the group.
+            nonisolated(unsafe) let unshared = decoding
+            preparation.async(group: group) { unshared.prepare() }
+        }
+        return group
+    }
+
+    /// Passes the logits of the last batch to the decodings, and lets those continue whose tokens are complete.
+    private func deliver() {
+        rows.removeAll(keepingCapacity: true)
+        var first = 0
+        for chunk in chunks {
+            defer { first += chunk.count }
+            guard let job = jobs[chunk.id] else { continue }
+            let start = job.processed
+            job.processed += chunk.count
+            if job.cache.tokens.count == job.checkpoint { job.cache.addCheckpoint() }
+            switch job.wanted {
+            case .last where job.remaining == 0: rows.append((job, first + chunk.count - 1))
+            case .first(let count):
+                for row in start..<max(start, min(job.processed, count)) { rows.append((job, first + row - start)) }
+            default: break
+            }
+        }
+        for start in stride(from: 0, to: rows.count, by: Scratch.maximumLogitRows) {
+            let group = rows[start..<min(start + Scratch.maximumLogitRows, rows.count)]
+            model.pass.head(rows: group.lazy.map(\.row))
+            for (index, (job, _)) in group.enumerated() { take(job, model.logits(index)) }
+        }
+        first = 0
+        for chunk in chunks {
+            defer { first += chunk.count }
+            guard let job = jobs[chunk.id] else { continue }
+            if job.remaining > 0 {
+                schedule(job)
+                continue
+            }
+            if case .candidates(let tokens) = job.wanted {
+                model.pass.head(row: first + chunk.count - 1, candidates: tokens, target: 0)
+                take(job, model.logits(0))
+            }
+            if jobs[chunk.id] != nil { advance(job) }
+        }
+    }
+
+    private func take(_ job: Job, _ logits: UnsafeMutableBufferPointer<Float>) {
+        guard jobs[job.id] != nil else { return }
+        do { try job.decoding.take(logits) } catch { end(job, .failure(error)) }
+    }
+}
+
+/// A decoding that is being run.
+private final class Job {
+    let id: Int
+    let decoding: any Decoding
+    let cache: KVCache
+    let cancellation: CancellationFlag
+    let completion: (Result<Void, any Error>) -> Void
+    /// The tokens that the decoding has named, and the number of them that have been processed.
+    var tokens: [TokenID] = []
+    var processed = 0
+    var wanted = WantedLogits.none
+    /// The position at which the recurrent states are saved.
+    var checkpoint: Int?
+
+    var remaining: Int { tokens.count - processed }
+
+    init(
+        id: Int, _ decoding: any Decoding, _ cache: KVCache, _ cancellation: CancellationFlag,
+        _ completion: @escaping (Result<Void, any Error>) -> Void
+    ) {
+        self.id = id
+        self.decoding = decoding
+        self.cache = cache
+        self.cancellation = cancellation
+        self.completion = completion
+    }
+}
+
+/// Whether a request has been cancelled; set from any thread.
+final class CancellationFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,137 @@
+internal import CKernels
+internal import Grammar
+
+/// Generates text that a grammar constrains.
+///
+/// Forced tokens are collected and processed together with the next token that has alternatives.
+final class GrammarDecoding: Decoding {
+    private let request: GenerationRequest
+    private let tokenizer: Tokenizer
+    private let kernels: UnsafePointer<ck_kernels>
+    private let limit: Int
+    private let emit: (String) -> Bool
+
+    private var decoder: ConstrainedDecoder
+    private let chooser: TokenChooser
+    private var sampler: Sampler
+    private var text: TextOutput
+    private(set) var result: GenerationResult
+    private var times = DecodingTimes()
+    /// Tokens of the response that are not yet in the KV cache.
+    private var pending: [TokenID] = []
+    /// The step whose logits are being computed.
+    private var step: ConstrainedDecoder.Step?
+    private var isEnded = false
+
+    /// - Parameter logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
+    /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``
+    init(
+        _ request: GenerationRequest, under grammar: Grammar, tokenizer: Tokenizer, kernels: UnsafePointer<ck_kernels>,
+        contextSize: Int, logitCount: Int, emit: @escaping (String) -> Bool
+    ) throws {
+        self.request = request
+        self.tokenizer = tokenizer
+        self.kernels = kernels
+        self.emit = emit
+        decoder = ConstrainedDecoder(grammar) { tokenizer.encode(bytes: $0) }
+        limit = min(request.maximumTokens ?? .max, contextSize - request.tokens.count)
+        let needed = decoder.minimumTokenCount
+        if needed > limit { throw GenerationFailure.budgetTooSmall(needed: needed, available: max(0, limit)) }
+        chooser = TokenChooser(vocabulary: grammar.vocabulary, count: logitCount)
+        sampler = Sampler(request.sampling)
+        text = TextOutput(stops: request.stopStrings)
+        result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
+        result.usage.promptTokens = request.tokens.count
+    }
+
+    var prompt: [TokenID] { request.tokens }
+    var wantsPromptLogits: Bool { true }
+
+    func begin(cachedTokens: Int) {
+        result.usage.cachedTokens = cachedTokens
+        times.begin(&result.usage)
+    }
+
+    func next(_ tokens: inout [TokenID]) throws -> WantedLogits? {
+        while !isEnded {
+            if !request.batchesForcedTokens, !pending.isEmpty { return flush(&tokens, .last) }
+            switch nextStep() {
+            case .end: isEnded = true
+            case .forced(let forced): try accept(forced)
+            case .few(let few):
+                step = .few(few)
+                return flush(&tokens, .candidates(few))
+            case .many:
+                step = .many
+                return flush(&tokens, .last)
+            }
+        }
+        text.finish(emit)
+        times.finish(&result.usage)
+        return nil
+    }
+
+    private func flush(_ tokens: inout [TokenID], _ wanted: WantedLogits) -> WantedLogits {
+        tokens += pending
+        pending.removeAll(keepingCapacity: true)
+        return wanted
+    }
+
+    private var remaining: Int { limit - result.usage.generatedTokens }
+
+    private func nextStep() -> ConstrainedDecoder.Step {
+        if remaining <= 0 {
+            result.stopReason = decoder.isComplete ? .endOfTurn : .maximumTokens
+            return .end
+        }
+        return decoder.next(remaining: remaining)
+    }
+
+    var canPrepare: Bool { if case .many? = step { true } else { false } }
+
+    func prepare() { chooser.prepareMask(&decoder) }
+
+    func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {
+        times.takeLogits(&result.usage)
+        while !isEnded {
+            let step = self.step ?? nextStep()
+            self.step = nil
+            switch step {
+            case .end: isEnded = true
+            case .forced(let forced): return try accept(forced)
+            case .few, .many:
+                if let token = chooser.choose(step, &decoder, &sampler, logits, remaining: remaining, kernels: kernels) {
+                    guard !tokenizer.stopTokens.contains(token) else {
+                        result.usage.generatedTokens += 1
+                        isEnded = true
+                        return
+                    }
+                    return try accept(CollectionOfOne(token), isForced: false)
+                }
+                // Finite logits without an allowed token: the grammar has reached its limits.
+                guard logits.contains(where: \.isFinite) else { throw GenerationFailure.unusableLogits }
+                guard decoder.endEarly() else { throw GenerationFailure.grammarTooComplex }
+            }
+        }
+    }
+
+    private func accept(_ forced: [TokenID]) throws {
+        if request.batchesForcedTokens { return try accept(forced, isForced: true) }
+        try accept(forced.prefix(1), isForced: true)
+    }
+
+    private func accept(_ tokens: some Collection<TokenID>, isForced: Bool) throws {
+        for token in tokens {
+            result.tokens.append(token)
+            guard decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
+            result.usage.generatedTokens += 1
+            if isForced { result.usage.forcedTokens += 1 }
+            if let end = text.append(tokenizer.text(of: token), emit) {
+                result.stopReason = end
+                isEnded = true
+                return
+            }
+        }
+        pending.append(contentsOf: tokens)
+    }
+}

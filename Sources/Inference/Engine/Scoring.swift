@@ -1,0 +1,67 @@
+internal import CKernels
+
+/// Processes a prompt, so that a later request that begins with it starts sooner.
+final class PrefillDecoding: Decoding {
+    let prompt: [TokenID]
+    let wantsPromptLogits = false
+
+    init(prompt: [TokenID]) { self.prompt = prompt }
+
+    func next(_ tokens: inout [TokenID]) -> WantedLogits? { nil }
+    func take(_ logits: UnsafeMutableBufferPointer<Float>) {}
+}
+
+/// Computes the logarithm of the probability of a continuation.
+final class ScoringDecoding: Decoding {
+    let prompt: [TokenID]
+    let wantsPromptLogits = false
+    /// The last token of the prompt, and the continuation.
+    private let scored: [TokenID]
+    private let kernels: UnsafePointer<ck_kernels>
+    private var row = -1
+    private(set) var logProbability = 0.0
+
+    init(of continuation: [TokenID], after prompt: [TokenID], kernels: UnsafePointer<ck_kernels>) {
+        self.prompt = Array(prompt.dropLast())
+        scored = prompt.suffix(1) + continuation
+        self.kernels = kernels
+    }
+
+    func next(_ tokens: inout [TokenID]) -> WantedLogits? {
+        guard row < 0 else { return nil }
+        row = 0
+        tokens += scored
+        return .first(scored.count - 1)
+    }
+
+    func take(_ logits: UnsafeMutableBufferPointer<Float>) {
+        row += 1
+        logProbability += DecoderModel.logProbability(of: scored[row], logits, kernels: kernels)
+    }
+}
+
+/// Compares two tokens as the next one. The denominator of the softmax is the same for both, so their logits suffice.
+final class ComparingDecoding: Decoding {
+    let prompt: [TokenID]
+    let wantsPromptLogits = false
+    private let last: [TokenID]
+    private let one: TokenID
+    private let other: TokenID
+    private(set) var logOdds: Double?
+
+    init(_ one: TokenID, against other: TokenID, after prompt: [TokenID]) {
+        self.prompt = Array(prompt.dropLast())
+        last = prompt.suffix(1)
+        (self.one, self.other) = (one, other)
+    }
+
+    func next(_ tokens: inout [TokenID]) -> WantedLogits? {
+        if logOdds != nil { return nil }
+        tokens += last
+        return .candidates([min(one, other), max(one, other)])
+    }
+
+    func take(_ logits: UnsafeMutableBufferPointer<Float>) {
+        logOdds = Double(logits[Int(one)]) - Double(logits[Int(other)])
+    }
+}

@@ -1,0 +1,165 @@
+import Grammar
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// Many requests at once: each gets the answer that it gets alone.
+@Suite struct EngineTests {
+    private enum Kind: Hashable {
+        case free(seed: UInt64, maximum: Int)
+        case constrained(seed: UInt64, forced: Bool)
+        case score
+        case compare
+        case prefill
+    }
+
+    private struct Request: Hashable {
+        var prompt: [TokenID]
+        var kind: Kind
+    }
+
+    private static let words = ["alpha", "beta", "gamma delta", "the thing", "another one"]
+
+    private static func random(_ random: inout SeededGenerator, _ model: LoadedModel) -> Request {
+        // A few beginnings are common, so that prefixes are shared.
+        let beginning = (0..<[0, 40, 80].randomElement(using: &random)!).map { TokenID($0 % 250 + 1) }
+        let prompt =
+            beginning + (0..<Int.random(in: 1...90, using: &random)).map { _ in TokenID.random(in: 1...250, using: &random) }
+        let seed = UInt64.random(in: 1...1_000, using: &random)
+        let kind: Kind =
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<4: .free(seed: seed, maximum: Int.random(in: 0...40, using: &random))
+            case 4..<7: .constrained(seed: seed, forced: Bool.random(using: &random))
+            case 7: .score
+            case 8: .compare
+            default: .prefill
+            }
+        return Request(prompt: prompt, kind: kind)
+    }
+
+    private static func run(
+        _ request: Request, _ model: LoadedModel, in sequence: SequenceState, _ grammar: Grammar
+    ) async throws -> String {
+        switch request.kind {
+        case .free(let seed, let maximum):
+            let text = Mutex("")
+            let result = try await model.generate(
+                GenerationRequest(
+                    tokens: request.prompt, sampling: SamplingSettings(temperature: 1, topK: 40, seed: seed),
+                    maximumTokens: maximum), in: sequence
+            ) { piece in
+                text.withLock { $0 += piece }
+                return true
+            }
+            #expect(result.usage.promptTokens == request.prompt.count && result.usage.generatedTokens <= maximum)
+            return text.withLock { $0 } + " \(result.stopReason) \(result.tokens)"
+        case .constrained(let seed, let forced):
+            var generation = GenerationRequest(
+                tokens: request.prompt, sampling: SamplingSettings(temperature: 1, seed: seed), grammar: grammar)
+            generation.batchesForcedTokens = forced
+            let result = try await model.generate(generation, in: sequence) { _ in true }
+            return "\(result.tokens)"
+        case .score:
+            return "\(try await model.logProbability(of: [5, 9, 77, 31, 8], after: request.prompt, in: sequence))"
+        case .compare:
+            return "\(try await model.logOdds(of: 9, against: 200, after: request.prompt, in: sequence))"
+        case .prefill:
+            try await model.prefill(request.prompt, in: sequence)
+            return ""
+        }
+    }
+
+    @Test(arguments: [1, 2, 4]) func answersDoNotDependOnOtherRequests(threads: Int) async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: threads)
+        let list = JSONValue.array(Self.words.map { .string($0) })
+        let grammar = try Grammar(
+            .schema(
+                .object([
+                    .init("type", .string("array")), .init("items", .object([.init("enum", list)])),
+                    .init("maxItems", .number(DecimalNumber(4))),
+                ])),
+            vocabulary: await model.grammarVocabulary)
+        var random = SeededGenerator(UInt64(threads))
+        let requests = (0..<240).map { _ in Self.random(&random, model) }
+        var alone: [Request: String] = [:]
+        for request in Set(requests) {
+            let sequence = try model.makeSequence(contextSize: 512, sharesCache: false)
+            alone[request] = try await Self.run(request, model, in: sequence, grammar)
+        }
+        let before = await model.processed
+        // 16 tasks, each with a sequence of its own that several of its requests use. Some requests are cancelled.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<16 {
+                let mine = stride(from: task, to: requests.count, by: 16).map { requests[$0] }
+                let expected = alone
+                group.addTask {
+                    var sequence = try model.makeSequence(contextSize: 512)
+                    for (index, request) in mine.enumerated() {
+                        if index % 4 == 3 { sequence = try model.makeSequence(contextSize: 512) }
+                        if (index + task) % 5 == 0 {
+                            let current = sequence
+                            let cancelled = Task { try await Self.run(request, model, in: current, grammar) }
+                            for _ in 0..<(task * 3) { await Task.yield() }
+                            cancelled.cancel()
+                            _ = await cancelled.result
+                        }
+                        let answer = try await Self.run(request, model, in: sequence, grammar)
+                        #expect(answer == expected[request])
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let after = await model.processed
+        #expect(after.passes > before.passes)
+        #expect(await model.waitingRequests == 0)
+    }
+
+    /// Eight conversations need far fewer passes than eight times those of one.
+    @Test func conversationsShareBatches() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        func converse(_ number: Int) async throws {
+            var request = GenerationRequest(
+                tokens: (0..<60).map { TokenID(($0 * 7 + number) % 250 + 1) }, sampling: .greedy, maximumTokens: 64)
+            request.detectsLoops = false
+            request.bannedTokens = Array(model.tokenizer.stopTokens)
+            _ = try await model.generate(
+                request, in: try model.makeSequence(contextSize: 256, sharesCache: false)
+            ) { _ in true }
+        }
+        try await converse(0)
+        let one = await model.processed
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 { group.addTask { try await converse(number) } }
+            try await group.waitForAll()
+        }
+        let all = await model.processed
+        #expect(all.tokens - one.tokens == 8 * one.tokens)
+        #expect(all.passes - one.passes <= 2 * one.passes)
+    }
+
+    /// A request that is cancelled while it waits for its turn ends, although the engine never reaches it.
+    @Test func waitingRequestsCanBeCancelled() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        let prompt = (0..<100).map { TokenID($0 + 1) }
+        let tasks = try (0..<30).map { _ in
+            let sequence = try model.makeSequence(contextSize: 512)
+            var request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 400)
+            request.detectsLoops = false
+            request.bannedTokens = Array(model.tokenizer.stopTokens)
+            return Task { [request] in try await model.generate(request, in: sequence) { _ in true } }
+        }
+        while await model.waitingRequests == 0 { await Task.yield() }
+        for task in tasks { task.cancel() }
+        for task in tasks {
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        #expect(await model.waitingRequests == 0)
+    }
+}
