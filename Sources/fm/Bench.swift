@@ -32,6 +32,9 @@ struct Bench: AsyncParsableCommand {
             "Measure several conversations at once, for each of these numbers of conversations.", valueName: "count"))
     var concurrency: [Int] = []
 
+    @Flag(help: "Measure the gain from proposing tokens that occurred before in the prompt or the response.")
+    var lookup = false
+
     @Flag(help: "Measure only the tokenizer. A file with a vocabulary and no weights is sufficient.")
     var tokenizer = false
 
@@ -45,8 +48,9 @@ struct Bench: AsyncParsableCommand {
         if concurrency.contains(where: { !(1...1024).contains($0) }) {
             throw ValidationError("--concurrency must be from 1 to 1024.")
         }
-        if !concurrency.isEmpty, tokenizer || threads.count > 1 || instructionSet != nil {
-            throw ValidationError("--concurrency works with at most one number of threads and with the best kernels only.")
+        if !concurrency.isEmpty || lookup, tokenizer || threads.count > 1 || instructionSet != nil {
+            throw ValidationError(
+                "--concurrency and --lookup work with at most one number of threads and with the best kernels only.")
         }
         if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat must be from 1 to 1000.") }
     }
@@ -54,7 +58,12 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let path = model.map(ModelStore.path) ?? ModelStore.systemModelPath
         do {
-            if !concurrency.isEmpty { return try await measureConcurrency(path: path) }
+            if !concurrency.isEmpty || lookup {
+                let model = try await LoadedModel.load(path: path, threads: threads.first)
+                if !concurrency.isEmpty { try await measureConcurrency(model) }
+                if lookup { try await measureLookup(model) }
+                return
+            }
             // Tokenizers use one thread.
             for count in tokenizer ? [1] : threads.isEmpty ? [WorkerPool.defaultThreads] : threads {
                 let figures = tokenizer ? try measureTokenizer(path: path) : try measure(path: path, threads: count)
@@ -81,8 +90,8 @@ struct Bench: AsyncParsableCommand {
         print(String(decoding: try encoder.encode(figures), as: UTF8.self))
     }
 
-    private func measureConcurrency(path: String) async throws {
-        let bench = ConcurrencyBench(model: try await LoadedModel.load(path: path, threads: threads.first))
+    private func measureConcurrency(_ model: LoadedModel) async throws {
+        let bench = ConcurrencyBench(model: model)
         _ = try await bench.measure(1)  // reads the weights into memory
         if !json {
             print(
@@ -98,6 +107,25 @@ struct Bench: AsyncParsableCommand {
                     String(
                         format: "%13d %13.1f %13.1f %19.2f s %9.2f s", count, figures.tokensPerSecond,
                         figures.processedTokensPerSecond, figures.firstTokenSeconds, figures.worstFirstTokenSeconds))
+            }
+            fflush(nil)
+        }
+    }
+
+    private func measureLookup(_ model: LoadedModel) async throws {
+        let bench = LookupBench(model: model)
+        if !json { print("task                        tokens   proposed   accepted    tokens/s   without      gain") }
+        for task in LookupBench.tasks {
+            let figures = try await bench.measure(task)
+            if json {
+                try printJSON(figures)
+            } else {
+                print(
+                    figures.task.padding(toLength: 26, withPad: " ", startingAt: 0)
+                        + String(
+                            format: "%8d %10d %10d %11.1f %9.1f %8.2f×", figures.tokens, figures.proposedTokens,
+                            figures.acceptedTokens, figures.tokensPerSecond, figures.tokensPerSecondWithoutLookup,
+                            figures.tokensPerSecond / figures.tokensPerSecondWithoutLookup))
             }
             fflush(nil)
         }

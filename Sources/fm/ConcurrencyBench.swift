@@ -39,8 +39,9 @@ struct ConcurrencyBench {
         let vocabulary = model.tokenizer.vocabulary.count
         let prompt = (0..<promptTokens).map { TokenID(($0 * 7919 + 113 + 1_009 * number) % vocabulary) }
         var request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: responseTokens)
-        // All conversations have the same length.
+        // All conversations have the same length and process the same number of tokens.
         request.detectsLoops = false
+        request.proposesTokens = false
         request.bannedTokens = Array(model.tokenizer.stopTokens)
         let sequence = try model.makeSequence(contextSize: promptTokens + responseTokens + 1, sharesCache: false)
         let result = try await model.generate(request, in: sequence) { _ in true }

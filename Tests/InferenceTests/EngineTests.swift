@@ -126,6 +126,7 @@ import Testing
         func converse(_ number: Int) async throws {
             var request = GenerationRequest(
                 tokens: (0..<60).map { TokenID(($0 * 7 + number) % 250 + 1) }, sampling: .greedy, maximumTokens: 64)
+            request.proposesTokens = false
             request.detectsLoops = false
             request.bannedTokens = Array(model.tokenizer.stopTokens)
             _ = try await model.generate(
@@ -161,5 +162,62 @@ import Testing
             await #expect(throws: CancellationError.self) { try await task.value }
         }
         #expect(await model.waitingRequests == 0)
+    }
+
+    /// Proposed tokens change neither greedy nor sampled responses, and leave nothing in the sequence.
+    @Test func proposalsChangeNothing() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 2)
+        var random = SeededGenerator(4)
+        var usage = GenerationUsage()
+        for round in 0..<60 {
+            // A prompt that repeats itself, and settings under which the model repeats its prompt.
+            let part = (0..<Int.random(in: 3...20, using: &random)).map { _ in TokenID.random(in: 1...250, using: &random) }
+            let prompt = Array(repeatElement(part, count: Int.random(in: 1...5, using: &random)).joined())
+            let sampling =
+                round % 2 == 0
+                ? .greedy : SamplingSettings(temperature: 0.2, topK: 3, seed: UInt64(round), repetitionPenalty: 1.1)
+            var request = GenerationRequest(
+                tokens: prompt, sampling: sampling, maximumTokens: [nil, 1, 7, 64].randomElement(using: &random) ?? nil)
+            request.detectsLoops = round % 3 == 0
+            let size = prompt.count + Int.random(in: 1...120, using: &random)
+            var results: [String] = []
+            for proposes in [false, true] {
+                request.proposesTokens = proposes
+                let text = Mutex("")
+                let sequence = try model.makeSequence(contextSize: size, sharesCache: false)
+                let result = try await model.generate(request, in: sequence) { piece in
+                    text.withLock { $0 += piece }
+                    return true
+                }
+                results.append(text.withLock { $0 } + " \(result.stopReason) \(result.tokens) \(result.usage.generatedTokens)")
+                usage.add(result.usage)
+                let whole = prompt + result.tokens
+                #expect(whole.starts(with: sequence.cache.tokens) && sequence.cache.tokens.count >= whole.count - 1)
+            }
+            #expect(results[0] == results[1])
+        }
+        #expect(usage.acceptedTokens > 50 && usage.proposedTokens > usage.acceptedTokens)
+    }
+
+    @Test func proposalsFollowTheLatestOccurrence() {
+        var draft = LookupDraft(prompt: [1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 8])
+        var tokens: [TokenID] = []
+        #expect(draft.propose(maximum: 8, into: &tokens) == 0, "the latest tokens have not occurred before")
+        for token in [1, 2, 3] { draft.append(TokenID(token)) }
+        #expect(draft.propose(maximum: 8, into: &tokens) == 3 && tokens == [6, 7, 8])
+        // Longer after success, never beyond the limit; after failures there is a pause.
+        draft.learn(accepted: 3, of: 3)
+        tokens = []
+        #expect(draft.propose(maximum: 8, into: &tokens) == 6 && tokens == [6, 7, 8, 1, 2, 3])
+        tokens = []
+        #expect(draft.propose(maximum: 2, into: &tokens) == 2)
+        draft.learn(accepted: 0, of: 2)
+        #expect(draft.propose(maximum: 8, into: &tokens) == 0)
+        draft.append(6)
+        #expect(draft.propose(maximum: 8, into: &tokens) == 0)
+        draft.append(7)
+        tokens = []
+        #expect(draft.propose(maximum: 8, into: &tokens) == 3 && tokens == [8, 1, 2])
     }
 }

@@ -12,7 +12,7 @@ enum WantedLogits {
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
 /// takes the logits. Free and constrained generation, scoring and prefill are decodings; the ``Engine`` runs them.
 ///
-/// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:)`` until it returns nil. It calls
+/// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:draftLimit:)`` until it returns nil. It calls
 /// ``take(_:)`` after the prompt if `wantsPromptLogits`, and for the logits that `next` asked for. All calls are made on
 /// the engine's executor, one at a time.
 protocol Decoding: AnyObject {
@@ -23,9 +23,13 @@ protocol Decoding: AnyObject {
     /// Called before the prompt is processed, with the number of its tokens that are cached.
     func begin(cachedTokens: Int)
     /// Appends the tokens to process next to an empty array, which is reused. Returns nil if the decoding has ended.
-    func next(_ tokens: inout [TokenID]) throws -> WantedLogits?
+    ///
+    /// - Parameter draftLimit: the maximum number of tokens that are only a proposal.
+    func next(_ tokens: inout [TokenID], draftLimit: Int) throws -> WantedLogits?
     /// Takes the logits of one row, `[vocabulary]`, which are valid during the call and may be overwritten.
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws
+    /// The number of tokens that the sequence keeps; the rest were rejected proposals. Nil if there were none.
+    var validLength: Int? { get }
     /// Whether ``prepare()`` has anything to do.
     var canPrepare: Bool { get }
     /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
@@ -34,6 +38,7 @@ protocol Decoding: AnyObject {
 
 extension Decoding {
     func begin(cachedTokens: Int) {}
+    var validLength: Int? { nil }
     var canPrepare: Bool { false }
     func prepare() {}
 }

@@ -83,7 +83,7 @@ final class Engine {
         job.tokens.removeAll(keepingCapacity: true)
         job.processed = 0
         do {
-            while let wanted = try job.decoding.next(&job.tokens) {
+            while let wanted = try job.decoding.next(&job.tokens, draftLimit: draftLimit(job)) {
                 job.wanted = wanted
                 if job.remaining > 0 { return schedule(job) }
             }
@@ -92,6 +92,15 @@ final class Engine {
             end(job, .failure(error))
         }
     }
+
+    /// Proposed tokens are cheap while the weights are read for few rows. Recurrent states cannot be rewound.
+    private func draftLimit(_ job: Job) -> Int {
+        if job.cache.isRecurrent { return 0 }
+        return max(0, Self.maximumRows / jobs.count - 1)
+    }
+
+    /// The number of rows of a pass up to which proposals are processed.
+    private static let maximumRows = 16
 
     private func schedule(_ job: Job) {
         let position = job.cache.tokens.count
@@ -179,6 +188,7 @@ final class Engine {
                 model.pass.head(row: first + chunk.count - 1, candidates: tokens, target: 0)
                 take(job, model.logits(0))
             }
+            if let length = job.decoding.validLength, length < job.cache.tokens.count { job.cache.rewind(to: length) }
             if jobs[chunk.id] != nil { advance(job) }
         }
     }

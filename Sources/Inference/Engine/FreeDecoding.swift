@@ -1,6 +1,9 @@
 internal import CKernels
 
 /// Generates text without a grammar.
+///
+/// Tokens that a ``LookupDraft`` proposes are processed together with the latest token. Each row of logits is sampled as
+/// if there were no proposals, and the rows after the first difference are ignored, so the response is the same.
 final class FreeDecoding: Decoding {
     private let request: GenerationRequest
     private let tokenizer: Tokenizer
@@ -17,8 +20,14 @@ final class FreeDecoding: Decoding {
     /// Number of text bytes before each token.
     private var offsets: [Int] = []
     private var bytes = 0
-    /// Tokens in the sequence, including those that `next` has named.
-    private var position: Int
+    private var draft: LookupDraft?
+    /// The proposed tokens that are being processed, and the number of them that were sampled so far.
+    private var proposed: [TokenID] = []
+    private var accepted = 0
+    private var isRejected = false
+    /// The tokens of the prompt and the response in the sequence, including those that `next` has named, without
+    /// proposals that were not sampled.
+    private var valid: Int
     private var isEnded = false
 
     init(
@@ -35,36 +44,57 @@ final class FreeDecoding: Decoding {
         text = TextOutput(stops: request.stopStrings)
         result = GenerationResult(stopReason: .maximumTokens, usage: GenerationUsage())
         result.usage.promptTokens = request.tokens.count
-        position = request.tokens.count
+        valid = request.tokens.count
+        if request.proposesTokens { draft = LookupDraft(prompt: request.tokens) }
     }
 
     var prompt: [TokenID] { request.tokens }
     var wantsPromptLogits: Bool { true }
+    var validLength: Int? { valid }
 
     func begin(cachedTokens: Int) {
         result.usage.cachedTokens = cachedTokens
         times.begin(&result.usage)
     }
 
-    func next(_ tokens: inout [TokenID]) -> WantedLogits? {
-        if !isEnded, position == contextSize { end(.contextFull) }
+    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
+        if !proposed.isEmpty {
+            draft?.learn(accepted: accepted, of: proposed.count)
+            proposed.removeAll(keepingCapacity: true)
+            (accepted, isRejected) = (0, false)
+        }
+        if !isEnded, valid == contextSize { end(.contextFull) }
         guard !isEnded, let last = result.tokens.last else {
             text.finish(emit)
             times.finish(&result.usage)
             return nil
         }
         tokens.append(last)
-        position += 1
-        return .last
+        valid += 1
+        let room = min(draftLimit, contextSize - valid, limit - result.usage.generatedTokens - 1)
+        guard let count = draft?.propose(maximum: room, into: &proposed), count > 0 else { return .last }
+        tokens.append(contentsOf: proposed)
+        result.usage.proposedTokens += count
+        return .first(count + 1)
     }
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {
         times.takeLogits(&result.usage)
+        if isEnded || isRejected { return }
         if limit <= 0 { return end(.maximumTokens) }
         for token in request.bannedTokens { logits[Int(token)] = -.infinity }
         if result.usage.generatedTokens == 0 { for token in request.bannedFirstTokens { logits[Int(token)] = -.infinity } }
         guard let token = sampler.next(logits, kernels: kernels) else { throw GenerationFailure.unusableLogits }
         result.usage.generatedTokens += 1
+        if accepted < proposed.count {
+            if token == proposed[accepted] {
+                accepted += 1
+                valid += 1
+                result.usage.acceptedTokens += 1
+            } else {
+                isRejected = true
+            }
+        }
         // Checked before the model's stop tokens, because a stop token of the request may be one of them.
         if request.stopTokens.contains(token) {
             result.stopToken = token
@@ -77,6 +107,7 @@ final class FreeDecoding: Decoding {
             return end(reason)
         }
         result.tokens.append(token)
+        draft?.append(token)
         offsets.append(bytes)
         bytes += piece.count
         if request.detectsLoops, let kept = loops.append(token) {

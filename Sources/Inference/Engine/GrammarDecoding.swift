@@ -52,7 +52,7 @@ final class GrammarDecoding: Decoding {
         times.begin(&result.usage)
     }
 
-    func next(_ tokens: inout [TokenID]) throws -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draftLimit: Int) throws -> WantedLogits? {
         while !isEnded {
             if !request.batchesForcedTokens, !pending.isEmpty { return flush(&tokens, .last) }
             switch nextStep() {

@@ -7,7 +7,7 @@ final class PrefillDecoding: Decoding {
 
     init(prompt: [TokenID]) { self.prompt = prompt }
 
-    func next(_ tokens: inout [TokenID]) -> WantedLogits? { nil }
+    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? { nil }
     func take(_ logits: UnsafeMutableBufferPointer<Float>) {}
 }
 
@@ -27,7 +27,7 @@ final class ScoringDecoding: Decoding {
         self.kernels = kernels
     }
 
-    func next(_ tokens: inout [TokenID]) -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
         guard row < 0 else { return nil }
         row = 0
         tokens += scored
@@ -55,7 +55,7 @@ final class ComparingDecoding: Decoding {
         (self.one, self.other) = (one, other)
     }
 
-    func next(_ tokens: inout [TokenID]) -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
         if logOdds != nil { return nil }
         tokens += last
         return .candidates([min(one, other), max(one, other)])

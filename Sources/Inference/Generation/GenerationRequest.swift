@@ -19,6 +19,9 @@ package struct GenerationRequest: Sendable {
     package var detectsLoops = true
     /// The grammar that constrains the response; nil for free text.
     package var grammar: Grammar?
+    /// Whether tokens that repeat the prompt or the response are proposed and processed in one batch. Does not change the
+    /// response.
+    package var proposesTokens = true
     /// Interactive requests precede background work, such as summaries.
     var priority = Scheduler.Priority.interactive
     /// Whether forced tokens (the only ones that the grammar allows) are processed in one batch. Does not change the
@@ -63,6 +66,9 @@ package struct GenerationUsage: Sendable, Equatable {
     package var generatedTokens = 0
     /// Generated tokens that were the only ones the grammar allowed, so that they needed no sampling.
     package var forcedTokens = 0
+    /// Tokens that were proposed because they followed the same tokens before, and those of them that were generated.
+    package var proposedTokens = 0
+    package var acceptedTokens = 0
     /// Seconds until prompt processing started, because other requests were processed.
     package var queueSeconds = 0.0
     /// Seconds from the start of prompt processing to the first logits.
@@ -84,6 +90,8 @@ package struct GenerationUsage: Sendable, Equatable {
         }
         generatedTokens += other.generatedTokens
         forcedTokens += other.forcedTokens
+        proposedTokens += other.proposedTokens
+        acceptedTokens += other.acceptedTokens
         queueSeconds += other.queueSeconds
         generationSeconds += other.generationSeconds
     }

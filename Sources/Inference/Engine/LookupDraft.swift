@@ -1,0 +1,67 @@
+/// Proposes the next tokens of a text that repeats parts of itself or of its prompt: those that followed the last occurrence
+/// of the latest tokens (prompt lookup; Saxena 2023, and LLMA, arXiv:2304.04487).
+///
+/// Proposals cost time if they are wrong, so their length follows their success, and after failures there are none for a
+/// while. Takes constant time per token and allocates nothing after the beginning.
+struct LookupDraft {
+    /// The number of latest tokens that must occur earlier.
+    private static let key = 3
+    private static let minimumLength = 3
+    private static let maximumLength = 15
+    private static let slots = 1 << 13
+    private static let maximumPause = 64
+
+    private var tokens: [TokenID]
+    /// For each hash of `key` tokens, the position after their last occurrence. Later occurrences replace others.
+    private var positions: [Int32]
+    private var length = LookupDraft.minimumLength
+    /// Successive failures, and the number of tokens without proposals that is left.
+    private var failures = 0
+    private var pause = 0
+
+    /// - Parameter prompt: the tokens before the response.
+    init(prompt: [TokenID]) {
+        tokens = []
+        tokens.reserveCapacity(prompt.count + 4_096)
+        positions = [Int32](repeating: -1, count: Self.slots)
+        for token in prompt { append(token) }
+    }
+
+    mutating func append(_ token: TokenID) {
+        // The slot of the previous tokens is set only now: a proposal for them must not find themselves.
+        if tokens.count >= Self.key { positions[slot] = Int32(tokens.count) }
+        tokens.append(token)
+        pause = max(0, pause - 1)
+    }
+
+    /// The hash of the latest tokens.
+    private var slot: Int {
+        var hash: UInt64 = 0
+        for token in tokens[(tokens.count - Self.key)...] {
+            hash = (hash ^ UInt64(UInt32(bitPattern: token))) &* 0x9E37_79B9_7F4A_7C15
+        }
+        return Int(hash >> 51)
+    }
+
+    /// Appends a proposal of at most `maximum` tokens to `target`. Returns their number, often 0.
+    func propose(maximum: Int, into target: inout [TokenID]) -> Int {
+        guard pause == 0, maximum > 0, tokens.count >= Self.key else { return 0 }
+        let next = Int(positions[slot])
+        guard next >= Self.key, tokens[(next - Self.key)..<next] == tokens.suffix(Self.key) else { return 0 }
+        let count = min(length, maximum, tokens.count - next)
+        target.append(contentsOf: tokens[next..<next + count])
+        return count
+    }
+
+    /// Adapts to the result of a proposal.
+    mutating func learn(accepted: Int, of proposed: Int) {
+        if accepted == 0 {
+            failures += 1
+            length = Self.minimumLength
+            pause = min(1 << failures, Self.maximumPause)
+        } else {
+            failures = 0
+            length = accepted == proposed ? min(2 * length, Self.maximumLength) : max(Self.minimumLength, accepted)
+        }
+    }
+}
