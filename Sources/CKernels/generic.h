@@ -406,8 +406,9 @@ TARGET INLINE void NAME(mix_blocks)(int rows, int wide, const float (*scores)[NA
 /// one KV head. `partial` is [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised output.
 TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv_head, const float *const *q,
                                      const int32_t *first, const int32_t *last, int32_t from, int32_t to, float *partial) {
-    const uint16_t *keys = a->keys + (size_t)kv_head * (size_t)a->capacity * (size_t)a->head_dim;
-    const uint16_t *values = a->values + (size_t)kv_head * (size_t)a->capacity * (size_t)a->value_stride;
+    const uint8_t *page = a->pages[from / CK_PAGE];
+    const uint16_t *keys = (const uint16_t *)(page + a->key_offset) + (size_t)kv_head * CK_PAGE * (size_t)a->head_dim;
+    const uint16_t *values = (const uint16_t *)(page + a->value_offset) + (size_t)kv_head * CK_PAGE * (size_t)a->value_stride;
     int32_t row_stride = a->value_stride + 2;
     int wide = rows <= 3 ? 4 : rows <= 6 ? 2 : 1;
     float scores[12][NAME(SPAN)] __attribute__((aligned(64)));
@@ -418,7 +419,7 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
     for (int32_t start = from / 16 * 16; start < to; start += NAME(SPAN)) {
         int positions = to - start < NAME(SPAN) ? to - start : NAME(SPAN);
         int padded = (positions + 15) / 16 * 16;
-        const uint16_t *span = keys + (size_t)start * (size_t)a->head_dim;
+        const uint16_t *span = keys + (size_t)(start % CK_PAGE) * (size_t)a->head_dim;
         int column = 0;
         for (; column + 16 * wide <= padded; column += 16 * wide)
             NAME(score_blocks)(rows, wide, q, span + (size_t)column * (size_t)a->head_dim, a->head_dim, a->scale, scores, column);
@@ -461,7 +462,7 @@ TARGET INLINE void NAME(attend_rows)(int rows, const ck_attention *a, int32_t kv
             }
             row[1] += NAME(sum)(sum);
         }
-        const uint16_t *row_values = values + (size_t)start * (size_t)a->value_stride;
+        const uint16_t *row_values = values + (size_t)(start % CK_PAGE) * (size_t)a->value_stride;
         int32_t i = 0;
         for (; i + 16 * wide <= a->value_stride; i += 16 * wide)
             NAME(mix_blocks)(rows, wide, scores, positions, row_values + i, a->value_stride, partial + 2 + i, row_stride);

@@ -177,7 +177,7 @@ void ck_scale_by_gate(float *x, int32_t rows, int32_t columns, const float *inpu
 
 // MARK: - Attention
 
-enum { GROUP = 12, SPLIT = 256 };  // maximum query rows of one work item; positions of one part
+enum { GROUP = 12 };  // maximum query rows of one work item
 
 /// One of the calls of a region; its first chunk is `first_chunk`.
 typedef struct {
@@ -195,7 +195,7 @@ static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 static int32_t smaller(int32_t a, int32_t b) { return a < b ? a : b; }
 
 size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t capacity) {
-    size_t parts = (size_t)(capacity + SPLIT - 1) / SPLIT + 1;
+    size_t parts = (size_t)(capacity + CK_PAGE - 1) / CK_PAGE + 1;
     return (size_t)heads * parts * (size_t)((value_dim + 15) / 16 * 16 + 2);
 }
 
@@ -235,7 +235,7 @@ static void attention_chunk(void *context, int chunk) {
     int32_t head_count = smaller(job->heads_per_group, (kv_head + 1) * repeat - first_head);
     int32_t first_row = item * job->rows_per_item, row_count = smaller(job->rows_per_item, a->rows - first_row);
     if (a->rows == 1) {  // the positions are split among the threads; `ck_attend` merges the parts
-        int32_t from = (job->from / SPLIT + part) * SPLIT, to = smaller(from + SPLIT, a->length);
+        int32_t from = (job->from / CK_PAGE + part) * CK_PAGE, to = smaller(from + CK_PAGE, a->length);
         float *partial = a->partial + (size_t)part * (size_t)a->heads * (size_t)job->stride +
                          (size_t)first_head * (size_t)job->stride;
         job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, to, partial);
@@ -244,9 +244,9 @@ static void attention_chunk(void *context, int chunk) {
     int32_t end = a->length - a->rows + first_row + row_count, n = head_count * row_count;
     int32_t start = a->window > 0 ? larger(0, end - row_count + 1 - a->window) : 0;
     float running[GROUP * job->stride], partial[GROUP * job->stride];
-    for (int32_t from = start / SPLIT * SPLIT; from < end; from += SPLIT) {
+    for (int32_t from = start / CK_PAGE * CK_PAGE; from < end; from += CK_PAGE) {
         bool first = from <= start;
-        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, smaller(from + SPLIT, end),
+        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, smaller(from + CK_PAGE, end),
                                 first ? running : partial);
         if (first) continue;
         for (int32_t i = 0; i < n; i++) join(a, running + i * job->stride, partial + i * job->stride);
@@ -268,7 +268,7 @@ static int32_t plan_attention(attention_job *job, const ck_kernels *k, const ck_
     job->row_items = (a->rows + job->rows_per_item - 1) / job->rows_per_item;
     if (a->rows == 1) {
         job->from = a->window > 0 && a->length > a->window ? a->length - a->window : 0;
-        job->parts = (a->length + SPLIT - 1) / SPLIT - job->from / SPLIT;
+        job->parts = (a->length + CK_PAGE - 1) / CK_PAGE - job->from / CK_PAGE;
     }
     return a->kv_heads * job->groups_per_kv * job->row_items * job->parts;
 }
@@ -351,12 +351,13 @@ static void rotation_chunk(void *context, int chunk) {
         prepare_heads(job->kernels, r, k, r->kv_heads, r->k_bias, r->k_norm, cosine, sine);
         size_t position = (size_t)(r->position + row);
         for (int32_t head = 0; head < r->kv_heads; head++, k += r->head_dim, v += r->value_dim) {
-            size_t base = (size_t)head * (size_t)r->capacity;
-            uint16_t *block = r->keys + (base + position / 16 * 16) * (size_t)r->head_dim + position % 16;
+            size_t place = (size_t)head * CK_PAGE + position % CK_PAGE;
+            uint8_t *page = r->pages[position / CK_PAGE];
+            uint16_t *block = (uint16_t *)(page + r->key_offset) + place / 16 * 16 * (size_t)r->head_dim + position % 16;
             job->kernels->to_half(k, r->head_dim, halves);
             for (int32_t d = 0; d < r->head_dim; d++) block[16 * d] = halves[d];
             if (r->normalize_values) job->kernels->rmsnorm(v, NULL, r->epsilon, r->value_dim, v);
-            job->kernels->to_half(v, r->value_dim, r->values + (base + position) * (size_t)r->value_stride);
+            job->kernels->to_half(v, r->value_dim, (uint16_t *)(page + r->value_offset) + place * (size_t)r->value_stride);
         }
     }
 }

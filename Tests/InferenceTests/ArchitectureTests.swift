@@ -238,7 +238,7 @@ struct ArchitectureTests {
         try model.forward(tokens[12..<20], cache: cache, wantsLogits: false)
         try model.forward([(tokens[20] + 1) % 90, 5, 7], cache: cache, wantsLogits: false)
         let copy = try KVCache(shape: model.shape, capacity: recipe.context)
-        copy.copyPrefix(of: cache, count: 20)
+        try copy.copyPrefix(of: cache, count: 20)
         for other in [cache, copy] {
             let left = other.rewind(to: other.reusablePrefix(of: tokens))
             #expect(left == (model.shape.isRecurrent ? 12 : 20))

@@ -77,20 +77,23 @@ int main(void) {
         free(data);
     }
     // Attention over a random KV cache, with one token and with several.
-    enum { HEADS = 6, KV = 2, DIM = 20, STRIDE = 32, CAPACITY = 320 };
-    uint16_t *keys = malloc(2 * KV * CAPACITY * DIM), *values = malloc(2 * KV * CAPACITY * STRIDE);
-    for (int i = 0; i < KV * CAPACITY * DIM; i++) keys[i] = ck_float_to_half(uniform(-1, 1));
-    for (int i = 0; i < KV * CAPACITY * STRIDE; i++) values[i] = ck_float_to_half(uniform(-1, 1));
-    float *partial = malloc(4 * ck_attention_partial_floats(HEADS, DIM, CAPACITY));
+    enum { HEADS = 6, KV = 2, DIM = 20, STRIDE = 32, PAGES = 2, PAGE_VALUES = KV * CK_PAGE * (DIM + STRIDE) };
+    uint8_t *pages[PAGES];
+    for (int page = 0; page < PAGES; page++) {
+        uint16_t *values = malloc(2 * PAGE_VALUES);
+        for (int i = 0; i < PAGE_VALUES; i++) values[i] = ck_float_to_half(uniform(-1, 1));
+        pages[page] = (uint8_t *)values;
+    }
+    float *partial = malloc(4 * ck_attention_partial_floats(HEADS, DIM, PAGES * CK_PAGE));
     ck_pool *pool = ck_pool_create(2);
     for (int rows = 1; rows <= 7; rows += 3) {
         float q[7 * HEADS * DIM], out[2][7 * HEADS * DIM], worst = 0;
         for (int i = 0; i < rows * HEADS * DIM; i++) q[i] = uniform(-1, 1);
         for (int set = 0; set < 2; set++) {
             ck_attention a = {
-                .q = q, .out = out[set], .keys = keys, .values = values, .partial = partial, .scale = 0.25f, .rows = rows,
-                .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .value_dim = DIM, .value_stride = STRIDE, .capacity = CAPACITY,
-                .length = 301};
+                .q = q, .out = out[set], .pages = pages, .key_offset = 0, .value_offset = 2 * KV * CK_PAGE * DIM,
+                .partial = partial, .scale = 0.25f, .rows = rows, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
+                .value_dim = DIM, .value_stride = STRIDE, .length = 301};
             ck_attend(pool, set ? neon : scalar, &a, 1);
         }
         for (int i = 0; i < rows * HEADS * DIM; i++) worst = fmaxf(worst, fabsf(out[0][i] - out[1][i]));

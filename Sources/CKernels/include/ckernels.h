@@ -138,16 +138,20 @@ typedef struct {
     int32_t *sums;     ///< [count][columns/16], the negated sum of every 16 values of `q`
 } ck_activations;
 
+/// Positions of one page of a KV cache, and of one part of an attention call.
+enum { CK_PAGE = 256 };
+
 /// One attention call for all heads. The queries are the last `rows` of `length` positions; the mask is causal.
 ///
-/// Keys are stored in blocks of 16 positions as `[position/16][head_dim][16]`, values as `[position][value_stride]`,
-/// both binary16, one region of `capacity` positions per KV head. `value_stride` is `value_dim` rounded up to a multiple of
-/// 16; `capacity` is a multiple of 16.
+/// The KV cache consists of pages of `CK_PAGE` positions. In each page, keys are stored in blocks of 16 positions as
+/// `[kv_heads][CK_PAGE/16][head_dim][16]`, values as `[kv_heads][CK_PAGE][value_stride]`, both binary16. `value_stride` is
+/// `value_dim` rounded up to a multiple of 16.
 typedef struct {
     const float *q;          ///< [rows][heads·head_dim], already rotated
     float *out;              ///< [rows][heads·value_dim]
-    const uint16_t *keys;    ///< [kv_heads][capacity/16][head_dim][16]
-    const uint16_t *values;  ///< [kv_heads][capacity][value_stride]
+    uint8_t *const *pages;   ///< the pages of the sequence, at least those up to `length`
+    size_t key_offset;       ///< of the layer's keys in a page, in bytes
+    size_t value_offset;
     float *partial;          ///< scratch memory for a split over positions: see `ck_attention_partial_floats`
     const float *sinks;      ///< [heads], attention sinks: scores of a position without a value (gpt-oss); null for none
     float scale;             ///< factor of the dot products, usually `1/√head_dim`
@@ -158,7 +162,6 @@ typedef struct {
     int32_t head_dim;
     int32_t value_dim;
     int32_t value_stride;
-    int32_t capacity;
     int32_t length;          ///< positions in the cache, including those of the rows
     int32_t window;          ///< sliding window in positions, 0 for none
 } ck_attention;
@@ -197,7 +200,7 @@ typedef struct {
     void (*mamba_step)(float *state, const float *x, const float *b, const float *c, float decay, float delta,
                        int32_t head_dim, int32_t state_size, float *out);
     /// One work item of an attention call: up to 12 query rows (heads times rows) of one KV head over the positions
-    /// `from ..< to`. `partial` receives [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised
+    /// `from ..< to` of one page. `partial` receives [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised
     /// output.
     void (*attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
                       int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial);
@@ -278,8 +281,8 @@ typedef struct {
     const float *q_scale;                   ///< [rows], multiplies queries; null for none
     const float *cosine;  ///< [rows][pairs]
     const float *sine;    ///< [rows][pairs]
-    uint16_t *keys;
-    uint16_t *values;
+    uint8_t *const *pages;
+    size_t key_offset, value_offset;
     ck_head_norm norm;
     bool normalize_values;  ///< RMS norm of each value head, without weights (Gemma 4)
     float epsilon;
@@ -289,7 +292,6 @@ typedef struct {
     int32_t head_dim;
     int32_t value_dim;
     int32_t value_stride;
-    int32_t capacity;
     int32_t position;
     int32_t pairs;        ///< rotated pairs: the 2·pairs dimensions from `first` on
     int32_t first;        ///< the first dimension that is rotated

@@ -66,7 +66,7 @@ final class Engine {
     /// Makes the job's cache contain the longest reusable part of its prompt; the rest is to be processed.
     private func begin(_ job: Job) {
         let (prompt, cache) = (job.decoding.prompt, job.cache)
-        caches.copyPrefix(to: cache, for: prompt)
+        do { try caches.copyPrefix(to: cache, for: prompt) } catch { return end(job, .failure(error)) }
         // Generation starts from the logits of the last token.
         let limit = job.decoding.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
@@ -134,7 +134,9 @@ final class Engine {
             }
         } catch {
             group?.wait()
-            return  // the next step ends the cancelled jobs
+            // The next step ends the cancelled jobs.
+            if !(error is CancellationError) { for chunk in chunks { if let job = jobs[chunk.id] { end(job, .failure(error)) } } }
+            return
         }
         group?.wait()
         passes += 1

@@ -56,16 +56,18 @@ package final class DecoderModel {
     ///   - parts: the caches, each one once, with the numbers of their tokens, in the order of `tokens`.
     ///   - isCancelled: called before every layer; if it returns true, the call throws `CancellationError`, and no token is
     ///     appended (with recurrent layers, the cache is rewound to the last checkpoint).
+    /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)`` if a page of a cache cannot be allocated.
     /// - Precondition: the caches have capacity for the tokens. Callers must check this, because they decide how to
     ///   handle a full context.
     func forward(
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
-    ) throws(CancellationError) {
+    ) throws {
         precondition(tokens.count <= scratch.batch && parts.count <= CK_MAX_SEGMENTS, "the caller divides the work")
         segments.removeAll(keepingCapacity: true)
         var row = 0
         for (cache, count) in parts {
             precondition(cache.tokens.count + count <= cache.capacity, "the caller checks the context size")
+            try cache.reserve(count)
             segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
             row += count
         }
@@ -91,11 +93,11 @@ package final class DecoderModel {
     package func forward(
         _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
         isCancelled: () -> Bool = { false }
-    ) throws(CancellationError) {
+    ) throws {
         var start = tokens.startIndex
         while start < tokens.endIndex {
             let end = min(start + scratch.batch, tokens.endIndex)
-            try tokens[start..<end].withUnsafeBufferPointer { (batch) throws(CancellationError) in
+            try tokens[start..<end].withUnsafeBufferPointer { batch in
                 try forward(batch, parts: [(cache, batch.count)], isCancelled: isCancelled)
             }
             start = end
@@ -113,7 +115,7 @@ package final class DecoderModel {
     /// of them but the first, each conditioned on all previous tokens. Overwrites `logits`.
     package func logProbability(
         of tokens: ArraySlice<TokenID>, cache: KVCache, isCancelled: () -> Bool = { false }
-    ) throws(CancellationError) -> Double {
+    ) throws -> Double {
         let tokens = tokens.prefix(scratch.batch)
         try forward(tokens, cache: cache, wantsLogits: false, isCancelled: isCancelled)
         var sum = 0.0

@@ -225,18 +225,19 @@ struct ForwardPass {
                 r.cosine += row * Int(r.pairs)
                 r.sine += row * Int(r.pairs)
             }
-            (r.keys, r.values) = (cache.keys(layer: layer), cache.values(layer: layer))
-            (r.value_stride, r.capacity, r.position) = (stride, Int32(cache.capacity), Int32(segment.position))
+            let place = cache.place(layer: layer)
+            (r.pages, r.key_offset, r.value_offset) = (UnsafePointer(cache.pageTable), place.keys, place.values)
+            (r.value_stride, r.position) = (stride, Int32(segment.position))
             (r.rows, r.epsilon) = (Int32(segment.rows), epsilon)
             scratch.rotations[index] = r
 
             var a = attention
             a.q += row * heads * keyWidth
             a.out += row * heads * valueWidth
-            (a.keys, a.values) = (UnsafePointer(r.keys), UnsafePointer(r.values))
+            (a.pages, a.key_offset, a.value_offset) = (r.pages, r.key_offset, r.value_offset)
             a.partial = cache.partial
             (a.heads, a.kv_heads, a.head_dim, a.value_dim) = (r.heads, r.kv_heads, r.head_dim, r.value_dim)
-            (a.value_stride, a.capacity) = (stride, r.capacity)
+            a.value_stride = stride
             (a.rows, a.length) = (r.rows, r.position + r.rows)
             scratch.attentions[index] = a
         }

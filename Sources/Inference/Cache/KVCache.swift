@@ -1,12 +1,11 @@
 internal import CKernels
 internal import Foundation
 
-/// The KV cache of one sequence, with its tokens: keys and values of attention layers in binary16, states of recurrent
-/// layers in binary32.
+/// The KV cache of one sequence, with its tokens: keys and values of attention layers in binary16, in pages that sequences
+/// with equal beginnings share, and states of recurrent layers in binary32.
 ///
-/// Address space is reserved for the whole capacity, but only touched pages use memory. Keys and values can be
-/// truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one engine call at a time
-/// may use a sequence.
+/// Keys and values can be truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one
+/// engine call at a time may use a sequence.
 package final class KVCache {
     /// Tokens that have been processed, in order.
     package private(set) var tokens: [TokenID] = []
@@ -17,18 +16,18 @@ package final class KVCache {
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
+    /// The pages up to the last token, and perhaps more. Their memory is in `pageTable`, for the kernels.
+    private var pages: [CachePage] = []
+    let pageTable: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>
+    private let pageBytes: Int
+    /// Scratch memory, and the recurrent states.
     private let memory: Memory
     private let layers: [Layer]
-    private let stateOffset: Int
     private let stateBytes: Int
-    /// Bytes of keys and values of one position in all layers.
-    private let bytesPerPosition: Int
     private var checkpoints: [Checkpoint] = []
-    /// The largest number of tokens so far: memory that was used once stays in use.
-    private var peakCount = 0
 
     /// Sizes and offsets of one layer. A layer that shares the keys and values of another layer has the offsets of that
-    /// layer.
+    /// layer. Keys and values are in pages, states in `memory`.
     private struct Layer {
         var kvHeads = 0, keyDimension = 0, valueStride = 0
         var keyOffset = 0, valueOffset = 0
@@ -50,7 +49,7 @@ package final class KVCache {
         let capacity = (max(1, capacity) + 15) / 16 * 16
         self.capacity = capacity
         isRecurrent = shape.isRecurrent
-        var layout = MemoryLayoutBuilder()
+        var page = MemoryLayoutBuilder()
         var layers: [Layer] = []
         var partialFloats = 0
         func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
@@ -58,8 +57,8 @@ package final class KVCache {
             partialFloats = max(partialFloats, ck_attention_partial_floats(Int32(queries), Int32(value), Int32(capacity)))
             return Layer(
                 kvHeads: heads, keyDimension: key, valueStride: stride,
-                keyOffset: layout.reserve(capacity * key * heads, of: UInt16.self),
-                valueOffset: layout.reserve(capacity * stride * heads, of: UInt16.self), ownsKeys: true)
+                keyOffset: layout.reserve(CachePage.positions * key * heads, of: UInt16.self),
+                valueOffset: layout.reserve(CachePage.positions * stride * heads, of: UInt16.self), ownsKeys: true)
         }
         for layer in shape.layers {
             switch layer.mixer {
@@ -69,14 +68,14 @@ package final class KVCache {
                     copy.ownsKeys = false
                     layers.append(copy)
                 } else {
-                    layers.append(reserveKeys(a.kvHeads, a.keyDimension, a.valueDimension, a.heads, &layout))
+                    layers.append(reserveKeys(a.kvHeads, a.keyDimension, a.valueDimension, a.heads, &page))
                 }
-            case .latent(let a): layers.append(reserveKeys(1, a.kvRank + a.rotaryDimension, a.kvRank, a.heads, &layout))
+            case .latent(let a): layers.append(reserveKeys(1, a.kvRank + a.rotaryDimension, a.kvRank, a.heads, &page))
             default: layers.append(Layer())
             }
         }
-        stateOffset = layout.bytes
-        bytesPerPosition = layout.bytes / capacity
+        pageBytes = page.bytes
+        var layout = MemoryLayoutBuilder()
         for (index, layer) in shape.layers.enumerated() {
             func reserve(_ convolution: Int, _ state: Int, _ layout: inout MemoryLayoutBuilder) {
                 layers[index].convolutionOffset = layout.reserve(convolution, of: Float.self)
@@ -90,20 +89,23 @@ package final class KVCache {
             default: break
             }
         }
-        stateBytes = layout.bytes - stateOffset
+        stateBytes = layout.bytes
         let partialOffset = layout.reserve(partialFloats, of: Float.self)
         self.layers = layers
         memory = try Memory(bytes: layout.bytes)
         partial = memory.pointer(at: partialOffset, as: Float.self)
+        let count = (capacity + CachePage.positions - 1) / CachePage.positions
+        pageTable = .allocate(capacity: count)
+        pageTable.initialize(repeating: nil, count: count)
     }
+
+    deinit { pageTable.deallocate() }
 
     // MARK: - Pointers
 
-    /// `[kvHeads][capacity/16][keyDimension][16]`
-    func keys(layer: Int) -> UnsafeMutablePointer<UInt16> { memory.pointer(at: layers[layer].keyOffset, as: UInt16.self) }
-
-    /// `[kvHeads][capacity][valueStride]`
-    func values(layer: Int) -> UnsafeMutablePointer<UInt16> { memory.pointer(at: layers[layer].valueOffset, as: UInt16.self) }
+    /// The offsets in each page of a layer's keys, `[kvHeads][positions/16][keyDimension][16]`, and values,
+    /// `[kvHeads][positions][valueStride]`, in bytes.
+    func place(layer: Int) -> (keys: Int, values: Int) { (layers[layer].keyOffset, layers[layer].valueOffset) }
 
     func valueStride(layer: Int) -> Int { layers[layer].valueStride }
 
@@ -114,10 +116,61 @@ package final class KVCache {
 
     func state(layer: Int) -> UnsafeMutablePointer<Float> { memory.pointer(at: layers[layer].stateOffset, as: Float.self) }
 
-    private var states: UnsafeMutableRawPointer { memory.base + stateOffset }
+    private var states: UnsafeMutableRawPointer { memory.base }
 
-    /// Bytes of memory that are in use. Reserved pages that were never written are not counted.
-    var usedBytes: Int { max(peakCount, tokens.count) * bytesPerPosition + stateBytes * (1 + checkpoints.count) }
+    // MARK: - Pages
+
+    /// Bytes of a page's memory that are in use.
+    private func bytes(_ page: CachePage) -> Int { page.usedPositions * (pageBytes / CachePage.positions) }
+
+    /// Bytes of the recurrent states and their checkpoints.
+    var usedStateBytes: Int { stateBytes * (1 + checkpoints.count) }
+
+    /// The pages, and the bytes that each of them uses.
+    var usedPages: [(page: CachePage, bytes: Int)] { pages.map { ($0, bytes($0)) } }
+
+    /// Prepares the pages for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
+    func reserve(_ count: Int) throws(ModelError) {
+        if count == 0 { return }
+        let size = CachePage.positions
+        for index in tokens.count / size...(tokens.count + count - 1) / size {
+            if index == pages.count {
+                pages.append(try CachePage(bytes: pageBytes))
+            } else if !isKnownUniquelyReferenced(&pages[index]) {
+                let copy = try CachePage(bytes: pageBytes)
+                copyPositions(tokens.count - index * size, from: pages[index], to: copy)
+                pages[index] = copy
+            }
+            pageTable[index] = pages[index].base
+            pages[index].usedPositions = max(pages[index].usedPositions, min(size, tokens.count + count - index * size))
+        }
+    }
+
+    /// Copies the first `count` positions of a page.
+    private func copyPositions(_ count: Int, from source: CachePage, to target: CachePage) {
+        guard count > 0 else { return }
+        let size = CachePage.positions
+        // Keys are stored in blocks of 16 positions.
+        let blocks = (count + 15) / 16 * 16
+        for layer in layers where layer.ownsKeys {
+            for head in 0..<layer.kvHeads {
+                let keys = layer.keyOffset + head * size * layer.keyDimension * 2
+                memcpy(target.base + keys, source.base + keys, blocks * layer.keyDimension * 2)
+                let values = layer.valueOffset + head * size * layer.valueStride * 2
+                memcpy(target.base + values, source.base + values, count * layer.valueStride * 2)
+            }
+        }
+        target.usedPositions = max(target.usedPositions, blocks)
+    }
+
+    /// Frees the pages after the last token.
+    private func trimPages() {
+        let needed = (tokens.count + CachePage.positions - 1) / CachePage.positions
+        while pages.count > needed {
+            pages.removeLast()
+            pageTable[pages.count] = nil
+        }
+    }
 
     // MARK: - Positions
 
@@ -135,7 +188,7 @@ package final class KVCache {
     /// - Returns: the number of remaining tokens.
     @discardableResult package func rewind(to length: Int) -> Int {
         guard length < tokens.count else { return tokens.count }
-        peakCount = max(peakCount, tokens.count)
+        defer { trimPages() }
         if !isRecurrent {
             tokens.removeLast(tokens.count - max(0, length))
             return tokens.count
@@ -170,8 +223,8 @@ package final class KVCache {
     }
 
     /// Replaces the contents by the first `count` tokens of another cache of the same model, or fewer if the capacity
-    /// or the checkpoints of the other cache do not allow as many.
-    func copyPrefix(of other: KVCache, count: Int) {
+    /// or the checkpoints of the other cache do not allow as many. The caches share the pages.
+    func copyPrefix(of other: KVCache, count: Int) throws(ModelError) {
         var count = min(count, other.tokens.count, capacity)
         checkpoints = []
         if isRecurrent {
@@ -188,19 +241,17 @@ package final class KVCache {
                 memset(states, 0, stateBytes)
             }
         }
-        for (index, layer) in layers.enumerated() where layer.ownsKeys {
-            let keyBytes = (count + 15) / 16 * 16 * layer.keyDimension * 2
-            let valueBytes = count * layer.valueStride * 2
-            for head in 0..<layer.kvHeads {
-                memcpy(
-                    keys(layer: index) + head * capacity * layer.keyDimension,
-                    other.keys(layer: index) + head * other.capacity * layer.keyDimension,
-                    min(keyBytes, capacity * layer.keyDimension * 2, other.capacity * layer.keyDimension * 2))
-                memcpy(
-                    values(layer: index) + head * capacity * layer.valueStride,
-                    other.values(layer: index) + head * other.capacity * layer.valueStride, valueBytes)
-            }
+        // Whole pages are shared; the positions of the last one are copied, because both sequences will write to it.
+        let size = CachePage.positions
+        let rest = count % size
+        var shared = Array(other.pages[..<(count / size)])
+        if rest > 0 {
+            let last = try CachePage(bytes: pageBytes)
+            copyPositions(rest, from: other.pages[count / size], to: last)
+            shared.append(last)
         }
+        pages = shared
+        for index in pages.indices { pageTable[index] = pages[index].base }
         tokens = Array(other.tokens.prefix(count))
     }
 

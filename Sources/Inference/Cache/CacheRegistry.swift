@@ -35,7 +35,7 @@ final class CacheRegistry: Sendable {
 
     /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
     /// prefix by more than ``minimumPrefixGain`` tokens. Called on the engine's executor, while no cache is being written.
-    func copyPrefix(to cache: KVCache, for tokens: [TokenID]) {
+    func copyPrefix(to cache: KVCache, for tokens: [TokenID]) throws(ModelError) {
         let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.minimumPrefixGain else { return }
         let others = state.withLock { state in State(entries: state.entries) }
@@ -44,7 +44,7 @@ final class CacheRegistry: Sendable {
             let count = other.reusablePrefix(of: tokens)
             if count > (best?.count ?? known + Self.minimumPrefixGain) { best = (other, count) }
         }
-        if let best { cache.copyPrefix(of: best.cache, count: best.count) }
+        if let best { try cache.copyPrefix(of: best.cache, count: best.count) }
     }
 }
 
@@ -53,13 +53,24 @@ final class ReleasedCaches: Sendable {
     private struct Entry {
         let cache: KVCache
         let registry: ObjectIdentifier
-        let bytes: Int
+        let pages: [(page: CachePage, bytes: Int)]
+        let stateBytes: Int
     }
 
     private struct State: @unchecked Sendable {  // Released caches are only read.
         /// The most recent last.
         var entries: [Entry] = []
-        var bytes: Int { entries.reduce(0) { $0 + $1.bytes } }
+
+        /// Pages that several caches hold count once.
+        var bytes: Int {
+            var counted: Set<ObjectIdentifier> = []
+            var sum = 0
+            for entry in entries {
+                sum += entry.stateBytes
+                for (page, bytes) in entry.pages where counted.insert(ObjectIdentifier(page)).inserted { sum += bytes }
+            }
+            return sum
+        }
     }
 
     private let state = Mutex(State())
@@ -74,9 +85,9 @@ final class ReleasedCaches: Sendable {
     func add(_ cache: KVCache, of registry: ObjectIdentifier) {
         // The sequence is being deinitialized, so nothing writes to its cache. An empty cache, or one that needs the whole
         // budget, is of no use to other sequences.
-        let bytes = cache.usedBytes
-        if cache.tokens.isEmpty || bytes > maximumBytes { return }
-        let boxed = State(entries: [Entry(cache: cache, registry: registry, bytes: bytes)])
+        let boxed = State(
+            entries: [Entry(cache: cache, registry: registry, pages: cache.usedPages, stateBytes: cache.usedStateBytes)])
+        if cache.tokens.isEmpty || boxed.bytes > maximumBytes { return }
         let removed = state.withLock { state in
             state.entries += boxed.entries
             var removed = State()

@@ -1,0 +1,102 @@
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// Pages of the KV cache: what is shared, copied and freed.
+@Suite struct CacheTests {
+    private let model: DecoderModel
+    private let file: TemporaryFile
+    private static let tokens: [TokenID] = (0..<1_000).map { (index: Int) -> TokenID in
+        let mixed = index * 37 + index / 7
+        return TokenID(mixed % 250 + 1)
+    }
+
+    init() throws {
+        var tiny = TinyModel()
+        tiny.context = 1_024
+        file = try tiny.file()
+        model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+    }
+
+    private func cache(_ tokens: some Sequence<TokenID>) throws -> KVCache {
+        let cache = try KVCache(shape: model.shape, capacity: 1_024)
+        try model.forward(Array(tokens)[...], cache: cache)
+        return cache
+    }
+
+    private func identities(_ cache: KVCache) -> [ObjectIdentifier] { cache.usedPages.map { ObjectIdentifier($0.page) } }
+
+    /// The logits after one more token.
+    private func logits(_ cache: KVCache, _ token: TokenID = 9) throws -> [Float] {
+        try model.forward([token], cache: cache)
+        return Array(model.logits)
+    }
+
+    @Test func equalBeginningsShareWholePages() throws {
+        let one = try cache(Self.tokens[..<700])
+        let other = try KVCache(shape: model.shape, capacity: 1_024)
+        try other.copyPrefix(of: one, count: 600)
+        #expect(other.tokens == Array(Self.tokens[..<600]))
+        #expect(identities(other)[..<2] == identities(one)[..<2])
+        #expect(identities(other)[2] != identities(one)[2], "both write to the third page")
+        // Both continue in different ways, and each as if it were alone.
+        try model.forward(Self.tokens[600..<650], cache: other)
+        #expect(try logits(one) == logits(cache(Self.tokens[..<700])))
+        #expect(try logits(other) == logits(cache(Self.tokens[..<650])))
+    }
+
+    @Test func sharedPagesAreNotWritten() throws {
+        let one = try cache(Self.tokens[..<512])
+        let other = try KVCache(shape: model.shape, capacity: 1_024)
+        try other.copyPrefix(of: one, count: 512)
+        #expect(identities(other) == identities(one))
+        let changed = Array(Self.tokens[..<100]) + Self.tokens[300..<400]
+        other.rewind(to: 100)
+        #expect(identities(other) == Array(identities(one)[..<1]))
+        try model.forward(changed[100...], cache: other)
+        #expect(identities(other)[0] != identities(one)[0])
+        #expect(try logits(other) == logits(cache(changed)))
+        #expect(try logits(one) == logits(cache(Self.tokens[..<512])))
+    }
+
+    @Test(arguments: [0, 1, 15, 16, 255, 256, 257, 511, 512, 600]) func anyLengthCanBeShared(count: Int) throws {
+        let one = try cache(Self.tokens[..<600])
+        let other = try cache(Self.tokens[900..<990])
+        try other.copyPrefix(of: one, count: count)
+        try model.forward(Self.tokens[count..<700], cache: other)
+        #expect(try logits(other) == logits(cache(Self.tokens[..<700])))
+        #expect(try logits(one) == logits(cache(Self.tokens[..<600])))
+    }
+
+    /// Random sharing, rewinding, growth and release of 12 sequences: each always equals its tokens, and no page is left.
+    @Test func randomUse() throws {
+        var random = SeededGenerator(11)
+        var caches: [KVCache?] = Array(repeating: nil, count: 12)
+        weak var anyPage: CachePage?
+        for _ in 0..<400 {
+            let index = Int.random(in: 0..<12, using: &random)
+            let current = try caches[index] ?? KVCache(shape: model.shape, capacity: 1_024)
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0:
+                if let other = caches.randomElement(using: &random) ?? nil, other !== current {
+                    try current.copyPrefix(of: other, count: Int.random(in: 0...other.tokens.count, using: &random))
+                }
+            case 1: current.rewind(to: Int.random(in: 0...current.tokens.count, using: &random))
+            default:
+                let count = min(Int.random(in: 1...300, using: &random), current.capacity - current.tokens.count - 1)
+                let more = (0..<count).map { _ in TokenID.random(in: 1...250, using: &random) }
+                if count > 0 { try model.forward(more[...], cache: current, wantsLogits: false) }
+            }
+            caches[index] = Int.random(in: 0..<10, using: &random) == 0 ? nil : current
+            anyPage = current.usedPages.last?.page ?? anyPage
+        }
+        for case let cache? in caches where cache.tokens.count < cache.capacity {
+            let fresh = try KVCache(shape: model.shape, capacity: 1_024)
+            try model.forward(cache.tokens[...], cache: fresh, wantsLogits: false)
+            #expect(try logits(cache) == logits(fresh))
+        }
+        caches = []
+        #expect(anyPage == nil, "pages are freed with the last sequence that holds them")
+    }
+}
