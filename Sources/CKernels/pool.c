@@ -41,6 +41,7 @@ struct ck_pool {
     void *context;
     int first;  // the region's first chunk
     _Atomic bool stop;
+    pthread_mutex_t lock;  // held during a parallel region
     int threads;
     pthread_t handles[];
 };
@@ -104,6 +105,7 @@ ck_pool *ck_pool_create(int threads) {
     if (!pool) return NULL;
     __builtin_memset(pool, 0, bytes);
     pool->threads = 1;
+    pthread_mutex_init(&pool->lock, NULL);
     for (int i = 1; i < threads; i++) {
         if (pthread_create(&pool->handles[pool->threads - 1], NULL, worker, pool) != 0) break;
         pool->threads++;
@@ -117,6 +119,7 @@ void ck_pool_destroy(ck_pool *pool) {
     atomic_fetch_add(&pool->epoch, 1);
     wake(&pool->epoch, pool->threads);
     for (int i = 0; i < pool->threads - 1; i++) pthread_join(pool->handles[i], NULL);
+    pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
@@ -147,10 +150,12 @@ void ck_pool_run(ck_pool *pool, int chunks, void (*body)(void *context, int chun
         for (int i = 0; i < chunks; i++) body(context, i);
         return;
     }
+    pthread_mutex_lock(&pool->lock);
     pool->body = body;
     pool->context = context;
     for (int first = 0; first < chunks; first += MAX_CHUNKS)
         run_region(pool, first, chunks - first < MAX_CHUNKS ? chunks - first : MAX_CHUNKS);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 int ck_physical_cores(void) {

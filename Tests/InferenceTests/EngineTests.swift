@@ -144,6 +144,42 @@ import Testing
         #expect(all.passes - one.passes <= 2 * one.passes)
     }
 
+    /// Requests that arrive together and begin in the same way process their beginning once.
+    @Test func equalBeginningsAreProcessedOnce() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        let beginning = (0..<300).map { TokenID($0 * 7 % 250 + 1) }
+        @Sendable func answer(_ number: Int, sharesCache: Bool) async throws -> [TokenID] {
+            var request = GenerationRequest(
+                tokens: beginning + [TokenID(number + 1), 5, TokenID(number + 20)], sampling: .greedy, maximumTokens: 8)
+            request.proposesTokens = false
+            request.bannedTokens = Array(model.tokenizer.stopTokens)
+            let sequence = try model.makeSequence(contextSize: 400, sharesCache: sharesCache)
+            return try await model.generate(request, in: sequence) { _ in true }.tokens
+        }
+        var alone: [[TokenID]] = []
+        for number in 0..<8 { alone.append(try await answer(number, sharesCache: false)) }
+        let before = await model.processed
+        let together = try await withThrowingTaskGroup(of: (Int, [TokenID]).self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    let tokens = try await answer(number, sharesCache: true)
+                    return (number, tokens)
+                }
+            }
+            return try await group.reduce(into: [Int: [TokenID]]()) { $0[$1.0] = $1.1 }
+        }
+        for number in 0..<8 { #expect(together[number] == alone[number]) }
+        let processed = await model.processed.tokens - before.tokens
+        #expect(processed == 300 + 8 * (3 + 7), "\(processed) tokens")
+        // Also if the request that processes the beginning is cancelled.
+        let first = Task { try await answer(100, sharesCache: true) }
+        let second = Task { try await answer(3, sharesCache: true) }
+        first.cancel()
+        _ = await first.result
+        #expect(try await second.value == alone[3])
+    }
+
     /// A request that is cancelled while it waits for its turn ends, although the engine never reaches it.
     @Test func waitingRequestsCanBeCancelled() async throws {
         let file = try TinyModel().file()

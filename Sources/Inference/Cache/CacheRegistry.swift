@@ -30,6 +30,11 @@ final class CacheRegistry: Sendable {
         }
     }
 
+    /// Whether other sequences may copy from this cache.
+    func contains(_ cache: KVCache) -> Bool {
+        state.withLock { state in state.entries.contains { $0.cache === cache } }
+    }
+
     /// Keeps the cache of a sequence that nothing refers to any more, until newer ones need its memory.
     func release(_ cache: KVCache) { released.add(cache, of: ObjectIdentifier(self)) }
 

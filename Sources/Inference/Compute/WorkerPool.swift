@@ -1,12 +1,25 @@
 internal import CKernels
 internal import Foundation
+internal import Synchronization
 
 /// The thread pool for matrix arithmetic; by default one thread per physical core that this process may use.
 ///
-/// Separate from Swift's cooperative pool. Only one thread at a time may submit work: the engine's own.
-package final class WorkerPool: @unchecked Sendable {  // Used from the engine's executor only.
+/// Separate from Swift's cooperative pool. Several models can use one pool: their parallel operations take turns.
+package final class WorkerPool: @unchecked Sendable {  // Parallel operations hold a lock of the pool.
     let handle: OpaquePointer
     let kernels: UnsafePointer<ck_kernels>
+
+    private static let sharedPool = Mutex<WorkerPool?>(nil)
+
+    /// The pool with the default number of threads, for all models of the process.
+    package static func shared() throws(ModelError) -> WorkerPool {
+        try sharedPool.withLock { (pool) throws(ModelError) in
+            if let pool { return pool }
+            let made = try WorkerPool()
+            pool = made
+            return made
+        }
+    }
 
     package var threads: Int { Int(ck_pool_threads(handle)) }
     /// The name of the instruction set in use, for display.

@@ -10,6 +10,8 @@ final class Engine {
     private var scheduler: Scheduler
     private var jobs: [Int: Job] = [:]
     private var lastID = 0
+    /// Active jobs that wait for another job's prompt, in the order of their activation.
+    private var delayed: [Int] = []
 
     // Buffers that are kept, so that a pass allocates nothing.
     private var chunks: [Scheduler.Chunk] = []
@@ -48,6 +50,7 @@ final class Engine {
     /// Processes one batch. Returns false if there is nothing to do.
     func step() -> Bool {
         removeCancelled()
+        beginDelayed()
         while let id = scheduler.activate() { if let job = jobs[id] { begin(job) } }
         scheduler.nextBatch(into: &chunks)
         guard !chunks.isEmpty else { return !jobs.isEmpty }
@@ -63,15 +66,54 @@ final class Engine {
         for id in finished { if let job = jobs[id] { end(job, .failure(CancellationError())) } }
     }
 
-    /// Makes the job's cache contain the longest reusable part of its prompt; the rest is to be processed.
+    /// Begins the jobs whose common beginning with another job has been processed, or will not be.
+    private func beginDelayed() {
+        if delayed.isEmpty { return }
+        let waiting = delayed
+        delayed.removeAll()
+        for id in waiting {
+            guard let job = jobs[id], let (source, count) = job.source else { continue }
+            if let other = jobs[source], other.isInPrompt, other.cache.tokens.count < count {
+                delayed.append(id)
+            } else {
+                job.source = nil
+                begin(job)
+            }
+        }
+    }
+
+    /// The job whose prompt begins like that of `job` and is being processed, if waiting for it saves work.
+    private func source(for job: Job, cached: Int) -> (id: Int, count: Int)? {
+        // Recurrent states can be copied only where there is a checkpoint.
+        if job.cache.isRecurrent { return nil }
+        var best: (id: Int, count: Int)?
+        for other in jobs.values where other !== job && other.isInPrompt && other.source == nil && caches.contains(other.cache) {
+            let count = zip(job.decoding.prompt, other.decoding.prompt).prefix { $0 == $1 }.count
+            let gain = count - max(cached, other.cache.tokens.count)
+            if gain >= Self.minimumSharedTokens, count > best?.count ?? 0 { best = (other.id, count) }
+        }
+        return best
+    }
+
+    /// Waiting for another job's prompt must save at least this number of tokens.
+    private static let minimumSharedTokens = 64
+
+    /// Makes the job's cache contain the longest reusable part of its prompt; the rest is to be processed. If the prompt of
+    /// another job begins in the same way, the job waits until that part has been processed.
     private func begin(_ job: Job) {
         let (prompt, cache) = (job.decoding.prompt, job.cache)
+        if let source = source(for: job, cached: cache.reusablePrefix(of: prompt)) {
+            job.source = source
+            delayed.append(job.id)
+            return
+        }
         do { try caches.copyPrefix(to: cache, for: prompt) } catch { return end(job, .failure(error)) }
         // Generation starts from the logits of the last token.
         let limit = job.decoding.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
         job.tokens.append(contentsOf: prompt[cached...])
         job.wanted = job.decoding.wantsPromptLogits ? .last : .none
+        job.isInPrompt = true
         // Recurrent states can be restored only at a checkpoint, so one is saved before the token that is computed each time.
         if cache.isRecurrent { job.checkpoint = limit }
         job.decoding.begin(cachedTokens: cached)
@@ -80,6 +122,7 @@ final class Engine {
 
     /// Asks the decoding for its next tokens, and ends the job if there are none.
     private func advance(_ job: Job) {
+        job.isInPrompt = false
         job.tokens.removeAll(keepingCapacity: true)
         job.processed = 0
         do {
@@ -212,6 +255,10 @@ private final class Job {
     var tokens: [TokenID] = []
     var processed = 0
     var wanted = WantedLogits.none
+    /// Whether the tokens are those of the prompt.
+    var isInPrompt = false
+    /// The job whose first `count` tokens this one waits for.
+    var source: (id: Int, count: Int)?
     /// The position at which the recurrent states are saved.
     var checkpoint: Int?
 

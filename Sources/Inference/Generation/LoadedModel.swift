@@ -31,7 +31,7 @@ package actor LoadedModel {
 
     /// Opens, validates and packs the model at `path`, with the adapter file at the path `adapter`, if any.
     ///
-    /// - Parameter threads: number of worker threads; nil for ``WorkerPool/defaultThreads``.
+    /// - Parameter threads: number of worker threads; nil for the pool that all models share.
     ///
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
     package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
@@ -46,7 +46,8 @@ package actor LoadedModel {
         let start = clock.now
         let file = try GGUFFile(path: path)
         let model = try DecoderModel(
-            file: file, pool: WorkerPool(threads: threads), adapter: try adapter.map { try AdapterFile(path: $0) },
+            file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(),
+            adapter: try adapter.map { try AdapterFile(path: $0) },
             cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= model.shape.vocabularySize else {
