@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static double now(void) {
     struct timespec t;
@@ -46,6 +48,26 @@ static void *multiply(void *argument) {
     return (void *)(size_t)_mm512_reduce_add_epi32(sums[0]);
 }
 
+#ifdef __AMX_INT8__
+enum { TILE_PRODUCTS = 20000000 };
+
+/// Full tiles of 16 × 16 sums of 64 products each, in four independent sums.
+static void *multiply_tiles(void *argument) {
+    struct {
+        unsigned char palette, start, reserved[14];
+        unsigned short bytes[16];
+        unsigned char rows[16];
+    } shapes = {.palette = 1, .bytes = {64, 64, 64, 64, 64, 64}, .rows = {16, 16, 16, 16, 16, 16}};
+    _tile_loadconfig(&shapes);
+    for (int i = 0; i < TILE_PRODUCTS; i += 4) {
+        __asm__ volatile("tdpbusd %tmm5, %tmm4, %tmm0\n\ttdpbusd %tmm5, %tmm4, %tmm1\n\t"
+                         "tdpbusd %tmm5, %tmm4, %tmm2\n\ttdpbusd %tmm5, %tmm4, %tmm3");
+    }
+    _tile_release();
+    return argument;
+}
+#endif
+
 static double run(int threads, void *(*body)(void *), char **memory) {
     pthread_t handles[2];
     double start = now();
@@ -70,6 +92,13 @@ int main(void) {
             if (rate > best) best = rate;
         }
         printf("%d thread(s): reads %.1f GB/s, ", threads, best);
-        printf("8-bit products %.0f GOP/s\n", (double)threads * 8e8 * 128 / run(threads, multiply, NULL) / 1e9);
+        printf("8-bit products %.0f GOP/s (VNNI)", (double)threads * 8e8 * 128 / run(threads, multiply, NULL) / 1e9);
+#ifdef __AMX_INT8__
+        // ARCH_REQ_XCOMP_PERM for the tile data.
+        if (syscall(SYS_arch_prctl, 0x1023, 18) == 0)
+            printf(", %.0f GOP/s (AMX)",
+                   (double)threads * TILE_PRODUCTS * 16 * 16 * 64 * 2 / run(threads, multiply_tiles, NULL) / 1e9);
+#endif
+        printf("\n");
     }
 }
