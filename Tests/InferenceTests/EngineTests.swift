@@ -171,7 +171,8 @@ import Testing
         }
         for number in 0..<8 { #expect(together[number] == alone[number]) }
         let processed = await model.processed.tokens - before.tokens
-        #expect(processed == 300 + 8 * (3 + 7), "\(processed) tokens")
+        // A request that arrives when fewer than 64 tokens of the beginning are left computes these itself.
+        #expect(processed <= 300 + 8 * (63 + 3 + 7), "\(processed) tokens")
         // Also if the request that processes the beginning is cancelled.
         let first = Task { try await answer(100, sharesCache: true) }
         let second = Task { try await answer(3, sharesCache: true) }
@@ -255,5 +256,10 @@ import Testing
         draft.append(7)
         tokens = []
         #expect(draft.propose(maximum: 8, into: &tokens) == 3 && tokens == [8, 1, 2])
+        // Pauses stop growing.
+        for _ in 0..<100 { draft.learn(accepted: 0, of: 3) }
+        for token in 0..<64 { draft.append(TokenID(token + 100)) }
+        for token in [1, 2, 3] { draft.append(TokenID(token)) }
+        #expect(draft.propose(maximum: 8, into: &tokens) > 0)
     }
 }

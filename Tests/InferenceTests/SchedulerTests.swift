@@ -138,6 +138,13 @@ import Testing
         }
         #expect(served.count { $0 == 10 } == 28)
         #expect(served.count { $0 == 0 } == 2 && served.count { $0 == 1 } == 2)
+        // Somebody waits for background work now.
+        scheduler.promote(1)
+        scheduler.nextBatch(into: &chunks)
+        #expect(chunks.first?.id != 0)
+        scheduler.promote(2)
+        scheduler.remove(10)
+        #expect(scheduler.activate() == 2)
     }
 
     /// Random arrivals, lengths, priorities and cancellations: every request ends, in bounded time, and nothing is left.

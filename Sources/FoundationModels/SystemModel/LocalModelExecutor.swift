@@ -56,7 +56,8 @@ package final class LocalModelExecutor: Sendable {
     ///
     /// If the transcript ends with a prompt, that prompt may be incomplete: further text may follow it.
     package func prewarm(_ transcript: Transcript) {
-        let task = Task {
+        // A request that waits for the task raises its priority.
+        let task = Task(priority: .utility) {
             // Prewarming is a hint and has no way to report errors; the request itself throws them.
             guard let conversation = try? await self.conversation() else { return }
             var prefix = ""

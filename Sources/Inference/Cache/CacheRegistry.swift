@@ -45,7 +45,8 @@ final class CacheRegistry: Sendable {
         guard tokens.count - known > Self.minimumPrefixGain else { return }
         let others = state.withLock { state in State(entries: state.entries) }
         var best: (cache: KVCache, count: Int)?
-        for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self)) where other !== cache {
+        for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self))
+        where other !== cache && other.usesLongFactors == cache.usesLongFactors {
             let count = other.reusablePrefix(of: tokens)
             if count > (best?.count ?? known + Self.minimumPrefixGain) { best = (other, count) }
         }

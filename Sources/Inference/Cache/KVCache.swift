@@ -13,6 +13,8 @@ package final class KVCache {
     package let capacity: Int
     /// Whether the model has recurrent layers.
     package let isRecurrent: Bool
+    /// Whether positions are rotated with the factors for long contexts. Such keys differ from others.
+    let usesLongFactors: Bool
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
@@ -49,6 +51,7 @@ package final class KVCache {
         let capacity = (max(1, capacity) + 15) / 16 * 16
         self.capacity = capacity
         isRecurrent = shape.isRecurrent
+        usesLongFactors = shape.rotaries.contains { $0.longFactors != nil && capacity > $0.originalContext }
         var page = MemoryLayoutBuilder()
         var layers: [Layer] = []
         var partialFloats = 0
@@ -226,29 +229,29 @@ package final class KVCache {
     /// or the checkpoints of the other cache do not allow as many. The caches share the pages.
     func copyPrefix(of other: KVCache, count: Int) throws(ModelError) {
         var count = min(count, other.tokens.count, capacity)
+        let checkpoint = other.checkpoints.last { $0.position <= count }
+        if isRecurrent, count < other.tokens.count { count = checkpoint?.position ?? 0 }
+        // Whole pages are shared; the positions of the last one are copied, because both sequences will write to it.
+        let size = CachePage.positions
+        var shared = Array(other.pages[..<(count / size)])
+        if count % size > 0 {
+            let last = try CachePage(bytes: pageBytes)
+            copyPositions(count % size, from: other.pages[count / size], to: last)
+            shared.append(last)
+        }
+        // Nothing can fail from here on: tokens, pages and states always belong together.
         checkpoints = []
         if isRecurrent {
             if count == other.tokens.count {
                 states.copyMemory(from: other.states, byteCount: stateBytes)
-            } else if let checkpoint = other.checkpoints.last(where: { $0.position <= count }) {
-                count = checkpoint.position
+            } else if let checkpoint {
                 checkpoint.states.withUnsafeBytes {
                     states.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(states), byteCount: $0.count)
                 }
                 checkpoints = [checkpoint]
             } else {
-                count = 0
                 memset(states, 0, stateBytes)
             }
-        }
-        // Whole pages are shared; the positions of the last one are copied, because both sequences will write to it.
-        let size = CachePage.positions
-        let rest = count % size
-        var shared = Array(other.pages[..<(count / size)])
-        if rest > 0 {
-            let last = try CachePage(bytes: pageBytes)
-            copyPositions(rest, from: other.pages[count / size], to: last)
-            shared.append(last)
         }
         pages = shared
         for index in pages.indices { pageTable[index] = pages[index].base }

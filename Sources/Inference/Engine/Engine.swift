@@ -39,17 +39,17 @@ final class Engine {
     ///
     /// - Throws: ``GenerationFailure/tooManyRequests(waiting:)``
     func submit(
-        _ decoding: any Decoding, in cache: KVCache, priority: Scheduler.Priority, cancellation: CancellationFlag,
+        _ decoding: any Decoding, in cache: KVCache, priority: Scheduler.Priority, signals: RequestSignals,
         completion: @escaping (Result<Void, any Error>) -> Void
     ) throws(GenerationFailure) {
         lastID += 1
         do { try scheduler.add(lastID, priority) } catch { throw .tooManyRequests(waiting: error.waiting) }
-        jobs[lastID] = Job(id: lastID, decoding, cache, cancellation, completion)
+        jobs[lastID] = Job(id: lastID, decoding, cache, priority, signals, completion)
     }
 
     /// Processes one batch. Returns false if there is nothing to do.
     func step() -> Bool {
-        removeCancelled()
+        readSignals()
         beginDelayed()
         while let id = scheduler.activate() { if let job = jobs[id] { begin(job) } }
         scheduler.nextBatch(into: &chunks)
@@ -60,9 +60,16 @@ final class Engine {
 
     // MARK: - Jobs
 
-    private func removeCancelled() {
+    /// Ends the cancelled jobs, and promotes those for which somebody waits.
+    private func readSignals() {
         finished.removeAll(keepingCapacity: true)
-        for (id, job) in jobs where job.cancellation.isSet { finished.append(id) }
+        for (id, job) in jobs {
+            if job.signals.isCancelled { finished.append(id) }
+            if job.priority == .background, job.signals.isEscalated {
+                job.priority = .interactive
+                scheduler.promote(id)
+            }
+        }
         for id in finished { if let job = jobs[id] { end(job, .failure(CancellationError())) } }
     }
 
@@ -88,6 +95,9 @@ final class Engine {
         if job.cache.isRecurrent { return nil }
         var best: (id: Int, count: Int)?
         for other in jobs.values where other !== job && other.isInPrompt && other.source == nil && caches.contains(other.cache) {
+            // Nobody waits for background work.
+            if other.priority == .background, job.priority == .interactive { continue }
+            if other.cache.usesLongFactors != job.cache.usesLongFactors { continue }
             let count = zip(job.decoding.prompt, other.decoding.prompt).prefix { $0 == $1 }.count
             let gain = count - max(cached, other.cache.tokens.count)
             if gain >= Self.minimumSharedTokens, count > best?.count ?? 0 { best = (other.id, count) }
@@ -107,7 +117,8 @@ final class Engine {
             delayed.append(job.id)
             return
         }
-        do { try caches.copyPrefix(to: cache, for: prompt) } catch { return end(job, .failure(error)) }
+        // Without memory for a copy, the prompt is computed.
+        try? caches.copyPrefix(to: cache, for: prompt)
         // Generation starts from the logits of the last token.
         let limit = job.decoding.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
@@ -139,7 +150,7 @@ final class Engine {
     /// Proposed tokens are cheap while the weights are read for few rows. Recurrent states cannot be rewound.
     private func draftLimit(_ job: Job) -> Int {
         if job.cache.isRecurrent { return 0 }
-        return max(0, Self.maximumRows / jobs.count - 1)
+        return max(0, Self.maximumRows / max(1, scheduler.activeCount - delayed.count) - 1)
     }
 
     /// The number of rows of a pass up to which proposals are processed.
@@ -160,9 +171,22 @@ final class Engine {
     // MARK: - Passes
 
     private func forward() {
-        parts.removeAll(keepingCapacity: true)
         tokens.removeAll(keepingCapacity: true)
         var canPrepare = false
+        // The buffers must not keep caches and requests alive while the engine is idle.
+        defer {
+            parts.removeAll(keepingCapacity: true)
+            rows.removeAll(keepingCapacity: true)
+        }
+        chunks.removeAll { chunk in
+            guard let job = jobs[chunk.id] else { return true }
+            do { try job.cache.reserve(chunk.count) } catch {
+                end(job, .failure(error))
+                return true
+            }
+            return false
+        }
+        if chunks.isEmpty { return }
         for chunk in chunks {
             guard let job = jobs[chunk.id] else { continue }
             parts.append((job.cache, chunk.count))
@@ -173,13 +197,11 @@ final class Engine {
         do {
             try tokens.withUnsafeBufferPointer { tokens in
                 // A pass stops within a layer if nobody waits for its result any more.
-                try model.forward(tokens, parts: parts) { chunks.allSatisfy { jobs[$0.id]?.cancellation.isSet ?? true } }
+                try model.forward(tokens, parts: parts) { chunks.allSatisfy { jobs[$0.id]?.signals.isCancelled ?? true } }
             }
         } catch {
             group?.wait()
-            // The next step ends the cancelled jobs.
-            if !(error is CancellationError) { for chunk in chunks { if let job = jobs[chunk.id] { end(job, .failure(error)) } } }
-            return
+            return  // the next step ends the cancelled jobs
         }
         group?.wait()
         passes += 1
@@ -201,7 +223,6 @@ final class Engine {
 
     /// Passes the logits of the last batch to the decodings, and lets those continue whose tokens are complete.
     private func deliver() {
-        rows.removeAll(keepingCapacity: true)
         var first = 0
         for chunk in chunks {
             defer { first += chunk.count }
@@ -230,7 +251,7 @@ final class Engine {
                 continue
             }
             if case .candidates(let tokens) = job.wanted {
-                model.pass.head(row: first + chunk.count - 1, candidates: tokens, target: 0)
+                model.pass.head(row: first + chunk.count - 1, candidates: tokens)
                 take(job, model.logits(0))
             }
             if let length = job.decoding.validLength, length < job.cache.tokens.count { job.cache.rewind(to: length) }
@@ -249,7 +270,8 @@ private final class Job {
     let id: Int
     let decoding: any Decoding
     let cache: KVCache
-    let cancellation: CancellationFlag
+    var priority: Scheduler.Priority
+    let signals: RequestSignals
     let completion: (Result<Void, any Error>) -> Void
     /// The tokens that the decoding has named, and the number of them that have been processed.
     var tokens: [TokenID] = []
@@ -265,21 +287,27 @@ private final class Job {
     var remaining: Int { tokens.count - processed }
 
     init(
-        id: Int, _ decoding: any Decoding, _ cache: KVCache, _ cancellation: CancellationFlag,
+        id: Int, _ decoding: any Decoding, _ cache: KVCache, _ priority: Scheduler.Priority, _ signals: RequestSignals,
         _ completion: @escaping (Result<Void, any Error>) -> Void
     ) {
         self.id = id
         self.decoding = decoding
         self.cache = cache
-        self.cancellation = cancellation
+        self.priority = priority
+        self.signals = signals
         self.completion = completion
     }
 }
 
-/// Whether a request has been cancelled; set from any thread.
-final class CancellationFlag: Sendable {
-    private let flag = Atomic(false)
+/// What happens to a request while it is processed; set from any thread.
+final class RequestSignals: Sendable {
+    private let cancelled = Atomic(false)
+    private let escalated = Atomic(false)
 
-    var isSet: Bool { flag.load(ordering: .relaxed) }
-    func set() { flag.store(true, ordering: .relaxed) }
+    var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+    /// Whether a task with a higher priority waits for the request.
+    var isEscalated: Bool { escalated.load(ordering: .relaxed) }
+
+    func cancel() { cancelled.store(true, ordering: .relaxed) }
+    func escalate() { escalated.store(true, ordering: .relaxed) }
 }

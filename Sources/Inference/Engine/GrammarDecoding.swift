@@ -57,7 +57,10 @@ final class GrammarDecoding: Decoding {
             if !request.batchesForcedTokens, !pending.isEmpty { return flush(&tokens, .last) }
             switch nextStep() {
             case .end: isEnded = true
-            case .forced(let forced): try accept(forced)
+            case .forced(let forced):
+                try accept(forced)
+                // Long forced texts are processed in parts, so that other requests and a cancellation need not wait.
+                if pending.count >= DecoderModel.batchSize { return flush(&tokens, .none) }
             case .few(let few):
                 step = .few(few)
                 return flush(&tokens, .candidates(few))
@@ -87,7 +90,7 @@ final class GrammarDecoding: Decoding {
         return decoder.next(remaining: remaining)
     }
 
-    var canPrepare: Bool { if case .many? = step { true } else { false } }
+    var canPrepare: Bool { if case .many? = step { !chooser.isPrepared } else { false } }
 
     func prepare() { chooser.prepareMask(&decoder) }
 

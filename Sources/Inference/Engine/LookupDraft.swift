@@ -2,14 +2,15 @@
 /// of the latest tokens (prompt lookup; Saxena 2023, and LLMA, arXiv:2304.04487).
 ///
 /// Proposals cost time if they are wrong, so their length follows their success, and after failures there are none for a
-/// while. Takes constant time per token and allocates nothing after the beginning.
+/// while. Takes constant time per token.
 struct LookupDraft {
     /// The number of latest tokens that must occur earlier.
     private static let key = 3
     private static let minimumLength = 3
     private static let maximumLength = 15
     private static let slots = 1 << 13
-    private static let maximumPause = 64
+    /// Failures after which pauses, of 2 to the power of failures, grow no longer.
+    private static let maximumFailures = 6
 
     private var tokens: [TokenID]
     /// For each hash of `key` tokens, the position after their last occurrence. Later occurrences replace others.
@@ -56,9 +57,9 @@ struct LookupDraft {
     /// Adapts to the result of a proposal.
     mutating func learn(accepted: Int, of proposed: Int) {
         if accepted == 0 {
-            failures += 1
+            failures = min(failures + 1, Self.maximumFailures)
             length = Self.minimumLength
-            pause = min(1 << failures, Self.maximumPause)
+            pause = 1 << failures
         } else {
             failures = 0
             length = accepted == proposed ? min(2 * length, Self.maximumLength) : max(Self.minimumLength, accepted)

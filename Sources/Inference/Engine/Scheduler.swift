@@ -31,7 +31,7 @@ struct Scheduler {
 
     private struct Entry {
         let id: Int
-        let priority: Priority
+        var priority: Priority
         /// Tokens to process; 0 until the request is active and has named some.
         var remaining = 0
         /// A chunk must end after this number of tokens.
@@ -42,7 +42,7 @@ struct Scheduler {
 
     let limits: Limits
     private var waiting: [Entry] = []
-    /// The request whose last chunk is the longest ago comes first.
+    /// Of the requests with long prompts, the one whose last chunk is the longest ago comes first.
     private var active: [Entry] = []
     /// Successive batches in which background work has waited for interactive prompts.
     private var passedOver = 0
@@ -62,6 +62,12 @@ struct Scheduler {
     mutating func remove(_ id: Int) {
         waiting.removeAll { $0.id == id }
         active.removeAll { $0.id == id }
+    }
+
+    /// Makes a request interactive, because somebody waits for it now.
+    mutating func promote(_ id: Int) {
+        if let index = waiting.firstIndex(where: { $0.id == id }) { waiting[index].priority = .interactive }
+        if let index = active.firstIndex(where: { $0.id == id }) { active[index].priority = .interactive }
     }
 
     /// Makes the next waiting request active; nil if there is none, or no place. Interactive requests come first, but every

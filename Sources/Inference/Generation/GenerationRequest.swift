@@ -22,8 +22,6 @@ package struct GenerationRequest: Sendable {
     /// Whether tokens that repeat the prompt or the response are proposed and processed in one batch. Does not change the
     /// response.
     package var proposesTokens = true
-    /// Interactive requests precede background work, such as summaries.
-    var priority = Scheduler.Priority.interactive
     /// Whether forced tokens (the only ones that the grammar allows) are processed in one batch. Does not change the
     /// response.
     package var batchesForcedTokens = true

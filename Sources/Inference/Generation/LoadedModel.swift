@@ -103,7 +103,7 @@ package actor LoadedModel {
     /// starts sooner. Does nothing if the tokens do not fit the context.
     package func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
         guard tokens.count < sequence.contextSize else { return }
-        try await run(PrefillDecoding(prompt: tokens), in: sequence, .background)
+        try await run(PrefillDecoding(prompt: tokens), in: sequence)
     }
 
     /// The natural logarithm of the probability that the model generates `continuation` after `prompt`. Of a
@@ -120,7 +120,7 @@ package actor LoadedModel {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
         }
         let scoring = ScoringDecoding(of: scored, after: prompt, kernels: model.pool.kernels)
-        try await run(scoring, in: sequence, .interactive)
+        try await run(scoring, in: sequence)
         return scoring.logProbability
     }
 
@@ -135,7 +135,7 @@ package actor LoadedModel {
             throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: sequence.contextSize)
         }
         let comparing = ComparingDecoding(one, against: other, after: prompt)
-        try await run(comparing, in: sequence, .interactive)
+        try await run(comparing, in: sequence)
         return comparing.logOdds ?? 0
     }
 
@@ -143,7 +143,7 @@ package actor LoadedModel {
     /// returns false. `emit` is called on the engine's executor.
     ///
     /// Afterwards the sequence contains the prompt and the response. Cancelling the task ends generation within one
-    /// token.
+    /// pass.
     /// - Throws: ``GenerationFailure``, or `CancellationError`.
     package func generate(
         _ request: GenerationRequest, in sequence: SequenceState, emit: @escaping @Sendable (String) -> Bool
@@ -158,32 +158,38 @@ package actor LoadedModel {
             let decoding = try GrammarDecoding(
                 request, under: grammar, tokenizer: tokenizer, kernels: kernels, contextSize: contextSize,
                 logitCount: shape.vocabularySize, emit: emit)
-            try await run(decoding, in: sequence, request.priority)
+            try await run(decoding, in: sequence)
             return decoding.result
         }
         let decoding = FreeDecoding(request, tokenizer: tokenizer, kernels: kernels, contextSize: contextSize, emit: emit)
-        try await run(decoding, in: sequence, request.priority)
+        try await run(decoding, in: sequence)
         return decoding.result
     }
 
-    /// Runs a decoding to its end, together with those of other sequences.
-    private func run(_ decoding: any Decoding, in sequence: SequenceState, _ priority: Scheduler.Priority) async throws {
+    /// Runs a decoding to its end, together with those of other sequences. Tasks of low priority are background work, until
+    /// a task of higher priority waits for them.
+    private func run(_ decoding: any Decoding, in sequence: SequenceState) async throws {
         try await sequence.lock.acquire()
         defer { sequence.lock.release() }
-        let cancellation = CancellationFlag()
+        let signals = RequestSignals()
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                do {
-                    try engine.submit(decoding, in: sequence.cache, priority: priority, cancellation: cancellation) {
-                        continuation.resume(with: $0)
+            try await withTaskPriorityEscalationHandler {
+                try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                    do {
+                        try engine.submit(
+                            decoding, in: sequence.cache, priority: Task.currentPriority < .medium ? .background : .interactive,
+                            signals: signals
+                        ) { continuation.resume(with: $0) }
+                        startEngine()
+                    } catch {
+                        continuation.resume(throwing: error)
                     }
-                    startEngine()
-                } catch {
-                    continuation.resume(throwing: error)
                 }
+            } onPriorityEscalated: { _, new in
+                if new >= .medium { signals.escalate() }
             }
         } onCancel: {
-            cancellation.set()
+            signals.cancel()
         }
     }
 

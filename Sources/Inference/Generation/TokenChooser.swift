@@ -7,7 +7,7 @@ final class TokenChooser {
     private var mask: [UInt32]
     private var scratch: [Float]
     /// Whether the mask is that of the next step.
-    private var isPrepared = false
+    private(set) var isPrepared = false
     /// The number of samples before the chooser falls back to the shortest completion.
     private static let attempts = 24
 

@@ -63,7 +63,7 @@ package final class DecoderModel {
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
     ) throws {
         precondition(tokens.count <= scratch.batch && parts.count <= CK_MAX_SEGMENTS, "the caller divides the work")
-        segments.removeAll(keepingCapacity: true)
+        defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
         for (cache, count) in parts {
             precondition(cache.tokens.count + count <= cache.capacity, "the caller checks the context size")
@@ -71,7 +71,6 @@ package final class DecoderModel {
             segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
             row += count
         }
-        defer { segments.removeAll(keepingCapacity: true) }
         guard pass.run(tokens, segments: segments, isCancelled: isCancelled) else {
             for part in parts { part.cache.discardUnfinishedBatch() }
             throw CancellationError()
@@ -105,7 +104,7 @@ package final class DecoderModel {
         guard wantsLogits, !tokens.isEmpty else { return }
         let row = (tokens.count - 1) % scratch.batch
         if let candidates {
-            pass.head(row: row, candidates: candidates, target: 0)
+            pass.head(row: row, candidates: candidates)
         } else {
             pass.head(rows: CollectionOfOne(row))
         }

@@ -100,12 +100,12 @@ struct ForwardPass {
         if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), count * vocabulary) }
     }
 
-    /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into row `target` of
+    /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into the first row of
     /// `scratch.logits`. The other logits remain unchanged.
-    func head(row: Int, candidates: [TokenID], target: Int) {
+    func head(row: Int, candidates: [TokenID]) {
         let s = scratch
         let vocabulary = shape.vocabularySize
-        let logits = s.logits + target * vocabulary
+        let logits = s.logits
         normalizeForHead(s.residual + row * width, rows: 1)
         s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: logits, ldy: Int32(vocabulary), add: false)
         ck_matmul_rows(kernels, &s.normed.rows, s.products, candidates, Int32(candidates.count))
