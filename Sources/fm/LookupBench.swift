@@ -1,6 +1,7 @@
 import Foundation
+import Grammar
 import Inference
-import Synchronization
+import JSON
 
 /// Measures the gain from proposing tokens that occurred before: tasks that repeat their input, and tasks that do not.
 struct LookupBench {
@@ -29,14 +30,43 @@ struct LookupBench {
         ferries from the islands arrive, bringing visitors, letters and fresh bread from the bakery of the lighthouse keeper.
         """
 
-    static let tasks: [(name: String, repeats: Bool, prompt: String)] = [
-        ("rename a variable in code", true, "Rename the variable `sum` to `result`. Answer with the whole code only.\n\n\(code)"),
-        ("add comments to code", true, "Add a short comment above each function. Answer with the whole code only.\n\n\(code)"),
-        ("correct a text", true, "Replace “harbour” by “port” and answer with the whole text, otherwise unchanged.\n\n\(text)"),
-        ("extract sentences", true, "Quote all sentences of this text that mention a time of day, word for word.\n\n\(text)"),
-        ("write a story", false, "Write a story about a robot that learns to paint."),
-        ("explain", false, "Explain how a refrigerator works."),
-        ("write code", false, "Write a Swift function that finds the longest palindrome in a string."),
+    private static let contacts = """
+        Please invite Margarethe Lindqvist (margarethe.lindqvist@northwind-shipping.example), who manages the warehouse in \
+        Gothenburg, and Bartholomew Achterberg from Rotterdam, reachable at b.achterberg@port-authority.example. Also add \
+        Oluwaseun Adebayo-Thompson, oluwaseun@lagos-logistics.example, who has just moved to Lagos.
+        """
+    private static let contactSchema = """
+        {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "address": {"type": "string"}, \
+        "city": {"type": "string"}}, "required": ["name", "address", "city"], "additionalProperties": false}, "maxItems": 3}
+        """
+
+    struct Task {
+        var name: String
+        var repeats: Bool
+        var prompt: String
+        var schema: String?
+
+        init(_ name: String, _ repeats: Bool, _ prompt: String, schema: String? = nil) {
+            (self.name, self.repeats, self.prompt, self.schema) = (name, repeats, prompt, schema)
+        }
+    }
+
+    static let tasks: [Task] = [
+        Task(
+            "rename a variable in code", true,
+            "Rename the variable `sum` to `result`. Answer with the whole code only.\n\n\(code)"),
+        Task(
+            "add comments to code", true, "Add a short comment above each function. Answer with the whole code only.\n\n\(code)"),
+        Task(
+            "correct a text", true, "Replace “harbour” by “port” and answer with the whole text, otherwise unchanged.\n\n\(text)"),
+        Task("extract sentences", true, "Quote all sentences of this text that mention a time of day, word for word.\n\n\(text)"),
+        Task("write a story", false, "Write a story about a robot that learns to paint."),
+        Task("explain", false, "Explain how a refrigerator works."),
+        Task("write code", false, "Write a Swift function that finds the longest palindrome in a string."),
+        Task(
+            "fill in a schema", true, "List the contacts of this text with name, e-mail address and city as JSON.\n\n\(contacts)",
+            schema: contactSchema),
+        Task("invent values", false, "Invent three people with name, e-mail address and city as JSON.", schema: contactSchema),
     ]
 
     struct Figures: Encodable {
@@ -49,7 +79,11 @@ struct LookupBench {
         var acceptedTokens: Int
     }
 
-    func measure(_ task: (name: String, repeats: Bool, prompt: String)) async throws -> Figures {
+    func measure(_ task: Task) async throws -> Figures {
+        var grammar: Grammar?
+        if let schema = task.schema {
+            grammar = try Grammar(.schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary)
+        }
         var best: [Bool: (seconds: Double, usage: GenerationUsage)] = [:]
         var texts: Set<[TokenID]> = []
         // The two ways alternate, and the faster of two runs counts.
@@ -57,7 +91,7 @@ struct LookupBench {
             let proposes = round % 2 == 0
             var request = GenerationRequest(
                 tokens: try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: task.prompt)])), sampling: .greedy,
-                maximumTokens: 256)
+                maximumTokens: 256, grammar: grammar)
             request.proposesTokens = proposes
             let sequence = try model.makeSequence(contextSize: 2_048, sharesCache: false)
             let result = try await model.generate(request, in: sequence) { _ in true }

@@ -237,6 +237,50 @@ import Testing
         #expect(usage.acceptedTokens > 50 && usage.proposedTokens > usage.acceptedTokens)
     }
 
+    /// The same for responses under a grammar: free texts between forced ones, many of which repeat the prompt.
+    @Test func proposalsChangeNothingUnderAGrammar() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 2)
+        let word = JSONValue.object([.init("type", .string("string")), .init("maxLength", .number(DecimalNumber(12)))])
+        let list = JSONValue.array(Self.words.map { .string($0) })
+        let names = ["alpha", "beta", "another one"]
+        let item = JSONValue.object([
+            .init("type", .string("object")),
+            .init("properties", .object(names.map { .init($0, $0 == "beta" ? .object([.init("enum", list)]) : word) })),
+            .init("required", .array(names.map { .string($0) })), .init("additionalProperties", .bool(false)),
+        ])
+        let grammar = try Grammar(
+            .schema(
+                .object([
+                    .init("type", .string("array")), .init("items", item), .init("minItems", .number(DecimalNumber(2))),
+                    .init("maxItems", .number(DecimalNumber(4))),
+                ])), vocabulary: await model.grammarVocabulary)
+        var random = SeededGenerator(8)
+        var usage = GenerationUsage()
+        let example = model.tokenizer.encode(
+            "[{\"alpha\":\"the thing\",\"beta\":\"gamma delta\",\"another one\":\"12 34\"},"
+                + "{\"alpha\":\"in the\",\"beta\":\"alpha\",\"another one\":\"thing\"}]")
+        for round in 0..<40 {
+            let prompt = Array(repeatElement(example, count: Int.random(in: 1...2, using: &random)).joined())
+            var request = GenerationRequest(
+                tokens: prompt,
+                sampling: round % 2 == 0 ? .greedy : SamplingSettings(temperature: 1, topK: 5, seed: UInt64(round)),
+                maximumTokens: [nil, 160, 120].randomElement(using: &random) ?? nil, grammar: grammar)
+            var results: [String] = []
+            for proposes in [false, true] {
+                request.proposesTokens = proposes
+                let sequence = try model.makeSequence(contextSize: prompt.count + 200, sharesCache: false)
+                let result = try await model.generate(request, in: sequence) { _ in true }
+                results.append(
+                    "\(result.stopReason) \(result.tokens) \(result.usage.generatedTokens) \(result.usage.forcedTokens)")
+                usage.add(result.usage)
+                #expect((prompt + result.tokens).starts(with: sequence.cache.tokens))
+            }
+            #expect(results[0] == results[1], "round \(round)")
+        }
+        #expect(usage.acceptedTokens > 20 && usage.proposedTokens > usage.acceptedTokens)
+    }
+
     @Test func proposalsFollowTheLatestOccurrence() {
         var draft = LookupDraft(prompt: [1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 8])
         var tokens: [TokenID] = []

@@ -1,8 +1,8 @@
 /// The logits that a decoding needs of the tokens it has named.
 enum WantedLogits {
     case none
-    /// After the last token.
-    case last
+    /// After each of the last `count` tokens.
+    case last(Int)
     /// After the last token, of these tokens only, in ascending order; all other logits are meaningless.
     case candidates([TokenID])
     /// After each of the first `count` tokens.

@@ -123,7 +123,7 @@ final class Engine {
         let limit = job.decoding.wantsPromptLogits ? prompt.count - 1 : prompt.count
         let cached = cache.rewind(to: max(0, cache.reusablePrefix(of: prompt, limit: limit)))
         job.tokens.append(contentsOf: prompt[cached...])
-        job.wanted = job.decoding.wantsPromptLogits ? .last : .none
+        job.wanted = job.decoding.wantsPromptLogits ? .last(1) : .none
         job.isInPrompt = true
         // Recurrent states can be restored only at a checkpoint, so one is saved before the token that is computed each time.
         if cache.isRecurrent { job.checkpoint = limit }
@@ -231,7 +231,10 @@ final class Engine {
             job.processed += chunk.count
             if job.cache.tokens.count == job.checkpoint { job.cache.addCheckpoint() }
             switch job.wanted {
-            case .last where job.remaining == 0: rows.append((job, first + chunk.count - 1))
+            case .last(let count):
+                for row in max(start, min(job.processed, job.tokens.count - count))..<job.processed {
+                    rows.append((job, first + row - start))
+                }
             case .first(let count):
                 for row in start..<max(start, min(job.processed, count)) { rows.append((job, first + row - start)) }
             default: break

@@ -72,10 +72,10 @@ final class FreeDecoding: Decoding {
         tokens.append(last)
         valid += 1
         let room = min(draftLimit, contextSize - valid, limit - result.usage.generatedTokens - 1)
-        guard let count = draft?.propose(maximum: room, into: &proposed), count > 0 else { return .last }
+        guard let count = draft?.propose(maximum: room, into: &proposed), count > 0 else { return .last(1) }
         tokens.append(contentsOf: proposed)
         result.usage.proposedTokens += count
-        return .first(count + 1)
+        return .last(count + 1)
     }
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {

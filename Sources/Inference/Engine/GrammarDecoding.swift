@@ -3,7 +3,8 @@ internal import Grammar
 
 /// Generates text that a grammar constrains.
 ///
-/// Forced tokens are collected and processed together with the next token that has alternatives.
+/// Forced tokens are collected and processed together with the next token that has alternatives, and so are tokens that a
+/// ``LookupDraft`` proposes. The rows after the first difference are ignored, so the response is the same.
 final class GrammarDecoding: Decoding {
     private let request: GenerationRequest
     private let tokenizer: Tokenizer
@@ -21,6 +22,16 @@ final class GrammarDecoding: Decoding {
     private var pending: [TokenID] = []
     /// The step whose logits are being computed.
     private var step: ConstrainedDecoder.Step?
+    private var draft: LookupDraft?
+    /// The proposed tokens that are being processed, and the number of them that have become part of the response.
+    private var proposed: [TokenID] = []
+    private var accepted = 0
+    private var isRejected = false
+    /// The number of proposed tokens before the next row of logits.
+    private var row = 0
+    /// The tokens of the prompt and the response in the sequence, including those that `next` has named, without
+    /// proposals that did not become part of the response.
+    private var valid: Int
     private var isEnded = false
 
     /// - Parameter logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
@@ -42,10 +53,13 @@ final class GrammarDecoding: Decoding {
         text = TextOutput(stops: request.stopStrings)
         result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
         result.usage.promptTokens = request.tokens.count
+        valid = request.tokens.count
+        if request.proposesTokens, request.batchesForcedTokens { draft = LookupDraft(prompt: request.tokens) }
     }
 
     var prompt: [TokenID] { request.tokens }
     var wantsPromptLogits: Bool { true }
+    var validLength: Int? { valid }
 
     func begin(cachedTokens: Int) {
         result.usage.cachedTokens = cachedTokens
@@ -53,8 +67,14 @@ final class GrammarDecoding: Decoding {
     }
 
     func next(_ tokens: inout [TokenID], draftLimit: Int) throws -> WantedLogits? {
+        if !proposed.isEmpty {
+            draft?.learn(accepted: accepted, of: proposed.count)
+            proposed.removeAll(keepingCapacity: true)
+            (accepted, isRejected) = (0, false)
+        }
+        row = 0
         while !isEnded {
-            if !request.batchesForcedTokens, !pending.isEmpty { return flush(&tokens, .last) }
+            if !request.batchesForcedTokens, !pending.isEmpty { return flush(&tokens, .last(1)) }
             switch nextStep() {
             case .end: isEnded = true
             case .forced(let forced):
@@ -66,7 +86,13 @@ final class GrammarDecoding: Decoding {
                 return flush(&tokens, .candidates(few))
             case .many:
                 step = .many
-                return flush(&tokens, .last)
+                let wanted = flush(&tokens, .last(1))
+                guard let count = draft?.propose(maximum: min(draftLimit, remaining - 1), into: &proposed), count > 0 else {
+                    return wanted
+                }
+                tokens.append(contentsOf: proposed)
+                result.usage.proposedTokens += count
+                return .last(count + 1)
             }
         }
         text.finish(emit)
@@ -76,6 +102,7 @@ final class GrammarDecoding: Decoding {
 
     private func flush(_ tokens: inout [TokenID], _ wanted: WantedLogits) -> WantedLogits {
         tokens += pending
+        valid += pending.count
         pending.removeAll(keepingCapacity: true)
         return wanted
     }
@@ -96,6 +123,9 @@ final class GrammarDecoding: Decoding {
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {
         times.takeLogits(&result.usage)
+        // Rows within forced tokens are not needed.
+        defer { row += 1 }
+        if isRejected || row < accepted { return }
         while !isEnded {
             let step = self.step ?? nextStep()
             self.step = nil
@@ -126,15 +156,23 @@ final class GrammarDecoding: Decoding {
     private func accept(_ tokens: some Collection<TokenID>, isForced: Bool) throws {
         for token in tokens {
             result.tokens.append(token)
+            draft?.append(token)
             guard decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
             result.usage.generatedTokens += 1
             if isForced { result.usage.forcedTokens += 1 }
+            if !isRejected, accepted < proposed.count, token == proposed[accepted] {
+                accepted += 1
+                valid += 1
+                result.usage.acceptedTokens += 1
+            } else {
+                isRejected = !proposed.isEmpty
+                pending.append(token)
+            }
             if let end = text.append(tokenizer.text(of: token), emit) {
                 result.stopReason = end
                 isEnded = true
                 return
             }
         }
-        pending.append(contentsOf: tokens)
     }
 }
