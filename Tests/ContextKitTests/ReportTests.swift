@@ -10,6 +10,8 @@ struct ReportTests {
         let conversation = try await Conversation(model: model, instructions: "Be brief.")
         try await conversation.pin("The code is 4711.")
         for turn in 0..<40 { try await conversation.respond(to: "My message \(turn) of subject\(turn).") }
+        // A report does not wait for a compaction that is running, but the next request does.
+        while await conversation.state.isCompactionDue { await Task.yield() }
         let report = try await conversation.report(for: "What was my subject3?")
         try await conversation.respond(to: "What was my subject3?")
         #expect(report.usedTokens == StubModel.count(try #require(model.requests.last)))
