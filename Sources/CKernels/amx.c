@@ -74,7 +74,7 @@ typedef int32_t tile_sums[TOKENS][16] __attribute__((aligned(64)));
     do {                                                                                                          \
         int group_ = (i) / parts, part_ = (i) % parts;                                                            \
         _tile_zero(result);                                                                                       \
-        _tile_loadd(left, x + group_ * 32 + part_ * 16, columns);                      \
+        _tile_loadd(left, x + group_ * 32 + part_ * 16, columns);                                                 \
         _tile_loadd(right, w->codes[group_] + 256 * part_, 64);                                                   \
         _tile_dpbsud(result, left, right);                                                                        \
         _tile_stored(result, sums[(i) & 1], 64);                                                                  \

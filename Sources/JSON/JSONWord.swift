@@ -1,5 +1,5 @@
 /// The parsing state of a number or one of true, false, null.
-enum JSONWord: Equatable {
+enum JSONWord {
     enum Literal: String {
         case `true`, `false`, null
     }

@@ -152,6 +152,7 @@ struct ArchitectureTests {
             }
             let tokens = zip(starts, ends).flatMap { recipe.tokens[$0..<$1] }
             let counts = zip(starts, ends).map { $1 - $0 }
+            for (cache, count) in zip(caches, counts) { try cache.reserve(count) }
             try tokens.withUnsafeBufferPointer {
                 try model.forward($0, parts: Array(zip(caches, counts)).map { (cache: $0.0, count: $0.1) }) { false }
             }

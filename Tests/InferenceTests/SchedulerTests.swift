@@ -156,7 +156,6 @@ import Testing
         var ended = 0
         var cancelled = 0
         var rejected = 0
-        var slowestActivation = 0
         while next < 3_000 || !simulation.requests.isEmpty {
             // Arrivals come in bursts.
             if next < 3_000, Int.random(in: 0..<40, using: &random) == 0 {
@@ -181,8 +180,6 @@ import Testing
                 simulation.remove(id)
                 cancelled += 1
             }
-            let activations = simulation.requests.values.filter { $0.activated == nil }
-            for request in activations { slowestActivation = max(slowestActivation, simulation.batches - request.arrival) }
             ended += simulation.step(&random).count
             try #require(simulation.batches < 1_000_000, "requests starve")
         }

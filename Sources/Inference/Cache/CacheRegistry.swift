@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// The KV caches of a model's sequences. A sequence whose tokens begin like those of another sequence copies the common
-/// prefix from that cache instead of recomputing it.
+/// The KV caches of a model's sequences. A sequence whose tokens begin like those of another sequence shares the pages of the
+/// common prefix instead of computing it again.
 final class CacheRegistry: Sendable {
     private struct Entry {
         weak var cache: KVCache?

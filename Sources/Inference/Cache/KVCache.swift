@@ -132,6 +132,9 @@ package final class KVCache {
     /// The pages, and the bytes that each of them uses.
     var usedPages: [(page: CachePage, bytes: Int)] { pages.map { ($0, bytes($0)) } }
 
+    /// The number of positions in the pages.
+    var reservedPositions: Int { pages.count * CachePage.positions }
+
     /// Prepares the pages for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
     func reserve(_ count: Int) throws(ModelError) {
         if count == 0 { return }

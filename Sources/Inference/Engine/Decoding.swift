@@ -42,3 +42,27 @@ extension Decoding {
     var canPrepare: Bool { false }
     func prepare() {}
 }
+
+/// The times of a response, for its usage.
+struct DecodingTimes {
+    private var start = ContinuousClock.now
+    private var firstLogits: ContinuousClock.Instant?
+
+    /// Ends the time in the queue.
+    mutating func begin(_ usage: inout GenerationUsage) {
+        let now = ContinuousClock.now
+        usage.queueSeconds = (now - start).seconds
+        start = now
+    }
+
+    mutating func takeLogits(_ usage: inout GenerationUsage) {
+        if firstLogits != nil { return }
+        let now = ContinuousClock.now
+        firstLogits = now
+        usage.promptSeconds = (now - start).seconds
+    }
+
+    func finish(_ usage: inout GenerationUsage) {
+        if let firstLogits { usage.generationSeconds = (.now - firstLogits).seconds }
+    }
+}

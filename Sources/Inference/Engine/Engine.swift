@@ -258,12 +258,14 @@ final class Engine {
                 take(job, model.logits(0))
             }
             if let length = job.decoding.validLength, length < job.cache.tokens.count { job.cache.rewind(to: length) }
+            if job.signals.isCancelled { end(job, .failure(CancellationError())) }
             if jobs[chunk.id] != nil { advance(job) }
         }
     }
 
     private func take(_ job: Job, _ logits: UnsafeMutableBufferPointer<Float>) {
-        guard jobs[job.id] != nil else { return }
+        // A cancellation takes effect between two tokens of a batch, too.
+        guard jobs[job.id] != nil, !job.signals.isCancelled else { return }
         do { try job.decoding.take(logits) } catch { end(job, .failure(error)) }
     }
 }

@@ -20,11 +20,7 @@ final class FreeDecoding: Decoding {
     /// Number of text bytes before each token.
     private var offsets: [Int] = []
     private var bytes = 0
-    private var draft: LookupDraft?
-    /// The proposed tokens that are being processed, and the number of them that were sampled so far.
-    private var proposed: [TokenID] = []
-    private var accepted = 0
-    private var isRejected = false
+    private var proposal: Proposal
     /// The tokens of the prompt and the response in the sequence, including those that `next` has named, without
     /// proposals that were not sampled.
     private var valid: Int
@@ -45,7 +41,7 @@ final class FreeDecoding: Decoding {
         result = GenerationResult(stopReason: .maximumTokens, usage: GenerationUsage())
         result.usage.promptTokens = request.tokens.count
         valid = request.tokens.count
-        if request.proposesTokens { draft = LookupDraft(prompt: request.tokens) }
+        proposal = Proposal(prompt: request.proposesTokens ? request.tokens : nil)
     }
 
     var prompt: [TokenID] { request.tokens }
@@ -58,11 +54,7 @@ final class FreeDecoding: Decoding {
     }
 
     func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
-        if !proposed.isEmpty {
-            draft?.learn(accepted: accepted, of: proposed.count)
-            proposed.removeAll(keepingCapacity: true)
-            (accepted, isRejected) = (0, false)
-        }
+        proposal.finish()
         if !isEnded, valid == contextSize { end(.contextFull) }
         guard !isEnded, let last = result.tokens.last else {
             text.finish(emit)
@@ -72,29 +64,18 @@ final class FreeDecoding: Decoding {
         tokens.append(last)
         valid += 1
         let room = min(draftLimit, contextSize - valid, limit - result.usage.generatedTokens - 1)
-        guard let count = draft?.propose(maximum: room, into: &proposed), count > 0 else { return .last(1) }
-        tokens.append(contentsOf: proposed)
-        result.usage.proposedTokens += count
-        return .last(count + 1)
+        return .last(1 + proposal.propose(maximum: room, into: &tokens, &result.usage))
     }
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {
         times.takeLogits(&result.usage)
-        if isEnded || isRejected { return }
+        if isEnded || proposal.isRejected { return }
         if limit <= 0 { return end(.maximumTokens) }
         for token in request.bannedTokens { logits[Int(token)] = -.infinity }
         if result.usage.generatedTokens == 0 { for token in request.bannedFirstTokens { logits[Int(token)] = -.infinity } }
         guard let token = sampler.next(logits, kernels: kernels) else { throw GenerationFailure.unusableLogits }
         result.usage.generatedTokens += 1
-        if accepted < proposed.count {
-            if token == proposed[accepted] {
-                accepted += 1
-                valid += 1
-                result.usage.acceptedTokens += 1
-            } else {
-                isRejected = true
-            }
-        }
+        if proposal.contains(token, &result.usage) { valid += 1 }
         // Checked before the model's stop tokens, because a stop token of the request may be one of them.
         if request.stopTokens.contains(token) {
             result.stopToken = token
@@ -107,7 +88,7 @@ final class FreeDecoding: Decoding {
             return end(reason)
         }
         result.tokens.append(token)
-        draft?.append(token)
+        proposal.append(token)
         offsets.append(bytes)
         bytes += piece.count
         if request.detectsLoops, let kept = loops.append(token) {
@@ -120,29 +101,5 @@ final class FreeDecoding: Decoding {
     private func end(_ reason: StopReason) {
         result.stopReason = reason
         isEnded = true
-    }
-}
-
-/// The times of a response, for its usage.
-struct DecodingTimes {
-    private var start = ContinuousClock.now
-    private var firstLogits: ContinuousClock.Instant?
-
-    /// Ends the time in the queue.
-    mutating func begin(_ usage: inout GenerationUsage) {
-        let now = ContinuousClock.now
-        usage.queueSeconds = (now - start).seconds
-        start = now
-    }
-
-    mutating func takeLogits(_ usage: inout GenerationUsage) {
-        if firstLogits != nil { return }
-        let now = ContinuousClock.now
-        firstLogits = now
-        usage.promptSeconds = (now - start).seconds
-    }
-
-    func finish(_ usage: inout GenerationUsage) {
-        if let firstLogits { usage.generationSeconds = (.now - firstLogits).seconds }
     }
 }

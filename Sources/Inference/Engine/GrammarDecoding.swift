@@ -22,11 +22,7 @@ final class GrammarDecoding: Decoding {
     private var pending: [TokenID] = []
     /// The step whose logits are being computed.
     private var step: ConstrainedDecoder.Step?
-    private var draft: LookupDraft?
-    /// The proposed tokens that are being processed, and the number of them that have become part of the response.
-    private var proposed: [TokenID] = []
-    private var accepted = 0
-    private var isRejected = false
+    private var proposal: Proposal
     /// The number of proposed tokens before the next row of logits.
     private var row = 0
     /// The tokens of the prompt and the response in the sequence, including those that `next` has named, without
@@ -54,7 +50,7 @@ final class GrammarDecoding: Decoding {
         result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
         result.usage.promptTokens = request.tokens.count
         valid = request.tokens.count
-        if request.proposesTokens, request.batchesForcedTokens { draft = LookupDraft(prompt: request.tokens) }
+        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? request.tokens : nil)
     }
 
     var prompt: [TokenID] { request.tokens }
@@ -67,32 +63,29 @@ final class GrammarDecoding: Decoding {
     }
 
     func next(_ tokens: inout [TokenID], draftLimit: Int) throws -> WantedLogits? {
-        if !proposed.isEmpty {
-            draft?.learn(accepted: accepted, of: proposed.count)
-            proposed.removeAll(keepingCapacity: true)
-            (accepted, isRejected) = (0, false)
-        }
+        proposal.finish()
         row = 0
         while !isEnded {
-            if !request.batchesForcedTokens, !pending.isEmpty { return flush(&tokens, .last(1)) }
+            if !request.batchesForcedTokens, !pending.isEmpty {
+                flush(&tokens)
+                return .last(1)
+            }
             switch nextStep() {
             case .end: isEnded = true
             case .forced(let forced):
                 try accept(forced)
                 // Long forced texts are processed in parts, so that other requests and a cancellation need not wait.
-                if pending.count >= DecoderModel.batchSize { return flush(&tokens, .none) }
+                guard pending.count >= DecoderModel.batchSize else { continue }
+                flush(&tokens)
+                return WantedLogits.none
             case .few(let few):
                 step = .few(few)
-                return flush(&tokens, .candidates(few))
+                flush(&tokens)
+                return .candidates(few)
             case .many:
                 step = .many
-                let wanted = flush(&tokens, .last(1))
-                guard let count = draft?.propose(maximum: min(draftLimit, remaining - 1), into: &proposed), count > 0 else {
-                    return wanted
-                }
-                tokens.append(contentsOf: proposed)
-                result.usage.proposedTokens += count
-                return .last(count + 1)
+                flush(&tokens)
+                return .last(1 + proposal.propose(maximum: min(draftLimit, remaining - 1), into: &tokens, &result.usage))
             }
         }
         text.finish(emit)
@@ -100,11 +93,11 @@ final class GrammarDecoding: Decoding {
         return nil
     }
 
-    private func flush(_ tokens: inout [TokenID], _ wanted: WantedLogits) -> WantedLogits {
+    /// Names the pending tokens.
+    private func flush(_ tokens: inout [TokenID]) {
         tokens += pending
         valid += pending.count
         pending.removeAll(keepingCapacity: true)
-        return wanted
     }
 
     private var remaining: Int { limit - result.usage.generatedTokens }
@@ -125,7 +118,7 @@ final class GrammarDecoding: Decoding {
         times.takeLogits(&result.usage)
         // Rows within forced tokens are not needed.
         defer { row += 1 }
-        if isRejected || row < accepted { return }
+        if proposal.isRejected || row < proposal.accepted { return }
         while !isEnded {
             let step = self.step ?? nextStep()
             self.step = nil
@@ -156,18 +149,11 @@ final class GrammarDecoding: Decoding {
     private func accept(_ tokens: some Collection<TokenID>, isForced: Bool) throws {
         for token in tokens {
             result.tokens.append(token)
-            draft?.append(token)
+            proposal.append(token)
             guard decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
             result.usage.generatedTokens += 1
             if isForced { result.usage.forcedTokens += 1 }
-            if !isRejected, accepted < proposed.count, token == proposed[accepted] {
-                accepted += 1
-                valid += 1
-                result.usage.acceptedTokens += 1
-            } else {
-                isRejected = !proposed.isEmpty
-                pending.append(token)
-            }
+            if proposal.contains(token, &result.usage) { valid += 1 } else { pending.append(token) }
             if let end = text.append(tokenizer.text(of: token), emit) {
                 result.stopReason = end
                 isEnded = true

@@ -66,3 +66,47 @@ struct LookupDraft {
         }
     }
 }
+
+/// The proposed tokens of a decoding, which are processed before it is known whether they become part of the response.
+struct Proposal {
+    /// Nil if nothing is proposed.
+    private var draft: LookupDraft?
+    private var tokens: [TokenID] = []
+    /// The number of proposed tokens that have become part of the response.
+    private(set) var accepted = 0
+    /// Whether the response differs from the proposal, so that later rows of logits are meaningless.
+    private(set) var isRejected = false
+
+    /// - Parameter prompt: the tokens before the response; nil to propose nothing.
+    init(prompt: [TokenID]?) { draft = prompt.map { LookupDraft(prompt: $0) } }
+
+    /// Ends the last proposal: its rows have been taken.
+    mutating func finish() {
+        if tokens.isEmpty { return }
+        draft?.learn(accepted: accepted, of: tokens.count)
+        tokens.removeAll(keepingCapacity: true)
+        (accepted, isRejected) = (0, false)
+    }
+
+    /// Appends a proposal of at most `maximum` tokens to `target`. Returns their number.
+    mutating func propose(maximum: Int, into target: inout [TokenID], _ usage: inout GenerationUsage) -> Int {
+        let count = draft?.propose(maximum: maximum, into: &tokens) ?? 0
+        target.append(contentsOf: tokens)
+        usage.proposedTokens += count
+        return count
+    }
+
+    /// Compares the next token of the response. Returns whether it is in the sequence already, because it was proposed.
+    mutating func contains(_ token: TokenID, _ usage: inout GenerationUsage) -> Bool {
+        guard !isRejected, accepted < tokens.count, token == tokens[accepted] else {
+            isRejected = !tokens.isEmpty
+            return false
+        }
+        accepted += 1
+        usage.acceptedTokens += 1
+        return true
+    }
+
+    /// Adds a token of the response to the text that later proposals come from.
+    mutating func append(_ token: TokenID) { draft?.append(token) }
+}

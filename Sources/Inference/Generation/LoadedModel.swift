@@ -143,7 +143,7 @@ package actor LoadedModel {
     /// returns false. `emit` is called on the engine's executor.
     ///
     /// Afterwards the sequence contains the prompt and the response. Cancelling the task ends generation within one
-    /// pass.
+    /// token.
     /// - Throws: ``GenerationFailure``, or `CancellationError`.
     package func generate(
         _ request: GenerationRequest, in sequence: SequenceState, emit: @escaping @Sendable (String) -> Bool

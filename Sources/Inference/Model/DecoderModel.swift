@@ -56,18 +56,17 @@ package final class DecoderModel {
     ///   - parts: the caches, each one once, with the numbers of their tokens, in the order of `tokens`.
     ///   - isCancelled: called before every layer; if it returns true, the call throws `CancellationError`, and no token is
     ///     appended (with recurrent layers, the cache is rewound to the last checkpoint).
-    /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)`` if a page of a cache cannot be allocated.
-    /// - Precondition: the caches have capacity for the tokens. Callers must check this, because they decide how to
+    /// - Precondition: the caches have capacity for the tokens, and pages: see ``KVCache/reserve(_:)``. Callers must check this, because they decide how to
     ///   handle a full context.
     func forward(
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
-    ) throws {
+    ) throws(CancellationError) {
         precondition(tokens.count <= scratch.batch && parts.count <= CK_MAX_SEGMENTS, "the caller divides the work")
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
         for (cache, count) in parts {
             precondition(cache.tokens.count + count <= cache.capacity, "the caller checks the context size")
-            try cache.reserve(count)
+            precondition(cache.tokens.count + count <= cache.reservedPositions, "the caller reserves the pages")
             segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
             row += count
         }
@@ -88,6 +87,7 @@ package final class DecoderModel {
     /// - Parameter isCancelled: called before every layer of every batch; if it returns true, the call throws
     ///   `CancellationError` and the cache keeps the finished batches (with recurrent layers, only up to the last
     ///   checkpoint).
+    /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)`` if a page of the cache cannot be allocated.
     /// - Precondition: the cache has capacity for the tokens.
     package func forward(
         _ tokens: ArraySlice<TokenID>, cache: KVCache, wantsLogits: Bool = true, candidates: [TokenID]? = nil,
@@ -97,6 +97,7 @@ package final class DecoderModel {
         while start < tokens.endIndex {
             let end = min(start + scratch.batch, tokens.endIndex)
             try tokens[start..<end].withUnsafeBufferPointer { batch in
+                try cache.reserve(batch.count)
                 try forward(batch, parts: [(cache, batch.count)], isCancelled: isCancelled)
             }
             start = end

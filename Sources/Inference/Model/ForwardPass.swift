@@ -409,6 +409,45 @@ struct ForwardPass {
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
+
+    // MARK: - Per-layer embeddings (Gemma 4)
+
+    private func embedPerLayer(
+        _ input: ModelTensors.PerLayerInput, _ tokens: UnsafeBufferPointer<TokenID>, _ batch: Batch
+    ) {
+        let s = scratch
+        let one = shape.perLayerWidth
+        let all = one * shape.layers.count
+        s.normed.set(rows: batch.rows, columns: width)
+        ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        var projection = input.projection
+        projection.scale /= Float(width).squareRoot()
+        multiply(s.normed, product(projection, into: s.perLayer))
+        var embedding = input.embedding
+        embedding.scale *= Float(one).squareRoot()
+        for row in 0..<batch.rows {
+            ck_matrix_row(&embedding, tokens[row], s.perLayerRow)
+            for layer in shape.layers.indices {
+                let vector = s.perLayer + row * all + layer * one
+                kernels.pointee.rmsnorm(vector, input.norm, epsilon, Int32(one), vector)
+                for i in 0..<one { vector[i] = (vector[i] + s.perLayerRow[layer * one + i]) * Float(0.5).squareRoot() }
+            }
+        }
+    }
+
+    private func addPerLayer(_ w: ModelTensors.PerLayer, _ index: Int, _ batch: Batch) {
+        let s = scratch
+        let (rows, one) = (Int32(batch.rows), shape.perLayerWidth)
+        s.normed.set(rows: batch.rows, columns: width)
+        ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        s.gated.set(rows: batch.rows, columns: one)
+        multiply(s.normed, product(w.gate, into: s.gated.x))
+        // The vectors of this layer take the place of `up` in the gated activation.
+        ck_copy_rows(s.perLayer + index * one, Int32(one * shape.layers.count), s.part, Int32(one), rows, Int32(one))
+        ck_activate(handle, kernels, CK_GELU, s.gated.x, s.part, nil, nil, &s.gated.rows, quantizes)
+        multiply(s.gated, product(w.projection, into: s.branch))
+        ck_add_branch(handle, kernels, s.branch, w.norm, epsilon, 1, s.residual, rows, Int32(width))
+    }
 }
 
 extension ModelShape.HeadNorm {
