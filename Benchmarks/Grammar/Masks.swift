@@ -85,6 +85,7 @@ struct Masks: ParsableCommand {
         let clock = ContinuousClock()
         let start = clock.now
         let vocabulary = TokenVocabulary(texts: texts, endTokens: [tokenizer.endOfTurn])
+        vocabulary.prepareSharedMasks()
         report([
             .init("library", .string("ours")), .init("version", .string("this checkout")),
             .init("setup_ms", number((clock.now - start).microseconds / 1000)), .init("rss_mb", number(Self.residentMegabytes)),

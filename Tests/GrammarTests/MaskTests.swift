@@ -20,10 +20,27 @@ import Testing
         }
     }
 
+    /// Texts that begin with a run of many characters, with and without limits on their length; and numbers between bounds
+    /// that only some first digits can reach.
+    static let runs =
+        [
+            "x[0-9]{3}y", "^.+$", "^[^,]+$", "^[a-z]{1,40}é$", "^([a-e]{0,30}/)+$", "^(é|[ -~])*$", "\\\\.[^/]+/.*", "a|^b+",
+            "^.{2,30}$", "^[\\u0020-\\u00FF]{1,60}/$", "^(?!a).*b",
+        ].flatMap { pattern in
+            ["", ",\"minLength\":7", ",\"minLength\":9,\"maxLength\":12", ",\"minLength\":3,\"maxLength\":90"].map {
+                AcceptanceCase("{\"type\":\"string\",\"pattern\":\"\(pattern)\"\($0)}", [], not: [])
+            }
+        }
+        + [
+            "\"const\":2", "\"const\":[0.5,120]", "\"enum\":[10,2.50,-3]", "\"minimum\":25,\"maximum\":27",
+            "\"exclusiveMinimum\":19.5,\"exclusiveMaximum\":101", "\"type\":\"integer\",\"minimum\":-2,\"maximum\":1999",
+            "\"type\":\"number\",\"maximum\":0.05,\"minimum\":0.01",
+        ].map { AcceptanceCase("{\($0)}", [], not: []) }
+
     /// At every step of random walks, each bit of the mask equals the result of advancing a matcher with the token.
     @Test(arguments: [GrammarOptions(), GrammarOptions(isPretty: true), GrammarOptions(membersInAnyOrder: true)])
     func masksEqualBruteForce(_ options: GrammarOptions) throws {
-        let schemas = Self.schemas + Self.limits + PublishedSchemas.cases
+        let schemas = Self.schemas + Self.limits + Self.runs + PublishedSchemas.cases
         for (index, table) in schemas.enumerated() where !table.schema.contains("3000") {
             let grammar = try Grammar(table.schema, vocabulary: Vocabularies.small, options: options)
             var random = TestRandom(seed: index + 1)

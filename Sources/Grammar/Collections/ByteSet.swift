@@ -11,6 +11,8 @@ struct ByteSet: Hashable, Sendable {
         hasher.combine(words.3)
     }
 
+    static let ascii = ByteSet(0x00...0x7F)
+
     init() {}
     init(_ range: ClosedRange<UInt8>) { for byte in range { insert(byte) } }
     init(_ byte: UInt8) { insert(byte) }
@@ -25,11 +27,11 @@ struct ByteSet: Hashable, Sendable {
     /// The only byte in the set; nil if there are none or several.
     var single: UInt8? {
         var found: UInt8?
-        var count = 0
-        for word in [words.0, words.1, words.2, words.3] { count += word.nonzeroBitCount }
         if count == 1 { forEach { found = $0 } }
         return found
     }
+
+    var count: Int { words.0.nonzeroBitCount + words.1.nonzeroBitCount + words.2.nonzeroBitCount + words.3.nonzeroBitCount }
 
     func contains(_ byte: UInt8) -> Bool {
         let word = byte < 128 ? (byte < 64 ? words.0 : words.1) : (byte < 192 ? words.2 : words.3)

@@ -42,9 +42,11 @@ struct NumberState: Hashable {
 /// bounds require more; otherwise a model that keeps generating digits could fill its context window. Exponents are
 /// allowed only without divisors: after any digits if zero is the only bound, otherwise after one nonzero digit before
 /// the point, as programs write them.
-struct NumberMachine: Hashable {
+///
+/// A class, because its states are asked for one byte at a time: a value with this many arrays is expensive to copy.
+final class NumberMachine {
     /// The interval of magnitudes for one sign. Fractions have no trailing zeros.
-    private struct Side: Hashable {
+    private final class Side {
         var lowerWhole: [UInt8] = [0], lowerFraction: [UInt8] = [], lowerIsExclusive = false
         var upperWhole: [UInt8] = [], upperFraction: [UInt8] = [], upperIsExclusive = false
         var hasUpper = false
@@ -163,7 +165,7 @@ struct NumberMachine: Hashable {
         lower: NumberSpec.Bound?, upper: NumberSpec.Bound?, mayHaveExponent: Bool, _ prefersPlain: Bool
     ) -> Side? {
         if let upper, upper.value.isNegative { return nil }
-        var side = Side()
+        let side = Side()
         var lowerIsZero = true
         if let lower, !lower.value.isNegative {
             side.lowerWhole = lower.value.wholeDigits
@@ -221,7 +223,8 @@ struct NumberMachine: Hashable {
                 let isSingle = state.count == 1 && state.phase == .whole
                 state = endOfWhole(state)
                 state.phase = .point
-                state.exponent = isSingle ? 1 : 0  // a single digit precedes the point
+                // A single digit precedes the point.
+                state.exponent = isSingle && side(state)?.scientific == true ? 1 : 0
                 return isOutside(state) ? nil : state
             }
             return exponentStart(state, byte, afterOneDigit: state.count == 1 && state.phase == .whole, endsWhole: true)
@@ -239,7 +242,7 @@ struct NumberMachine: Hashable {
                 state.phase = .exponentDigits
                 state.exponent = Int16(digit)
                 state.count = 1
-                return canReachExponent(state) ? state : nil
+                return canReachExponent(state) ? withoutUnusedExponent(state) : nil
             }
             guard state.phase == .exponent, byte == UInt8(ascii: "-") || byte == UInt8(ascii: "+") else { return nil }
             if spelling == .single { return nil }
@@ -252,8 +255,22 @@ struct NumberMachine: Hashable {
             guard value <= Self.maximumExponent else { return nil }
             state.exponent = value
             state.count += 1
-            return canReachExponent(state) ? state : nil
+            return canReachExponent(state) ? withoutUnusedExponent(state) : nil
         }
+    }
+
+    /// If all exponents are allowed, only the number of digits that may follow depends on the exponent so far. Equal states
+    /// have equal masks.
+    private func withoutUnusedExponent(_ state: NumberState) -> NumberState {
+        guard side(state)?.anyExponent == true else { return state }
+        var state = state
+        if state.count == 3 {
+            state.exponent = 0
+            return state
+        }
+        let limit = Int16(state.count == 1 ? Self.maximumExponent / 100 : Self.maximumExponent / 10)
+        if state.exponent != limit { state.exponent = state.exponent < limit ? 0 : limit + 1 }
+        return state
     }
 
     /// The exponents with which the digits of `state` are in the interval.
@@ -441,7 +458,21 @@ struct NumberMachine: Hashable {
         for (index, divisor) in divisors.enumerated() {
             state.remainders[index] = (state.remainders[index] * 10 + Int64(digit)) % divisor.coefficient
         }
-        return state
+        return isBeyondBounds(state, side) ? nil : state
+    }
+
+    /// Whether the digits before the point show that no number of the interval begins with them. A search would have to try
+    /// all digits that can follow.
+    private func isBeyondBounds(_ state: NumberState, _ side: Side) -> Bool {
+        if side.anyExponent || !side.hasUpper { return false }
+        if side.scientific, state.count == 1, !exponents(state).isEmpty { return false }
+        // The number of digits before the point of a number that the digits so far can become.
+        let shortest = max(Int(state.count), side.lowerWhole.count)
+        let longest = state.phase == .zero ? 1 : side.upperWhole.count
+        if shortest > longest { return true }
+        let onlyLowest = longest == side.lowerWhole.count && state.toLower < 0
+        let onlyHighest = shortest == side.upperWhole.count && state.toUpper > 0
+        return onlyLowest || onlyHighest
     }
 
     /// The number of digits before the point that a multiple may have; nil if a bound limits them. A few more may follow
@@ -558,6 +589,9 @@ struct NumberMachine: Hashable {
         state.digits = 0
         state.hasFraction = false
         state.exponent = 0
+        // The digits have been compared: either all exponents are allowed, or those of `exponents(_:)`, which does not read
+        // these comparisons.
+        (state.toLower, state.toUpper) = side.anyExponent ? (1, -1) : (0, 0)
         return canReachExponent(state) ? state : nil
     }
 

@@ -60,6 +60,89 @@ extension RegexArena {
         }
         return nil
     }
+
+    /// The language without its minimum number of characters, and that minimum. nil if the language is not an intersection
+    /// with such a limit, or if a string of the rest may not be extensible by one character after the other.
+    func withoutLowerLimit(_ id: RegexID) -> (rest: RegexID, minimum: Int)? {
+        guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
+        for part in parts {
+            guard let window = lengthWindow(part), window.minimum > 0 else { continue }
+            var rest = parts.filter { $0 != part }
+            guard growth(of: rest) > .none else { return nil }
+            if let maximum = window.maximum { rest.append(repetition(anyCharacter, 0, maximum)) }
+            return (intersection(rest), window.minimum)
+        }
+        return nil
+    }
+
+    /// Characters with which a text may go on, in any order and number up to a limit, without leaving a part of a language.
+    struct Run {
+        /// The language that allows the run: the whole language or one of its alternatives.
+        var language: RegexID
+        /// The characters in ASCII.
+        var bytes: ByteSet
+        /// Whether all characters beyond ASCII are allowed.
+        var allowsOthers: Bool
+        /// Maximum number of characters; nil for any number.
+        var maximum: Int32?
+    }
+
+    /// The longest run with which a language begins, as its form shows: the repetition at the beginning of it or of one of
+    /// its alternatives. A pattern that may begin anywhere has such an alternative in all of its states.
+    func run(_ id: RegexID) -> Run? {
+        var best: Run?
+        for part in parts(id) {
+            var first = part
+            if case .concat(let a, let b) = nodes[Int(part)] {
+                guard surelyHasWords(b) else { continue }
+                first = a
+            }
+            guard case .repetition(let inner, _, let maximum) = nodes[Int(first)] else { continue }
+            let others = parts(inner).count { charactersBeyondASCII.contains($0) }
+            let run = Run(
+                language: part, bytes: singleBytes(inner), allowsOthers: others == charactersBeyondASCII.count,
+                maximum: maximum < 0 ? nil : maximum)
+            if run.bytes.isEmpty { continue }
+            if let best, best.bytes.count > run.bytes.count { continue }
+            if let best, best.bytes.count == run.bytes.count, best.maximum ?? .max >= run.maximum ?? .max { continue }
+            best = run
+        }
+        return best
+    }
+
+    /// The characters in ASCII that are strings of a language.
+    private func singleBytes(_ id: RegexID) -> ByteSet {
+        var set = ByteSet()
+        for part in parts(id) {
+            if case .bytes(let bytes) = nodes[Int(part)] { set = set.union(bytes.intersection(.ascii)) }
+        }
+        return set
+    }
+
+    /// The characters that can be appended to each string of a language so that the result is in the language, as far as its
+    /// form shows.
+    private enum Growth: Comparable { case none, some, any }
+
+    private func growth(_ id: RegexID) -> Growth {
+        var id = id
+        while case .concat(_, let b) = nodes[Int(id)] { id = b }
+        switch nodes[Int(id)] {
+        case .repetition(anyCharacter, _, -1): return .any
+        case .repetition(let a, _, -1): return characterCount(a).minimum == 1 && characterCount(a).isExact ? .some : .none
+        case .alternation(let parts): return parts.map { growth($0) }.min() ?? .none
+        case .intersection(let parts): return growth(of: parts)
+        default: return .none
+        }
+    }
+
+    /// The growth of an intersection.
+    private func growth(of parts: [RegexID]) -> Growth {
+        let known = parts.map { growth($0) }
+        // Two parts may grow by different characters.
+        if known.contains(.none) || known.count(where: { $0 == .some }) > 1 { return .none }
+        return known.min() ?? .none
+    }
+
     /// Whether the form of the language shows that it is a finite list of strings, as for enumerations and constants.
     func isFiniteByForm(_ id: RegexID) -> Bool {
         var id = id

@@ -18,9 +18,12 @@ final class RegexArena {
     var isPruned: [Bool] = []
     var tries: [WordTrie] = []
     var machines: [NumberMachine] = []
-    private var machineIDs: [NumberMachine: Int32] = [:]
+    private struct MachineKey: Hashable { var spec: NumberSpec, spelling: NumberSpelling }
+    private var machineIDs: [MachineKey: Int32] = [:]
     /// The languages of recursive definitions, and whether they contain the empty string.
     private(set) var definitions: [(language: RegexID, isNullable: Bool)] = []
+    /// The alternatives of ``anyCharacter`` that are not in ASCII.
+    lazy var charactersBeyondASCII = parts(anyCharacter).filter { if case .bytes = nodes[Int($0)] { false } else { true } }
     var shortestLengths: [RegexID: Int] = [:]
     var characterCounts: [RegexID: CharacterCount] = [:]
 
@@ -44,30 +47,40 @@ final class RegexArena {
     /// Number of states that every arena contains with the same ids.
     static var sharedCount: Int { template.nodes.count }
 
+    /// The states of the template that documents are in, rather than parts of them.
+    static var sharedStates: [RegexID] { created.states }
+
+    private static var template: RegexArena { created.arena }
+
     // Never changed after its creation: all its rows are complete, and copies only add rows of their own.
-    nonisolated(unsafe) private static let template: RegexArena = {
+    nonisolated(unsafe) private static let created: (arena: RegexArena, states: [RegexID]) = {
         let arena = RegexArena(empty: ())
-        var starts = [
-            arena.string(arena.anyText, .any), arena.literal(Array("true".utf8)), arena.literal(Array("false".utf8)),
-            arena.literal(Array("null".utf8)),
-        ]
+        let text = arena.string(arena.anyText, .any)
+        let words = ["true", "false", "null"].map { arena.literal(Array($0.utf8)) }
+        var numbers: [RegexID] = []
         for spelling in [NumberSpelling.any, .integersWithoutFraction] {
             for spec in [NumberSpec.any, NumberSpec(isInteger: true)] {
                 // Creating a number fails only for unsupported divisors, and these specifications have none.
-                if let number = try? arena.number(spec, spelling) { starts.append(number) }
+                if let number = try? arena.number(spec, spelling) { numbers.append(number) }
             }
         }
-        starts.append(arena.alternation([starts[1], starts[2]]))
-        var seen = Set(starts)
-        while let state = starts.popLast() {
-            // An arena this small cannot reach its limits.
-            guard let row = arena.liveRow(state) else { continue }
-            for byte in 0..<256 where row[byte] != RegexArena.empty && seen.count < 400 && seen.insert(row[byte]).inserted {
-                starts.append(row[byte])
+        // Breadth first: the first characters of a text are the most frequent ones. Most states are in the middle of an
+        // escape of four digits, and those are not worth their memory.
+        var seen: Set<RegexID> = []
+        for (starts, limit) in [(numbers + words + [arena.alternation([words[0], words[1]])], 2_000), ([text], 800)] {
+            var states = starts.filter { seen.insert($0).inserted }
+            var next = 0
+            while next < states.count {
+                // An arena this small cannot reach its limits.
+                let row = arena.liveRow(states[next])
+                next += 1
+                for byte in 0..<256 where seen.count < limit {
+                    if let target = row?[byte], target != RegexArena.empty, seen.insert(target).inserted { states.append(target) }
+                }
             }
         }
         for id in arena.nodes.indices where arena.rows[id] != nil { _ = arena.liveRow(RegexID(id)) }
-        return arena
+        return (arena, seen.sorted())
     }()
 
     private init(copying other: RegexArena) {
@@ -466,16 +479,13 @@ final class RegexArena {
 
     /// - Throws: ``NumberMachine/UnsupportedNumber`` if a divisor is too long.
     func number(_ spec: NumberSpec, _ spelling: NumberSpelling) throws(NumberMachine.UnsupportedNumber) -> RegexID {
-        let machine = try NumberMachine(spec, spelling)
-        let id: Int32
-        if let known = machineIDs[machine] {
-            id = known
-        } else {
-            id = Int32(machines.count)
-            machines.append(machine)
-            machineIDs[machine] = id
+        let key = MachineKey(spec: spec, spelling: spelling)
+        let id = machineIDs[key] ?? Int32(machines.count)
+        if Int(id) == machines.count {
+            machines.append(try NumberMachine(spec, spelling))
+            machineIDs[key] = id
         }
-        return add(.number(machine: id, machine.start))
+        return add(.number(machine: id, machines[Int(id)].start))
     }
 
     /// The strings of `a` that are not in `b`. `b` may contain strings that are not well-formed text.

@@ -46,11 +46,20 @@ extension MaskTable {
             if style == .any, let window = regexes.lengthWindow(content) {
                 return LanguageMask(free: Free(minimum: window.minimum, maximum: window.maximum))
             }
+            // A minimum length matters only for tokens that close the string.
+            if listedNeed == .max, let (rest, minimum) = regexes.withoutLowerLimit(content) {
+                let open = languageMask(regexes.stringBody(rest, style))
+                if open.free == nil { return closed(open, from: minimum) }
+            }
             // A maximum length matters only for tokens that come near it, so start from the mask without this limit.
             if let (rest, limit) = regexes.withoutUpperLimit(content), limit >= Self.leastListedNeed {
                 let maximum = Int32(clamping: limit)
                 let body = regexes.stringBody(rest, style)
-                if listedNeed == .max, regexes.sufficientLength(body) + Self.nearlyFull > limit {
+                // A list serves for other limits too, but it contains all tokens that lead away from the shortest string,
+                // while a walk for one limit skips them. So it pays only for a language that is visited again, such as
+                // any text.
+                let isFirst = boundedLanguages.insert(body).inserted && languageMasks[body]?.listedNeed ?? .max == .max
+                if listedNeed == .max, isFirst || regexes.sufficientLength(body) + Self.nearlyFull > limit {
                     walk(body, .within(maximum, language: language), into: &mask)
                     return mask
                 }
@@ -67,6 +76,21 @@ extension MaskTable {
         }
         walk(language, listedNeed == .max ? .none : .listing(above: listedNeed), into: &mask)
         return mask
+    }
+
+    /// Removes the tokens that close a string after less than a minimum number of characters.
+    private func closed(_ mask: LanguageMask, from minimum: Int) -> LanguageMask {
+        let table = vocabulary.freeText
+        var result = mask
+        let early = table.closing.lazy.filter { $0.characters < minimum }.map(\.token)
+        if let dense = mask.dense {
+            result.removed += early.filter { dense[Int($0) >> 5] >> UInt32($0 & 31) & 1 == 1 }
+        } else if !mask.list.isEmpty {
+            let set = Set(early)
+            result.list.removeAll { set.contains($0) }
+        }
+        result.exits.removeAll { table.characters(beforeClosing: $0) < minimum }
+        return result
     }
 
     /// Removes the tokens that exceed a maximum number of characters.
@@ -150,16 +174,60 @@ extension MaskTable {
         return staying & ~leaving
     }
 
+    /// The byte classes of a run in which no byte ends the string or begins an escape.
+    private func classes(_ run: RegexArena.Run) -> UInt64 {
+        var inside: UInt64 = 0
+        var outside: UInt64 = 0
+        ByteClasses.ofByte.withUnsafeBufferPointer { classes in
+            for byte in UInt8.min...UInt8.max {
+                let bit = UInt64(1) << UInt64(classes[Int(byte)])
+                let isPlain = byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+                if isPlain, run.bytes.contains(byte) { inside |= bit } else { outside |= bit }
+            }
+        }
+        return inside & ~outside
+    }
+
+    /// Texts that a run at the beginning of a language allows whatever follows them.
+    private struct Open {
+        /// Maximum number of characters of such a text; 0 if there are none, or if only few tokens are that short.
+        var length: Int32 = 0
+        /// The byte classes that such a text has none of.
+        var other: UInt64 = 0
+    }
+
+    private func open(_ language: RegexID, _ counting: Counting) -> Open {
+        let regexes = automaton.regexes
+        guard let (content, style) = regexes.stringContent(language), let run = regexes.run(content), run.allowsOthers else {
+            return Open()
+        }
+        var length = run.maximum ?? .max
+        let need = Int32(clamping: regexes.sufficientLength(regexes.stringBody(run.language, style)))
+        switch counting {
+        case .none: break
+        case .listing(let above): length = min(length, above - need)
+        case .within(let maximum, _): length = min(length, maximum - need)
+        }
+        if length < Self.leastOpenLength { return Open() }
+        return Open(length: length, other: ~(classes(run) | ByteClasses.mask(0x80)))
+    }
+
+    private static let leastOpenLength: Int32 = 6
+
     /// One state on the current path through the trie: its row, and whether the language can end there.
-    private struct WalkState {
+    struct WalkState {
         var language: RegexID
         var row: UnsafePointer<RegexID>
         var isNullable: Bool
         /// The byte classes that leave the language unchanged.
         var staying: UInt64
+        /// The byte classes of a run in the language, and its maximum number of characters.
+        var running: UInt64 = 0
+        var runLength: Int32 = 0
         /// Bounds of the number of characters of the shortest string from here; computed only if they are counted.
         var most: Int32 = 0
         var least: Int32 = 0
+        var isCounted = false
         /// For the state of a node: the number of characters before it, and whether an escape is among them, which has
         /// more bytes than characters.
         var characters: Int32 = 0
@@ -171,6 +239,9 @@ extension MaskTable {
         let regexes = automaton.regexes
         let counts = if case .none = counting { false } else { true }
         guard let start = walkState(language, regexes, counts) else { return }
+        let open = open(language, counting)
+        // The depth of the first byte on the path that is not part of the run.
+        var otherDepth = Int.max
         var count = 0
         // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
         // for each state of a pattern. All indices come from the trie, which this module builds.
@@ -181,107 +252,151 @@ extension MaskTable {
                         path.initialize(repeating: start)
                         // Recently visited states, indexed by their low bits: most tokens visit only a few states.
                         seen.initialize(repeating: start)
-                        var node = 1
-                        while node < nodes.count {
-                            let depth = Int(nodes.depth[node])
-                            let above = path[depth - 1]
-                            let byte = nodes.byte[node]
-                            let next = above.row[Int(byte)]
-                            let after = Int(nodes.end[node])
-                            if next == RegexArena.empty {
-                                node = after
-                                continue
-                            }
-                            let isLeaf = after == node + 1
-                            if isLeaf, !counts {
-                                // The state after a leaf is not needed.
-                            } else if next == above.language {
-                                path[depth] = above
-                            } else if path[depth].language != next {
-                                let slot = Int(next) & 63
-                                if seen[slot].language != next {
-                                    guard let state = walkState(next, regexes, counts) else {
-                                        node = after
-                                        continue
-                                    }
-                                    seen[slot] = state
-                                }
-                                path[depth] = seen[slot]
-                            }
-                            var most: Int32 = 0
-                            var least: Int32 = 0
-                            if counts {
-                                path[depth].hasEscape = above.hasEscape || byte == UInt8(ascii: "\\")
-                                // The closing quote is not a character of the text.
-                                let isTail = byte & 0xC0 == 0x80 || next == RegexArena.epsilon
-                                path[depth].characters = above.characters + (isTail || path[depth].hasEscape ? 0 : 1)
-                                most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + path[depth].most
-                                least = path[depth].characters + path[depth].least
-                            }
-                            // If no byte below the node leaves the state, all tokens below are allowed.
-                            var isUniform = !isLeaf && nodes.below[node] & ~path[depth].staying == 0
-                            var isAllowed = true
-                            switch counting {
-                            case .none: break
-                            case .listing(let above):
-                                // The needs of longer tokens differ.
-                                isUniform = isUniform && most + nodes.height[node] <= above
-                                if most > above {
-                                    for index in Int(nodes.firstToken[node])..<Int(nodes.firstToken[node + 1]) {
-                                        mask.needs.append(Need(id: nodes.tokens[index], most: most, least: least))
-                                    }
-                                    if path[depth].isNullable, !isLeaf {
-                                        mask.exitNeeds.append(Need(id: Int32(node), most: most, least: least))
-                                    }
-                                }
-                            case .within(let maximum, let language):
-                                // A longer text needs at least as many characters.
-                                if least > maximum {
+                        // Only the subtrees of bytes that can follow: reaching all of them from sibling to sibling would read
+                        // memory all over the trie.
+                        for byte in 0..<256 where start.row[byte] != RegexArena.empty && nodes.rootChild[byte] >= 0 {
+                            var node = Int(nodes.rootChild[byte])
+                            let end = Int(nodes.end[node])
+                            while node < end {
+                                let depth = Int(nodes.depth[node])
+                                let above = path[depth - 1]
+                                let byte = nodes.byte[node]
+                                let next = above.row[Int(byte)]
+                                let after = Int(nodes.end[node])
+                                if next == RegexArena.empty {
                                     node = after
                                     continue
                                 }
-                                isUniform = isUniform && most + nodes.height[node] <= maximum
-                                isAllowed = most <= maximum || reaches(language, self.path(to: node))
-                            }
-                            let first = Int(nodes.firstToken[node])
-                            let last = Int(nodes.firstToken[isUniform ? after : node + 1])
-                            if isAllowed {
-                                for index in first..<last {
-                                    let token = nodes.tokens[index]
-                                    bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                                if open.length > 0 {
+                                    if depth <= otherDepth {
+                                        otherDepth = ByteClasses.mask(byte) & open.other == 0 ? .max : depth
+                                    }
+                                    if otherDepth == .max, nodes.below[node] & open.other == 0,
+                                        nodes.height[node] <= open.length - Int32(depth)
+                                    {
+                                        node = after
+                                        continue
+                                    }
                                 }
-                                count += last - first
+                                let isLeaf = after == node + 1
+                                if isLeaf, !counts {
+                                    // The state after a leaf is not needed.
+                                } else if next == above.language {
+                                    path[depth] = above
+                                } else if path[depth].language != next {
+                                    let slot = Int(next) & 63
+                                    if seen[slot].language != next {
+                                        guard let state = walkState(next, regexes, counts) else {
+                                            node = after
+                                            continue
+                                        }
+                                        seen[slot] = state
+                                    }
+                                    path[depth] = seen[slot]
+                                }
+                                var most: Int32 = 0
+                                var least: Int32 = 0
+                                if counts {
+                                    path[depth].hasEscape = above.hasEscape || byte == UInt8(ascii: "\\")
+                                    // The closing quote is not a character of the text.
+                                    let isTail = byte & 0xC0 == 0x80 || next == RegexArena.epsilon
+                                    path[depth].characters = above.characters + (isTail || path[depth].hasEscape ? 0 : 1)
+                                    most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + path[depth].most
+                                    least = path[depth].characters + path[depth].least
+                                }
+                                // If no byte below the node leaves the state, all tokens below are allowed.
+                                let below = nodes.below[node]
+                                var isUniform =
+                                    !isLeaf
+                                    && (below & ~path[depth].staying == 0
+                                        || below & ~path[depth].running == 0 && nodes.height[node] <= path[depth].runLength)
+                                var isAllowed = true
+                                switch counting {
+                                case .none: break
+                                case .listing(let above):
+                                    // The needs of longer tokens differ.
+                                    isUniform = isUniform && most + nodes.height[node] <= above
+                                    if most > above {
+                                        for index in Int(nodes.firstToken[node])..<Int(nodes.firstToken[node + 1]) {
+                                            mask.needs.append(Need(id: nodes.tokens[index], most: most, least: least))
+                                        }
+                                        if path[depth].isNullable, !isLeaf {
+                                            mask.exitNeeds.append(Need(id: Int32(node), most: most, least: least))
+                                        }
+                                    }
+                                case .within(let maximum, let language):
+                                    // A longer text needs at least as many characters.
+                                    if least > maximum {
+                                        node = after
+                                        continue
+                                    }
+                                    isUniform = isUniform && most + nodes.height[node] <= maximum
+                                    isAllowed = most <= maximum || reaches(language, self.path(to: node))
+                                }
+                                let first = Int(nodes.firstToken[node])
+                                let last = Int(nodes.firstToken[isUniform ? after : node + 1])
+                                if isAllowed {
+                                    for index in first..<last {
+                                        let token = nodes.tokens[index]
+                                        bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                                    }
+                                    count += last - first
+                                    if count <= Self.longestList {
+                                        mask.list.append(
+                                            contentsOf: UnsafeBufferPointer(start: nodes.tokens + first, count: last - first))
+                                    }
+                                }
+                                if isUniform || isLeaf {
+                                    node = after
+                                    continue
+                                }
+                                if path[depth].isNullable, isAllowed { mask.exits.append(Int32(node)) }
+                                node = next == RegexArena.epsilon ? after : node + 1
                             }
-                            if isUniform || isLeaf {
-                                node = after
-                                continue
-                            }
-                            if path[depth].isNullable, isAllowed { mask.exits.append(Int32(node)) }
-                            node = next == RegexArena.epsilon ? after : node + 1
                         }
                     }
                 }
             }
         }
-        if count > Self.longestList {
+        if open.length > 0 || count > Self.longestList {
+            if open.length > 0 {
+                let plain = vocabulary.plainText(without: open.other)
+                for (index, word) in vocabulary.freeText.inside(atMost: Int(open.length)).enumerated() {
+                    scratch[index] |= word & plain[index]
+                }
+            }
+            mask.list = []
             mask.dense = scratch
             size += scratch.count * 4
-        } else if count > 0 {
-            for (index, word) in scratch.enumerated() where word != 0 {
-                for bit in 0..<32 where word >> UInt32(bit) & 1 == 1 { mask.list.append(Int32(index * 32 + bit)) }
-            }
+            for index in scratch.indices { scratch[index] = 0 }
+        } else {
+            for token in mask.list { scratch[Int(token) >> 5] = 0 }
         }
-        if count > 0 { for index in scratch.indices { scratch[index] = 0 } }
     }
 
+    private static let maximumWalkStates = 16_384
+
     private func walkState(_ language: RegexID, _ regexes: RegexArena, _ counts: Bool) -> WalkState? {
+        if let known = walkStates[language], known.isCounted || !counts { return known }
         guard let row = regexes.liveRow(language) else { return nil }
         var state = WalkState(
             language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row))
-        if counts {
-            state.most = Int32(clamping: regexes.sufficientLength(language))
-            state.least = Int32(clamping: regexes.leastCharacters(language))
+        var run: RegexArena.Run?
+        if let (content, style) = regexes.stringContent(language), let found = regexes.run(content) {
+            run = found
+            run?.language = regexes.stringBody(found.language, style)
+            (state.running, state.runLength) = (classes(found), found.maximum ?? .max)
         }
+        if counts {
+            // A text that continues the run needs no more than its language.
+            let language = run?.language ?? language
+            state.most = Int32(clamping: regexes.sufficientLength(language))
+            state.least = Int32(clamping: regexes.leastCharacters(state.language))
+            state.isCounted = true
+        }
+        if regexes.isFull { return state }
+        if walkStates.count >= Self.maximumWalkStates { walkStates.removeAll(keepingCapacity: true) }
+        walkStates[language] = state
         return state
     }
 }

@@ -37,6 +37,9 @@ final class MaskTable {
     let trie: TokenTrie
     private var masks: [ConfigID: TokenMask] = [:]
     var languageMasks: [RegexID: LanguageMask] = [:]
+    var walkStates: [RegexID: WalkState] = [:]
+    /// Languages that were visited with a maximum number of characters.
+    var boundedLanguages: Set<RegexID> = []
     private var leaving: [UInt64: [Int32]] = [:]
     private var ending: [ConfigID: [Int32]] = [:]
     private var tokensByLastByte: [UInt8: (tokens: [Int32], longest: Int)] = [:]
@@ -121,13 +124,15 @@ final class MaskTable {
             }
         }
         addNames(names, to: &result)
-        if !structural.isEmpty {
-            // Walk only these threads: the others accept almost any byte, so the walk would visit most of the trie.
-            let config = structural.count == automaton.configs[Int(config)].count ? config : automaton.config(structural)
+        if structural.count == automaton.configs[Int(config)].count {
             automaton.alive(config).forEach { byte in
                 let child = trie.rootChild[Int(byte)]
                 if child >= 0 { visit(Int(child), automaton.step(config, byte), &result.list) }
             }
+        } else if !structural.isEmpty {
+            // Walk only these threads: the others accept almost any byte, so the walk would visit most of the trie. After
+            // each digit of a number, for example, these threads are the same.
+            result.list += mask(automaton.config(structural)).list
         }
         return result
     }

@@ -80,6 +80,8 @@ struct TokenTrie: Sendable {
         var tokens: UnsafePointer<Int32>
         var below: UnsafePointer<UInt64>
         var height: UnsafePointer<Int32>
+        /// The child of the root for each byte, or -1.
+        var rootChild: UnsafePointer<Int32>
     }
 
     func withUnsafeNodes(_ body: (UnsafeNodes) -> Void) {
@@ -90,14 +92,18 @@ struct TokenTrie: Sendable {
                         tokens.withUnsafeBufferPointer { tokens in
                             below.withUnsafeBufferPointer { below in
                                 height.withUnsafeBufferPointer { height in
-                                    guard let byte = byte.baseAddress, let depth = depth.baseAddress, let end = end.baseAddress,
-                                        let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress,
-                                        let below = below.baseAddress, let height = height.baseAddress
-                                    else { return }
-                                    body(
-                                        UnsafeNodes(
-                                            count: count, byte: byte, depth: depth, end: end, firstToken: firstToken,
-                                            tokens: tokens, below: below, height: height))
+                                    rootChild.withUnsafeBufferPointer { rootChild in
+                                        guard let byte = byte.baseAddress, let depth = depth.baseAddress,
+                                            let end = end.baseAddress,
+                                            let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress,
+                                            let below = below.baseAddress, let height = height.baseAddress,
+                                            let rootChild = rootChild.baseAddress
+                                        else { return }
+                                        body(
+                                            UnsafeNodes(
+                                                count: count, byte: byte, depth: depth, end: end, firstToken: firstToken,
+                                                tokens: tokens, below: below, height: height, rootChild: rootChild))
+                                    }
                                 }
                             }
                         }
@@ -116,6 +122,9 @@ struct TokenTrie: Sendable {
 /// A partition of the bytes into classes: letters and digits are split at boundaries that are common in patterns, each
 /// punctuation character has its own class.
 enum ByteClasses {
+    /// The class of a byte as a bit.
+    static func mask(_ byte: UInt8) -> UInt64 { ofByte.withUnsafeBufferPointer { 1 << UInt64($0[Int(byte)]) } }
+
     /// The class of each byte, below 64.
     static let ofByte: [UInt8] = (0..<256).map { byte in
         switch UInt8(byte) {

@@ -7,6 +7,8 @@ package final class TokenVocabulary: Sendable {
     /// Tokens that end a response.
     package let endTokens: [Int32]
     let trie: TokenTrie
+    /// The classes of the bytes of each token, as bits; see ``ByteClasses``.
+    private let tokenClasses: [UInt64]
     let freeText: FreeTextTable
 
     /// - Parameters:
@@ -16,6 +18,7 @@ package final class TokenVocabulary: Sendable {
         self.texts = texts
         self.endTokens = endTokens.filter { texts.indices.contains(Int($0)) }
         trie = TokenTrie(texts)
+        tokenClasses = texts.map { text in text?.reduce(0) { $0 | ByteClasses.mask($1) } ?? 0 }
         freeText = FreeTextTable(trie, count: texts.count)
     }
 
@@ -24,6 +27,29 @@ package final class TokenVocabulary: Sendable {
     /// The mask of a language that has the same id in all arenas; nil if it has not been computed.
     func sharedMask(_ language: RegexID) -> MaskTable.LanguageMask? { sharedMasks.withLock { $0[language] } }
     func share(_ mask: MaskTable.LanguageMask, _ language: RegexID) { sharedMasks.withLock { $0[language] = mask } }
+
+    /// Computes the masks that all schemas have in common: strings and numbers of any kind. Without this call each of them
+    /// is computed when it is first needed. May be called on any thread, also while grammars use the vocabulary.
+    package func prepareSharedMasks() {
+        let table = MaskTable(Automaton(Program(), RegexArena(), isPretty: false), self)
+        for state in RegexArena.sharedStates where sharedMask(state) == nil { _ = table.languageMask(state) }
+    }
+
+    private let plainTexts = Mutex<[UInt64: [UInt32]]>([:])
+
+    /// The tokens inside a string of any text that have no escape and no byte of some classes; see ``ByteClasses``.
+    func plainText(without classes: UInt64) -> [UInt32] {
+        if let known = plainTexts.withLock({ $0[classes] }) { return known }
+        var mask = freeText.plain
+        for (token, own) in tokenClasses.enumerated() where own & classes != 0 { mask[token >> 5] &= ~(1 << UInt32(token & 31)) }
+        return plainTexts.withLock { known in
+            if known.count >= Self.maximumPlainTexts { known.removeAll() }
+            known[classes] = mask
+            return mask
+        }
+    }
+
+    private static let maximumPlainTexts = 64
 
     package var count: Int { texts.count }
     /// Number of 32-bit words in a mask.
@@ -79,6 +105,8 @@ struct FreeTextTable: Sendable {
 
     /// Tokens that stay inside the string or close it with their last byte.
     private(set) var all: [UInt32]
+    /// Tokens that stay inside the string, without an escape.
+    private(set) var plain: [UInt32] = []
     /// Tokens that stay inside the string and begin at most `insideLimits[i]` characters, for each index `i`.
     private(set) var inside: [[UInt32]] = []
     private var insideLimits: [Int32] = []
@@ -88,15 +116,17 @@ struct FreeTextTable: Sendable {
     private(set) var nodes: [Node] = []
     private(set) var entries: [Entry] = []
     private(set) var maximumCount: Int32 = 0
+    /// The trie nodes at which the closing quote is, in ascending order, and the number of characters before it.
+    private var closingNodes: [(node: Int32, characters: Int32)] = []
     /// Tokens that contain an escape before the closing quote.
     private(set) var closingWithEscape: [Int32] = []
 
     init(_ trie: TokenTrie, count: Int) {
         all = [UInt32](repeating: 0, count: (count + 31) / 32)
+        plain = all
         let arena = RegexArena()
         let body = arena.stringBody(arena.anyText, .any)
         var insideEntries: [Entry] = []
-        var exits: [(node: Int, characters: Int32)] = []
         var states = [RegexID](repeating: body, count: trie.maximumDepth + 1)
         var counts = [Int32](repeating: 0, count: trie.maximumDepth + 1)
         var escapes = [Bool](repeating: false, count: trie.maximumDepth + 1)
@@ -112,7 +142,7 @@ struct FreeTextTable: Sendable {
             }
             let next = row[Int(trie.byte[node])]
             if next == RegexArena.epsilon {
-                exits.append((node, counts[depth - 1]))
+                closingNodes.append((Int32(node), counts[depth - 1]))
                 for index in trie.tokens(at: node) {
                     closing.append(Entry(token: trie.tokens[index], characters: counts[depth - 1]))
                 }
@@ -126,14 +156,16 @@ struct FreeTextTable: Sendable {
             escapes[depth] = escapes[depth - 1] || trie.byte[node] == UInt8(ascii: "\\")
             counts[depth] = counts[depth - 1] + (state == body ? 1 : 0)
             for index in trie.tokens(at: node) {
-                insideEntries.append(Entry(token: trie.tokens[index], characters: counts[depth]))
+                let token = trie.tokens[index]
+                insideEntries.append(Entry(token: token, characters: counts[depth]))
+                if !escapes[depth] { plain[Int(token) >> 5] |= 1 << UInt32(token & 31) }
             }
             node += 1
         }
         for entry in insideEntries + closing { all[Int(entry.token) >> 5] |= 1 << UInt32(entry.token & 31) }
         maximumCount = max(1, (insideEntries + closing).map(\.characters).max() ?? 0)
         collectLimits(insideEntries)
-        collectRemainders(exits, trie)
+        collectRemainders(trie)
     }
 
     private mutating func collectLimits(_ entries: [Entry]) {
@@ -157,17 +189,17 @@ struct FreeTextTable: Sendable {
         }
     }
 
-    private mutating func collectRemainders(_ exits: [(node: Int, characters: Int32)], _ trie: TokenTrie) {
+    private mutating func collectRemainders(_ trie: TokenTrie) {
         final class Builder {
             var children: [UInt8: Builder] = [:]
             var entries: [Entry] = []
         }
         let root = Builder()
-        for exit in exits {
+        for exit in closingNodes {
             var path = [root]
-            let base = Int(trie.depth[exit.node])
-            var node = exit.node + 1
-            while node < Int(trie.end[exit.node]) {
+            let base = Int(trie.depth[Int(exit.node)])
+            var node = Int(exit.node) + 1
+            while node < Int(trie.end[Int(exit.node)]) {
                 let depth = Int(trie.depth[node]) - base
                 path.removeLast(path.count - depth)
                 let parent = path[depth - 1]
@@ -191,6 +223,16 @@ struct FreeTextTable: Sendable {
             }
         }
         add(root)
+    }
+
+    /// The number of characters before the closing quote at a trie node.
+    func characters(beforeClosing node: Int32) -> Int {
+        var range = 0..<closingNodes.count
+        while range.count > 1 {
+            let middle = range.lowerBound + range.count / 2
+            range = closingNodes[middle].node <= node ? middle..<range.upperBound : range.lowerBound..<middle
+        }
+        return range.isEmpty ? 0 : Int(closingNodes[range.lowerBound].characters)
     }
 
     /// Tokens that stay inside the string and begin at most `maximum` characters.

@@ -1,6 +1,7 @@
 internal import AsyncLocks
 internal import CKernels
 package import Grammar
+internal import Synchronization
 
 /// A model in memory. All its computation runs in this actor, on the engine's own executor.
 ///
@@ -11,8 +12,7 @@ package actor LoadedModel {
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
-    /// The tokenizer's vocabulary in the form that grammars use; created on first use.
-    package private(set) lazy var grammarVocabulary = TokenVocabulary(tokenizer)
+    private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The KV caches of all sequences, which may copy common prefixes from each other.
     private nonisolated let caches = CacheRegistry()
     /// The model's default settings.
@@ -90,6 +90,22 @@ package actor LoadedModel {
     /// function.
     package nonisolated func tokens(for prompt: ChatPrompt, addGenerationPrompt: Bool = true) throws -> [TokenID] {
         tokenizer.encode(try template.render(prompt, addGenerationPrompt: addGenerationPrompt), addsBoundaryTokens: true)
+    }
+
+    /// The tokenizer's vocabulary in the form that grammars use; created on first use. Other requests are processed
+    /// meanwhile.
+    package nonisolated var grammarVocabulary: TokenVocabulary {
+        get async {
+            await vocabulary.withLock { task in
+                let known = task ?? Task.detached { [tokenizer] in TokenVocabulary(tokenizer) }
+                if task == nil {
+                    // The first request with a grammar usually has a prompt to process before it needs masks.
+                    Task.detached(priority: .utility) { await known.value.prepareSharedMasks() }
+                }
+                task = known
+                return known
+            }.value
+        }
     }
 
     /// The format of tool calls that the model was trained for; nil if it has none.
