@@ -81,7 +81,7 @@ struct Chat: AsyncParsableCommand {
             switch message {
             case "": continue
             case "/help": print(Self.help, terminator: "")
-            case "/quit", "/exit": return
+            case "/quit", "/exit": return await saveComputation(conversation)
             case "/reset":
                 name = save == nil && resume == nil ? UUID().uuidString : "\(name) \(Int(Date().timeIntervalSince1970))"
                 conversation = try await begin(name, archive, isTerminal)
@@ -90,6 +90,15 @@ struct Chat: AsyncParsableCommand {
             case _ where message.hasPrefix("/"): await command(message, conversation)
             default: try await say(message, conversation, isTerminal)
             }
+        }
+        await saveComputation(conversation)
+    }
+
+    /// Lets the next chat that continues this conversation start sooner.
+    private func saveComputation(_ conversation: Conversation) async {
+        do { try await conversation.saveComputation() } catch {
+            // The conversation itself is saved already.
+            FileHandle.standardError.write(Data("\(Self.words(for: error)) The next start takes a little longer.\n".utf8))
         }
     }
 

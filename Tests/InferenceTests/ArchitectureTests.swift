@@ -226,6 +226,32 @@ struct ArchitectureTests {
         }
     }
 
+    /// A cache that is read from a file continues like the one that was written, and can be rewound to the same positions.
+    @Test(arguments: Recipe.names)
+    func cacheFilesChangeNothing(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
+        let tokens = recipe.tokens
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        try model.forward(tokens[..<12], cache: cache, wantsLogits: false)
+        cache.addCheckpoint()
+        try model.forward(tokens[12..<20], cache: cache, wantsLogits: false)
+        let written = try TemporaryFile([])
+        let cacheFile = CacheFile(url: URL(fileURLWithPath: written.path), model: 1)
+        try cacheFile.write(cache)
+        let read = try cacheFile.read(shape: model.shape)
+        #expect(read.tokens == cache.tokens)
+        #expect(read.checkpointPositions == cache.checkpointPositions)
+        for length in [20, 12] {
+            #expect(read.rewind(to: length) == cache.rewind(to: length))
+            try model.forward(tokens[length..<length + 4], cache: cache)
+            let expected = Array(model.logits)
+            try model.forward(tokens[length..<length + 4], cache: read)
+            #expect(Array(model.logits) == expected, "\(name)")
+        }
+    }
+
     /// Rewinding a cache and continuing gives the same logits as a new cache, also with recurrent states.
     @Test(arguments: Recipe.names)
     func rewindingChangesNothing(name: String) throws {

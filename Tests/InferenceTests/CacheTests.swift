@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -98,5 +99,57 @@ import Testing
         }
         caches = []
         #expect(anyPage == nil, "pages are freed with the last sequence that holds them")
+    }
+
+    // MARK: - Files
+
+    @Test func damagedFilesAreNotUsed() throws {
+        let written = try TemporaryFile([])
+        let url = URL(fileURLWithPath: written.path)
+        let file = CacheFile(url: url, model: 7)
+        try file.write(cache(Self.tokens[..<300]))
+        let whole = try Data(contentsOf: url)
+        #expect(try file.read(shape: model.shape).tokens == Array(Self.tokens[..<300]))
+        var random = SeededGenerator(4)
+        var damaged = (0..<60).map { _ in whole.prefix(Int.random(in: 0..<whole.count, using: &random)) }
+        damaged += [Data([1]), whole + [0], whole + whole]
+        for _ in 0..<100 {
+            var copy = whole
+            copy[Int.random(in: 0..<whole.count, using: &random)] ^= UInt8(1 << Int.random(in: 0..<8, using: &random))
+            damaged.append(copy)
+        }
+        // Each word of the header in turn is as large as possible, or negative.
+        for word in 0..<10 {
+            for value in [Int.max, Int.min, -1, 0, 1 << 40] {
+                var copy = whole
+                withUnsafeBytes(of: value) { copy.replaceSubrange(word * 8..<word * 8 + 8, with: $0) }
+                if copy != whole { damaged.append(copy) }
+            }
+        }
+        for data in damaged {
+            try data.write(to: url)
+            #expect(throws: CacheFileError.self) { try file.read(shape: model.shape) }
+        }
+        try whole.write(to: url)
+        #expect(throws: CacheFileError.unusable(path: url.path, reason: "it was written with another model")) {
+            try CacheFile(url: url, model: 8).read(shape: model.shape)
+        }
+        var other = TinyModel()
+        other.context = 1_024
+        other.layers = 3
+        let otherFile = try other.file()
+        let otherShape = try DecoderModel(file: GGUFFile(path: otherFile.path), pool: WorkerPool(threads: 1)).shape
+        #expect(throws: CacheFileError.self) { try file.read(shape: otherShape) }
+    }
+
+    @Test func filesThatCannotBeWrittenAreAnError() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let file = CacheFile(url: folder.appendingPathComponent("a.cache"), model: 7)
+        #expect(throws: CacheFileError.self) { try file.write(cache(Self.tokens[..<20])) }
+        // A directory in the place of the file: the temporary file is removed.
+        try FileManager.default.createDirectory(at: file.url, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        #expect(throws: CacheFileError.self) { try file.write(cache(Self.tokens[..<20])) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["a.cache"])
     }
 }

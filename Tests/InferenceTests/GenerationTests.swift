@@ -108,6 +108,29 @@ struct LoadedModelTests {
 
     private final class Collected: @unchecked Sendable { var text = "" }  // modified by one request only
 
+    /// A model that was loaded again continues from the file, with the same response.
+    @Test func continuesFromACacheFile() async throws {
+        let (first, file) = try await tiny()
+        let written = try TemporaryFile([])
+        let url = URL(fileURLWithPath: written.path)
+        let prompt = (0..<300).map { TokenID($0 * 7 % 250 + 1) }
+        let request = GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 12)
+        let sequence = try first.makeSequence(contextSize: 400)
+        let expected = try await first.generate(request, in: sequence) { _ in true }
+        #expect(try await first.writeCache(for: [3, 4], to: url) == 0, "no sequence begins with these tokens")
+        #expect(try await first.writeCache(for: prompt + expected.tokens, to: url) >= prompt.count)
+        let second = try await LoadedModel.load(path: file.path, threads: 2)
+        #expect(try await second.readCache(from: url) >= prompt.count)
+        let result = try await second.generate(request, in: try second.makeSequence(contextSize: 400)) { _ in true }
+        #expect(result.tokens == expected.tokens)
+        #expect(result.usage.cachedTokens == prompt.count - 1)
+        #expect(await second.processed.tokens < 20)
+        // The same model file after a change of its time is another model.
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: file.path)
+        let third = try await LoadedModel.load(path: file.path, threads: 1)
+        await #expect(throws: CacheFileError.self) { try await third.readCache(from: url) }
+    }
+
     @Test func cachedPrefixChangesNothing() async throws {
         let (model, _) = try await tiny()
         let prompt = model.tokenizer.encode("one two three four five six seven eight nine ten")

@@ -223,6 +223,49 @@ struct CommandTests {
         #expect(run.status == 0 && run.output.contains("used"), "\(run.error)")
     }
 
+    @Test("[D4] a saved chat continues after a kill while its computation is written, and with a damaged file of it")
+    func chatContinuesFromFile() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: home) }  // the system removes a leftover
+        let folder = home.appendingPathComponent("foundation-models/conversations.sqlite-caches")
+        let environment = [
+            "XDG_DATA_HOME": home.path, "FM_MODEL": try fm(["model", "path"]).output.trimmingCharacters(in: .newlines),
+        ]
+        func chat(_ option: String) throws -> Run {
+            try fm(
+                ["chat", "-g", "--max-tokens", "6", option, "talk"], input: "My boat is called Halcyon.\n",
+                environment: environment)
+        }
+        #expect(try chat("--save").status == 0)
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(files.count == 1, "\(files)")
+        #expect(try chat("--resume").status == 0)
+        // Kills the process as soon as it writes the file.
+        for _ in 0..<4 {
+            for name in files { try FileManager.default.removeItem(at: folder.appendingPathComponent(name)) }
+            let process = Process()
+            process.executableURL = Self.binary
+            process.arguments = ["chat", "-g", "--max-tokens", "4", "--resume", "talk"]
+            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+            process.standardInput = FileHandle.nullDevice
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            while process.isRunning, try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty { sched_yield() }
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            #expect(try chat("--resume").status == 0)
+        }
+        // A damaged file is computed again, and replaced.
+        let file = folder.appendingPathComponent(files[0])
+        var data = try Data(contentsOf: file)
+        data[data.count / 2] ^= 1
+        try data.write(to: file)
+        #expect(try chat("--resume").status == 0)
+        #expect(try Data(contentsOf: file) != data)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == files, "temporary files are removed")
+    }
+
     @Test("[D4] chat in a smaller window shows the turns recalled for the last prompt, in order, with piped input")
     func chatRecalls() throws {
         let talk = (0..<30).map { "Message \($0) is about subject\($0).\n" }.joined()

@@ -10,6 +10,8 @@ extension Conversation {
         // A tool that sends a request to the conversation which waits for the tool would cause a deadlock.
         if hasExclusiveAccess || isRunningTools { throw LanguageModelSession.Error.concurrentRequests }
         let result = try await exclusively {
+            await restoring?.value
+            restoring = nil
             await compactIfDue()
             try Task.checkCancellation()
             try saveUnsaved()

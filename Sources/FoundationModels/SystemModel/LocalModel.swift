@@ -92,6 +92,22 @@ package struct LocalModel: Hashable, Sendable {
         }
     }
 
+    /// Writes the keys and values of a conversation to a file, as far as they are in memory, so that a later process need not
+    /// compute them again.
+    ///
+    /// - Returns: the number of tokens; 0 if there are none, and then no file is written.
+    package func writeCache(for entries: [Transcript.Entry], to url: URL) async throws -> Int {
+        let model = try await load()
+        let prompt = TranscriptRenderer(self, model).prompt(for: entries)
+        return try await model.writeCache(for: try model.tokens(for: prompt, addGenerationPrompt: false), to: url)
+    }
+
+    /// Reads such a file, for the next request that begins with the same entries.
+    ///
+    /// - Returns: the number of tokens.
+    /// - Throws: an error if the file is damaged or was written with another model.
+    package func readCache(from url: URL) async throws -> Int { try await load().readCache(from: url) }
+
     /// The number of tokens that a prompt adds to a conversation, including the tokens that begin the response.
     package func tokenCount(prompt: Transcript.Prompt) async throws -> Int {
         // Without instructions, a template may add default instructions, which must not be counted as part of the

@@ -43,14 +43,22 @@ final class CacheRegistry: Sendable {
     func copyPrefix(to cache: KVCache, for tokens: [TokenID]) throws(ModelError) {
         let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.minimumPrefixGain else { return }
+        if let best = longestPrefix(of: tokens, where: { $0 !== cache && $0.usesLongFactors == cache.usesLongFactors }),
+            best.count > known + Self.minimumPrefixGain
+        {
+            try cache.copyPrefix(of: best.cache, count: best.count)
+        }
+    }
+
+    /// The cache that contains the longest prefix of `tokens`, and its length. Called on the engine's executor.
+    func longestPrefix(of tokens: [TokenID], where isUsable: (KVCache) -> Bool = { _ in true }) -> (cache: KVCache, count: Int)? {
         let others = state.withLock { state in State(entries: state.entries) }
         var best: (cache: KVCache, count: Int)?
-        for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self))
-        where other !== cache && other.usesLongFactors == cache.usesLongFactors {
+        for other in others.entries.compactMap(\.cache) + released.caches(of: ObjectIdentifier(self)) where isUsable(other) {
             let count = other.reusablePrefix(of: tokens)
-            if count > (best?.count ?? known + Self.minimumPrefixGain) { best = (other, count) }
+            if count > best?.count ?? 0 { best = (other, count) }
         }
-        if let best { try cache.copyPrefix(of: best.cache, count: best.count) }
+        return best
     }
 }
 

@@ -152,6 +152,43 @@ package final class KVCache {
         }
     }
 
+    /// The memory of the tokens in the cache, in parts and in a fixed order: the keys and values of each page, the recurrent
+    /// states, and those of the checkpoints.
+    func forEachPart(_ body: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
+        let size = CachePage.positions
+        for (index, page) in pages.enumerated() where index * size < tokens.count {
+            let count = min(size, tokens.count - index * size)
+            for layer in layers where layer.ownsKeys {
+                for head in 0..<layer.kvHeads {
+                    // Keys are stored in blocks of 16 positions.
+                    let keys = page.base + layer.keyOffset + head * size * layer.keyDimension * 2
+                    try body(.init(start: keys, count: (count + 15) / 16 * 16 * layer.keyDimension * 2))
+                    let values = page.base + layer.valueOffset + head * size * layer.valueStride * 2
+                    try body(.init(start: values, count: count * layer.valueStride * 2))
+                }
+            }
+        }
+        guard isRecurrent else { return }
+        try body(.init(start: states, count: stateBytes))
+        for index in checkpoints.indices { try checkpoints[index].states.withUnsafeMutableBytes { try body($0) } }
+    }
+
+    /// The positions of the checkpoints, in ascending order.
+    var checkpointPositions: [Int] { checkpoints.map(\.position) }
+
+    /// The sizes that determine what ``forEachPart(_:)`` visits.
+    var layout: [Int] { [pageBytes, stateBytes, isRecurrent ? 1 : 0, usesLongFactors ? 1 : 0] }
+
+    /// Replaces the contents by tokens whose memory the caller fills next; see ``forEachPart(_:)``.
+    func begin(_ tokens: [TokenID], checkpoints positions: [Int]) throws(ModelError) {
+        rewind(to: 0)
+        checkpoints = []
+        self.tokens = []
+        try reserve(tokens.count)
+        self.tokens = tokens
+        checkpoints = positions.map { Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes)) }
+    }
+
     /// Copies the first `count` positions of a page.
     private func copyPositions(_ count: Int, from source: CachePage, to target: CachePage) {
         guard count > 0 else { return }

@@ -1,5 +1,6 @@
 internal import AsyncLocks
 internal import CKernels
+package import Foundation
 package import Grammar
 internal import Synchronization
 
@@ -21,6 +22,8 @@ package actor LoadedModel {
     package nonisolated let loadSeconds: Double
     /// The number of threads that compute.
     package nonisolated let threads: Int
+    /// Identifies the files of the model and the adapter; nil if they cannot be examined.
+    private nonisolated let identity: UInt64?
     private let model: DecoderModel
     private let engine: Engine
     /// Whether a task runs the engine.
@@ -45,9 +48,12 @@ package actor LoadedModel {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
+        let adapterFile = try adapter.map { try AdapterFile(path: $0) }
+        identity = ([file] + (adapterFile.map { [$0.file] } ?? [])).reduce(UInt64?(1)) { known, file in
+            known.flatMap { known in file.identity.map { known &* 31 &+ $0 } }
+        }
         let model = try DecoderModel(
-            file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(),
-            adapter: try adapter.map { try AdapterFile(path: $0) },
+            file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), adapter: adapterFile,
             cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
         guard tokenizer.vocabulary.count <= model.shape.vocabularySize else {
@@ -217,6 +223,41 @@ package actor LoadedModel {
             while engine.step() { await Task.yield() }
             isRunning = false
         }
+    }
+
+    // MARK: - Cache files
+
+    /// Writes the keys and values of the longest prefix of `tokens` that any sequence of the model has in its cache. Other
+    /// requests are processed meanwhile.
+    ///
+    /// - Returns: the number of tokens of this prefix; 0 if there is none, and then no file is written.
+    /// - Throws: ``CacheFileError``, or ``ModelError/outOfMemory(bytes:)``.
+    package func writeCache(for tokens: [TokenID], to url: URL) async throws -> Int {
+        guard let identity, let (cache, count) = caches.longestPrefix(of: tokens) else { return 0 }
+        // The copy shares the pages, so that the sequence can be used again immediately.
+        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity)
+        try copy.copyPrefix(of: cache, count: count)
+        if copy.tokens.isEmpty { return 0 }
+        let file = CacheFile(url: url, model: identity)
+        return try await Task.detached {
+            try file.write(copy)
+            return copy.tokens.count
+        }.value
+    }
+
+    /// Reads the keys and values of a file, for the next sequence whose tokens begin in the same way.
+    ///
+    /// - Returns: the number of tokens.
+    /// - Throws: ``CacheFileError`` if the file is damaged or was written with another model, or
+    ///   ``ModelError/outOfMemory(bytes:)``.
+    package nonisolated func readCache(from url: URL) async throws -> Int {
+        guard let identity else { return 0 }
+        let file = CacheFile(url: url, model: identity)
+        return try await Task.detached { [shape, caches] in
+            let cache = try file.read(shape: shape)
+            caches.release(cache)
+            return cache.tokens.count
+        }.value
     }
 
     /// The number of requests that wait because too many others are being processed.

@@ -83,27 +83,14 @@ package struct PackedCache: Sendable {
 
     /// The header of the packed file for a model; nil if a model file cannot be examined.
     private func key(of file: GGUFFile, bytes: Int) -> [UInt64]? {
-        var state: [UInt64] = []
-        for path in file.paths {
-            var status = stat()
-            guard stat(path, &status) == 0 else { return nil }
-            state += [
-                UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
-                UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
-            ]
-        }
-        return [Self.magic, Self.version, UInt64(bytes), UInt64(file.size), state.withUnsafeBytes(Self.hash)]
-    }
-
-    /// FNV-1a.
-    private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        guard let identity = file.identity else { return nil }
+        return [Self.magic, Self.version, UInt64(bytes), UInt64(file.size), identity]
     }
 
     private func location(of file: GGUFFile) -> URL {
         let path = URL(fileURLWithPath: file.path).standardizedFileURL.path
         let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
-        return directory.appendingPathComponent("\(name)-\(String(Self.hash(path.utf8), radix: 16)).packed")
+        return directory.appendingPathComponent("\(name)-\(String(GGUFFile.hash(path.utf8), radix: 16)).packed")
     }
 
     /// The packed weights of a model, or memory for them in a new file; nil if the cache cannot be used, so that the
@@ -160,5 +147,26 @@ package struct PackedCache: Sendable {
                 unlink(directory.appendingPathComponent(name).path)
             }
         }
+    }
+}
+
+extension GGUFFile {
+    /// A hash of the size, modification time and inode of each file of a model; nil if a file cannot be examined.
+    var identity: UInt64? {
+        var state: [UInt64] = []
+        for path in paths {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            state += [
+                UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
+                UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
+            ]
+        }
+        return state.withUnsafeBytes(Self.hash)
+    }
+
+    /// FNV-1a.
+    static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }

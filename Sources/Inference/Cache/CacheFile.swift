@@ -1,0 +1,152 @@
+internal import Foundation
+
+/// Why a file of keys and values cannot be written or used.
+package enum CacheFileError: Error, Equatable, CustomStringConvertible {
+    case unwritable(path: String, reason: String)
+    /// The file is damaged, incomplete, or of another model.
+    case unusable(path: String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .unwritable(let path, let reason): "Cannot write the cache file \(path): \(reason)."
+        case .unusable(let path, let reason): "The cache file \(path) is not used: \(reason)."
+        }
+    }
+}
+
+/// A file with the contents of a KV cache, so that a later process need not compute them again.
+///
+/// The file has a header, the tokens, the memory of the cache and a checksum of all of it, in the byte order of the machine.
+/// It is written under a temporary name, synchronized and renamed: a process that is killed leaves no file that looks
+/// complete. A file is used only if its checksum is right and it was written with the same model file.
+struct CacheFile {
+    let url: URL
+    /// Identifies the model file and the adapter.
+    let model: UInt64
+
+    /// Increment whenever the format or the layout of keys and values changes.
+    private static let version = 1
+    private static let magic = 0x4543_4143_5645_594B
+    private static let maximumCheckpoints = 64
+
+    /// Writes the contents of a cache that nobody changes meanwhile. Blocks until the data is on the disk.
+    func write(_ cache: KVCache) throws(CacheFileError) {
+        let temporary = url.path + ".\(getpid()).part"
+        do {
+            try write(cache, to: temporary)
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        guard rename(temporary, url.path) == 0 else {
+            let failure = failure()
+            unlink(temporary)
+            throw failure
+        }
+    }
+
+    private func write(_ cache: KVCache, to path: String) throws(CacheFileError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure() }
+        defer { close(descriptor) }
+        var checksum = Checksum()
+        func append(_ bytes: UnsafeRawBufferPointer) throws(CacheFileError) {
+            checksum.add(bytes)
+            var rest = bytes
+            while !rest.isEmpty {
+                let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw failure() }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+        do {
+            let positions = cache.checkpointPositions
+            let start = [Self.magic, Self.version, Int(truncatingIfNeeded: model)]
+            // The parts are those that are read.
+            for words in [start + [cache.capacity, cache.tokens.count, positions.count], cache.layout, positions] {
+                try words.withUnsafeBytes { try append($0) }
+            }
+            try cache.tokens.withUnsafeBytes { try append($0) }
+            try cache.forEachPart { try append(UnsafeRawBufferPointer($0)) }
+            try withUnsafeBytes(of: checksum.value) { try append($0) }
+        } catch {
+            throw error as? CacheFileError ?? failure()
+        }
+        guard fsync(descriptor) == 0 else { throw failure() }
+    }
+
+    private func failure() -> CacheFileError { .unwritable(path: url.path, reason: String(cString: strerror(errno))) }
+
+    /// Reads the file into a new cache.
+    ///
+    /// - Throws: ``CacheFileError/unusable(path:reason:)``, or ``ModelError/outOfMemory(bytes:)``.
+    func read(shape: ModelShape) throws -> KVCache {
+        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unusable(String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        var checksum = Checksum()
+        func fill(_ buffer: UnsafeMutableRawBufferPointer) throws {
+            var rest = buffer
+            while !rest.isEmpty {
+                let count = Foundation.read(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw unusable("it is incomplete") }
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+            }
+            checksum.add(UnsafeRawBufferPointer(buffer))
+        }
+        func words(_ count: Int) throws -> [Int] {
+            var words = [Int](repeating: 0, count: count)
+            try words.withUnsafeMutableBytes { try fill($0) }
+            return words
+        }
+        let start = try words(6)
+        guard start[0] == Self.magic, start[1] == Self.version else { throw unusable("it has another format") }
+        guard start[2] == Int(truncatingIfNeeded: model) else { throw unusable("it was written with another model") }
+        let (capacity, count, checkpoints) = (start[3], start[4], start[5])
+        guard capacity > 0, capacity <= shape.contextLength + 16, count > 0, count <= capacity,
+            (0...Self.maximumCheckpoints).contains(checkpoints)
+        else { throw unusable("its sizes are not possible") }
+        let cache = try KVCache(shape: shape, capacity: capacity)
+        guard cache.capacity == capacity, try words(cache.layout.count) == cache.layout else {
+            throw unusable("its sizes are not those of the model")
+        }
+        let positions = try words(checkpoints)
+        guard positions.allSatisfy({ (0...count).contains($0) }), positions == positions.sorted() else {
+            throw unusable("its sizes are not possible")
+        }
+        var tokens = [TokenID](repeating: 0, count: count)
+        try tokens.withUnsafeMutableBytes { try fill($0) }
+        guard tokens.allSatisfy({ (0..<TokenID(shape.vocabularySize)).contains($0) }) else { throw unusable("it is damaged") }
+        try cache.begin(tokens, checkpoints: positions)
+        try cache.forEachPart { try fill($0) }
+        let expected = checksum.value
+        var end: UInt8 = 0
+        guard try words(1) == [Int(truncatingIfNeeded: expected)], Foundation.read(descriptor, &end, 1) == 0 else {
+            throw unusable("it is damaged")
+        }
+        return cache
+    }
+
+    private func unusable(_ reason: String) -> CacheFileError { .unusable(path: url.path, reason: reason) }
+}
+
+/// A checksum that recognizes accidental damage, eight bytes at a time.
+private struct Checksum {
+    private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+    /// Equal bytes have equal checksums only if they were added in the same parts.
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        var hash = state
+        let whole = bytes.count / 8 * 8
+        for offset in stride(from: 0, to: whole, by: 8) {
+            hash = (hash ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) &* 0xFF51_AFD7_ED55_8CCD
+            hash ^= hash >> 32
+        }
+        for byte in bytes[whole...] { hash = (hash ^ UInt64(byte)) &* 0xFF51_AFD7_ED55_8CCD }
+        state = hash ^ UInt64(bytes.count)
+    }
+
+    var value: UInt64 { state }
+}
