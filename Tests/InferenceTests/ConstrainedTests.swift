@@ -37,7 +37,7 @@ import Testing
         let sequence = try model.makeSequence(contextSize: 1_024)
         let text = Mutex("")
         let result = try await model.generate(request, in: sequence) { piece in
-            text.withLock { $0 += piece }
+            text.withLock { $0 += piece.text }
             return true
         }
         return (text.withLock { $0 }, result)

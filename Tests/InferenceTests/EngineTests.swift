@@ -51,7 +51,7 @@ import Testing
                     tokens: request.prompt, sampling: SamplingSettings(temperature: 1, topK: 40, seed: seed),
                     maximumTokens: maximum), in: sequence
             ) { piece in
-                text.withLock { $0 += piece }
+                text.withLock { $0 += piece.text }
                 return true
             }
             #expect(result.usage.promptTokens == request.prompt.count && result.usage.generatedTokens <= maximum)
@@ -224,7 +224,7 @@ import Testing
                 let text = Mutex("")
                 let sequence = try model.makeSequence(contextSize: size, sharesCache: false)
                 let result = try await model.generate(request, in: sequence) { piece in
-                    text.withLock { $0 += piece }
+                    text.withLock { $0 += piece.text }
                     return true
                 }
                 results.append(text.withLock { $0 } + " \(result.stopReason) \(result.tokens) \(result.usage.generatedTokens)")

@@ -101,12 +101,20 @@ struct LoadedModelTests {
     ) {
         let collected = Collected()
         let result = try await model.generate(request, in: sequence) {
-            collected.text += $0; return true
+            collected.text += $0.text
+            collected.tokenCount += $0.tokenCount
+            return true
         }
+        // Only tokens at the end may be left over: those of a stop string, or of an incomplete character.
+        #expect(collected.tokenCount <= result.tokens.count)
+        if result.stopReason == .maximumTokens { #expect(collected.tokenCount == result.tokens.count) }
         return (collected.text, result)
     }
 
-    private final class Collected: @unchecked Sendable { var text = "" }  // modified by one request only
+    private final class Collected: @unchecked Sendable {  // modified by one request only
+        var text = ""
+        var tokenCount = 0
+    }
 
     /// A model that was loaded again continues from the file, with the same response.
     @Test func continuesFromACacheFile() async throws {

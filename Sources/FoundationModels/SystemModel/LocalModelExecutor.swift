@@ -165,11 +165,12 @@ package final class LocalModelExecutor: Sendable {
         mutating func take(_ event: ChatEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
             switch event {
             case .text(let piece):
-                output.append(piece)
+                output.append(piece.text)
                 if output.isUnsafe { return false }
-                text += piece
-                channel.emit(.response(action: .appendText(piece, tokenCount: 1)))
-            case .thought(let piece): channel.emit(.reasoning(action: .appendText(piece, tokenCount: 1)))
+                text += piece.text
+                channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokenCount)))
+            case .thought(let piece):
+                channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokenCount)))
             case .call(let call):
                 hasCalls = true
                 channel.emit(
@@ -272,7 +273,7 @@ package final class LocalModelExecutor: Sendable {
                     maximumTokens: Self.maximumCallTokens, grammar: try await format.grammar(for: model.grammarVocabulary)),
                 in: conversation.sequence
             ) { piece in
-                text.withLock { $0 += piece }
+                text.withLock { $0 += piece.text }
                 return true
             }
         } catch {

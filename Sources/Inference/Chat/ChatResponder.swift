@@ -6,9 +6,9 @@ private import Synchronization
 /// An event in a model's turn.
 package enum ChatEvent: Sendable {
     /// Part of the answer.
-    case text(String)
+    case text(GeneratedText)
     /// Part of the reasoning before the answer.
-    case thought(String)
+    case thought(GeneratedText)
     case call(ChatToolCall)
 }
 
@@ -129,9 +129,9 @@ package struct ChatResponder: Sendable {
         if close.count == 1 { part.stopTokens = Set(close) } else { part.stopStrings = [format.close] }
         let emit = emit
         let isFirst = Trimmer()
-        let result = try await model.generate(part, in: sequence) { text in
-            let text = isFirst.trim(text)
-            return text.isEmpty || emit(.thought(text))
+        let result = try await model.generate(part, in: sequence) { piece in
+            guard let piece = isFirst.trim(piece) else { return true }
+            return emit(.thought(piece))
         }
         take(result)
         thoughtTokens = usage.generatedTokens
@@ -158,9 +158,9 @@ package struct ChatResponder: Sendable {
         let emit = emit
         // Line breaks between the reasoning and the answer belong to neither.
         let leading = thoughtTokens > 0 && request.grammar == nil ? Trimmer() : Trimmer(isDone: true)
-        let (said, result) = try await collect(part) { text in
-            let text = leading.trim(text)
-            return text.isEmpty || emit(.text(text))
+        let (said, result) = try await collect(part) { piece in
+            guard let piece = leading.trim(piece) else { return true }
+            return emit(.text(piece))
         }
         byteCountBeforeLoop = result.byteCountBeforeLoop
         if result.stopString == nil {
@@ -366,12 +366,12 @@ package struct ChatResponder: Sendable {
 
     /// Generates a part, and returns its whole text.
     private mutating func collect(
-        _ part: GenerationRequest, _ emit: @escaping @Sendable (String) -> Bool = { _ in true }
+        _ part: GenerationRequest, _ emit: @escaping @Sendable (GeneratedText) -> Bool = { _ in true }
     ) async throws -> (text: String, result: GenerationResult) {
         let collected = Mutex("")
-        let result = try await model.generate(part, in: sequence) { text in
-            collected.withLock { $0 += text }
-            return emit(text)
+        let result = try await model.generate(part, in: sequence) { piece in
+            collected.withLock { $0 += piece.text }
+            return emit(piece)
         }
         usage.add(result.usage)
         return (collected.withLock { $0 }, result)
@@ -495,16 +495,25 @@ extension ToolFormat.Arguments {
 /// Removes white space before the first other character of a text that arrives in pieces, unless `isDone` is initially
 /// true.
 private final class Trimmer: Sendable {
-    private let isDone: Mutex<Bool>
+    private struct State {
+        var isDone: Bool
+        /// Tokens of the removed white space.
+        var tokenCount = 0
+    }
 
-    init(isDone: Bool = false) { self.isDone = Mutex(isDone) }
+    private let state: Mutex<State>
 
-    func trim(_ piece: String) -> String {
-        isDone.withLock { isDone in
-            if isDone { return piece }
-            let rest = piece.drop(while: \.isWhitespace)
-            isDone = !rest.isEmpty
-            return String(rest)
+    init(isDone: Bool = false) { state = Mutex(State(isDone: isDone)) }
+
+    /// The rest of a piece; nil if nothing is left of it. The tokens of removed white space count for the first rest.
+    func trim(_ piece: GeneratedText) -> GeneratedText? {
+        state.withLock { state in
+            if state.isDone { return piece }
+            state.tokenCount += piece.tokenCount
+            let rest = piece.text.drop(while: \.isWhitespace)
+            if rest.isEmpty { return nil }
+            state.isDone = true
+            return GeneratedText(text: String(rest), tokenCount: state.tokenCount)
         }
     }
 }

@@ -10,7 +10,7 @@ final class FreeDecoding: Decoding {
     private let kernels: UnsafePointer<ck_kernels>
     private let contextSize: Int
     private let limit: Int
-    private let emit: (String) -> Bool
+    private let emit: (GeneratedText) -> Bool
 
     private var sampler: Sampler
     private var text: TextOutput
@@ -28,7 +28,7 @@ final class FreeDecoding: Decoding {
 
     init(
         _ request: GenerationRequest, tokenizer: Tokenizer, kernels: UnsafePointer<ck_kernels>, contextSize: Int,
-        emit: @escaping (String) -> Bool
+        emit: @escaping (GeneratedText) -> Bool
     ) {
         self.request = request
         self.tokenizer = tokenizer

@@ -10,7 +10,7 @@ final class GrammarDecoding: Decoding {
     private let tokenizer: Tokenizer
     private let kernels: UnsafePointer<ck_kernels>
     private let limit: Int
-    private let emit: (String) -> Bool
+    private let emit: (GeneratedText) -> Bool
 
     private var decoder: ConstrainedDecoder
     private let chooser: TokenChooser
@@ -34,7 +34,7 @@ final class GrammarDecoding: Decoding {
     /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``
     init(
         _ request: GenerationRequest, under grammar: Grammar, tokenizer: Tokenizer, kernels: UnsafePointer<ck_kernels>,
-        contextSize: Int, logitCount: Int, emit: @escaping (String) -> Bool
+        contextSize: Int, logitCount: Int, emit: @escaping (GeneratedText) -> Bool
     ) throws {
         self.request = request
         self.tokenizer = tokenizer

@@ -168,7 +168,7 @@ package actor LoadedModel {
     /// token.
     /// - Throws: ``GenerationFailure``, or `CancellationError`.
     package func generate(
-        _ request: GenerationRequest, in sequence: SequenceState, emit: @escaping @Sendable (String) -> Bool
+        _ request: GenerationRequest, in sequence: SequenceState, emit: @escaping @Sendable (GeneratedText) -> Bool
     ) async throws -> GenerationResult {
         let contextSize = sequence.contextSize
         guard !request.tokens.isEmpty else { throw GenerationFailure.emptyPrompt }
