@@ -539,3 +539,32 @@ TARGET static void NAME(mamba_step)(float *state, const float *x, const float *b
         out[row] = sum + NAME(sum)(sums);
     }
 }
+
+// MARK: - Low-rank products
+
+TARGET static void NAME(low_rank)(const ck_low_rank *term, int32_t row) {
+    const float *x = term->x + (size_t)row * (size_t)term->columns;
+    float *y = term->y + (size_t)row * (size_t)term->ldy;
+    float inner[CK_MAX_RANK] __attribute__((aligned(64)));
+    for (int32_t block = 0; block < term->rank; block += 16) {
+        const float *a = term->a + block;
+        v16f sums[4] = {NAME(splat)(0), NAME(splat)(0), NAME(splat)(0), NAME(splat)(0)};
+        int32_t column = 0;
+        for (; column + 4 <= term->columns; column += 4)
+#pragma clang loop unroll(full)
+            for (int i = 0; i < 4; i++)
+                sums[i] += x[column + i] * NAME(load)(a + (size_t)(column + i) * (size_t)term->rank);
+        for (; column < term->columns; column++) sums[0] += x[column] * NAME(load)(a + (size_t)column * (size_t)term->rank);
+        NAME(store)(inner + block, ((sums[0] + sums[1]) + (sums[2] + sums[3])) * term->scale);
+    }
+    for (int32_t output = 0; output < term->outputs; output += 16) {
+        v16f sum = NAME(splat)(0);
+        for (int32_t r = 0; r < term->rank; r++)
+            sum += inner[r] * NAME(load)(term->b + (size_t)r * (size_t)term->padded + output);
+        if (output + 16 <= term->outputs) {
+            NAME(store)(y + output, NAME(load)(y + output) + sum);
+        } else {
+            for (int i = 0; output + i < term->outputs; i++) y[output + i] += sum[i];
+        }
+    }
+}

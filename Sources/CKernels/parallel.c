@@ -58,6 +58,28 @@ void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_produ
     }
 }
 
+// MARK: - Low-rank products
+
+typedef struct {
+    const ck_kernels *kernels;
+    const ck_low_rank *terms;
+    int32_t count;
+} low_rank_job;
+
+static void low_rank_chunk(void *context, int chunk) {
+    const low_rank_job *job = context;
+    const ck_low_rank *term = job->terms;
+    while (chunk >= term->rows) chunk -= term++->rows;
+    job->kernels->low_rank(term, chunk);
+}
+
+void ck_add_low_rank_products(ck_pool *pool, const ck_kernels *k, const ck_low_rank *terms, int32_t count) {
+    low_rank_job job = {k, terms, count};
+    int rows = 0;
+    for (int32_t i = 0; i < count; i++) rows += terms[i].rows;
+    if (rows > 0) ck_pool_run(pool, rows, low_rank_chunk, &job);
+}
+
 // MARK: - Row-wise operations
 
 typedef struct {

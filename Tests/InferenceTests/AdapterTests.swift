@@ -1,7 +1,8 @@
 import Foundation
-import Inference
 import TestSupport
 import Testing
+
+@testable import Inference
 
 /// Low-rank adapters: the logits equal those of a model with merged weights.
 struct AdapterTests {
@@ -116,5 +117,124 @@ struct AdapterTests {
         foreign.metadata[2] = ("general.architecture", .string("gemma"))
         let file = try TemporaryFile(foreign.bytes())
         #expect(throws: ModelError.self) { try logits(model, adapter: AdapterFile(path: file.path)) }
+    }
+
+    // MARK: - Beside the weights
+
+    /// An adapter of random values for some matrices of a model.
+    private static func adapter(
+        _ architecture: String, _ targets: [(name: String, columns: Int, rows: Int)], rank: Int, seed: UInt64
+    ) throws -> (file: TemporaryFile, adapter: AdapterFile) {
+        var random = SeededGenerator(seed)
+        var builder = GGUFBuilder()
+        builder.metadata = [
+            ("general.type", .string("adapter")), ("adapter.type", .string("lora")),
+            ("general.architecture", .string(architecture)), ("adapter.lora.alpha", .float32(3)),
+        ]
+        for (name, columns, rows) in targets {
+            let a = (0..<rank * columns).map { _ in random.uniform(-0.2...0.2) }
+            let b = (0..<rank * rows).map { _ in random.uniform(-0.2...0.2) }
+            builder.tensors.append((name + ".lora_a", .f32, [columns, rank], bytes(a)))
+            builder.tensors.append((name + ".lora_b", .f32, [rank, rows], bytes(b)))
+        }
+        let file = try TemporaryFile(builder.bytes())
+        return (file, try AdapterFile(path: file.path))
+    }
+
+    /// In every architecture, an adapter of all matrices that it may change gives the logits of the merged weights; and in
+    /// one batch, sequences with different adapters have the logits that they have alone.
+    @Test("[A10] adapters beside the weights, several in one batch", arguments: ArchitectureTests.Recipe.names)
+    func besideTheWeights(name: String) throws {
+        let recipe = try ArchitectureTests.Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let gguf = try GGUFFile(path: file.path)
+        let pool = try WorkerPool(threads: 2)
+        let model = try DecoderModel(file: gguf, pool: pool)
+        let names = Set(model.weights.origins.values.map(\.name)).sorted()
+        let targets = names.compactMap { name in gguf.tensors[name].map { (name, $0.shape[0], $0.shape[1]) } }
+        #expect(!targets.isEmpty)
+        let architecture = try #require(try gguf.metadata.string("general.architecture"))
+        let one = try Self.adapter(architecture, targets, rank: 3, seed: 1)
+        let other = try Self.adapter(architecture, Array(targets.suffix(3)), rank: 20, seed: 2)
+        let tokens = recipe.tokens[..<20]
+        func logits(_ adapter: LowRankAdapter?) throws -> [Float] {
+            let cache = try KVCache(shape: model.shape, capacity: recipe.context, adapter: adapter)
+            try model.forward(tokens, cache: cache)
+            return Array(model.logits)
+        }
+        var adapters: [LowRankAdapter?] = [nil]
+        for file in [one.adapter, other.adapter] {
+            let adapter = try #require(try LowRankAdapter(file, for: model.weights.origins, model: gguf))
+            let merged = try DecoderModel(file: gguf, pool: pool, adapter: file)
+            let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+            try merged.forward(tokens, cache: cache)
+            let error = distance(try logits(adapter), Array(merged.logits))
+            // Keys and values are stored in binary16, so the last bit of a sum can become the last of 11. A matrix without its
+            // adapter changes much more.
+            #expect(error < 2e-3, "\(name): \(error)")
+            adapters.append(adapter)
+        }
+        let alone = try adapters.map { try logits($0) }
+        #expect(distance(alone[1], alone[0]) > 0.1 && distance(alone[2], alone[1]) > 0.1)
+        let caches = try adapters.map { try KVCache(shape: model.shape, capacity: recipe.context, adapter: $0) }
+        for cache in caches { try cache.reserve(tokens.count) }
+        try Array(tokens + tokens + tokens).withUnsafeBufferPointer { all in
+            try model.forward(all, parts: caches.map { ($0, tokens.count) }) { false }
+        }
+        model.pass.head(rows: [19, 39, 59])
+        for index in 0..<3 { #expect(Array(model.logits(index)) == alone[index], "\(name): \(index)") }
+    }
+
+    @Test("[A10] an adapter of the output matrix, or of a high rank, is merged instead") func mustBeMerged() throws {
+        let model = try TemporaryFile(TinyModel().builder().bytes())
+        let gguf = try GGUFFile(path: model.path)
+        let origins = try DecoderModel(file: gguf, pool: WorkerPool(threads: 1)).weights.origins
+        let output = try TemporaryFile(Self.adapter().bytes())
+        #expect(try LowRankAdapter(AdapterFile(path: output.path), for: origins, model: gguf) == nil)
+        let high = try Self.adapter("llama", [("blk.0.attn_q.weight", 64, 64)], rank: 257, seed: 1)
+        #expect(try LowRankAdapter(high.adapter, for: origins, model: gguf) == nil)
+        #expect(throws: ModelError.self) {
+            let foreign = try Self.adapter("gemma", [("blk.0.attn_q.weight", 64, 64)], rank: 2, seed: 1)
+            _ = try LowRankAdapter(foreign.adapter, for: origins, model: gguf)
+        }
+    }
+
+    /// Requests with different adapters at the same time have the responses that they have alone, and do not continue from
+    /// each other's keys and values.
+    @Test("[A10] sequences with adapters share a loaded model") func sharedModel() async throws {
+        let file = try TinyModel().file()
+        let model = try await LoadedModel.load(path: file.path, threads: 2)
+        let targets = [("blk.0.attn_q.weight", 64, 64), ("blk.1.ffn_down.weight", 96, 64), ("blk.1.attn_v.weight", 64, 32)]
+        let files = try [UInt64(3), 4].map { try Self.adapter("llama", targets, rank: 8, seed: $0).file }
+        var adapters: [LowRankAdapter?] = [nil]
+        for file in files {
+            let adapter = try await model.adapter(path: file.path)
+            #expect(adapter != nil)
+            adapters.append(adapter)
+        }
+        #expect(try await model.adapter(path: files[0].path) === adapters[1], "the same file is read once")
+        let prompt = (0..<120).map { TokenID($0 * 11 % 250 + 1) }
+        @Sendable func respond(_ adapter: LowRankAdapter?) async throws -> GenerationResult {
+            let sequence = try model.makeSequence(contextSize: 256, adapter: adapter)
+            return try await model.generate(
+                GenerationRequest(tokens: prompt, sampling: .greedy, maximumTokens: 30), in: sequence
+            ) { _ in true }
+        }
+        var alone: [[TokenID]] = []
+        for adapter in adapters {
+            let result = try await respond(adapter)
+            #expect(result.usage.cachedTokens == 0, "the keys of another adapter are not used")
+            alone.append(result.tokens)
+            #expect(try await respond(adapter).usage.cachedTokens > 100)
+        }
+        #expect(Set(alone).count == 3)
+        let together = try await withThrowingTaskGroup(of: (Int, [TokenID]).self) { group in
+            for index in 0..<12 {
+                let adapter = adapters[index % 3]
+                group.addTask { (index, try await respond(adapter).tokens) }
+            }
+            return try await group.reduce(into: [Int: [TokenID]]()) { $0[$1.0] = $1.1 }
+        }
+        for index in 0..<12 { #expect(together[index] == alone[index % 3]) }
     }
 }

@@ -179,6 +179,19 @@ typedef enum {
     CK_SWIGLU_OAI,   ///< gpt-oss: gate·σ(1.702·gate)·(up + 1), with gate clamped to ≤ 7 and up to ±7
 } ck_activation;
 
+/// A product with two low-rank matrices beside a matrix (LoRA, arXiv:2106.09685): y += scale · B · (A · x) for each row.
+/// Both are transposed and padded with zeros: `a` is [columns][rank], `b` is [rank][padded], where rank and `padded` are
+/// multiples of 16.
+typedef struct {
+    const float *x;    ///< [rows][columns]
+    float *y;          ///< [rows][ldy]
+    const float *a, *b;
+    int32_t rows, columns, rank, outputs, padded, ldy;
+    float scale;
+} ck_low_rank;
+/// The maximum rank.
+enum { CK_MAX_RANK = 256 };
+
 typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 
 /// The functions of one instruction set.
@@ -212,6 +225,8 @@ typedef struct {
     void (*soft_cap)(float *x, float cap, int32_t n);
     /// out = exp((x − max) · inverse_temperature); returns the sum.
     float (*exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out);
+    /// One row of a low-rank product.
+    void (*low_rank)(const ck_low_rank *term, int32_t row);
 } ck_kernels;
 
 /// The fastest kernels this processor supports. Selected on the first call; thread-safe.
@@ -236,6 +251,8 @@ void ck_matmul(ck_pool *pool, const ck_kernels *k, const ck_activations *a, cons
 /// ascending order.
 void ck_matmul_rows(const ck_kernels *k, const ck_activations *a, const ck_product *product, const int32_t *rows,
                     int32_t count);
+/// Computes all rows of some low-rank products on the pool in one parallel region.
+void ck_add_low_rank_products(ck_pool *pool, const ck_kernels *k, const ck_low_rank *terms, int32_t count);
 /// The maximum number of sequences of one batch.
 enum { CK_MAX_SEGMENTS = 64 };
 /// Computes attention of all heads and rows of up to `CK_MAX_SEGMENTS` sequences in one parallel region.

@@ -78,7 +78,21 @@ package struct LocalModel: Hashable, Sendable {
         }
     }
 
-    func load() async throws -> LoadedModel { try await ModelLoader.model(path: path, adapter: adapter) }
+    /// The model in memory. An adapter is used beside its weights where possible, so that sessions with different adapters
+    /// share them; otherwise the model is loaded again with the adapter merged into the weights.
+    func load() async throws -> LoadedModel {
+        guard let adapter else { return try await ModelLoader.model(path: path) }
+        let model = try await ModelLoader.model(path: path)
+        return try await self.adapter(for: model) == nil ? try await ModelLoader.model(path: path, adapter: adapter) : model
+    }
+
+    /// The adapter to use beside the weights of a model that ``load()`` returned; nil if there is none.
+    func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {
+        guard let adapter, !model.hasMergedAdapter else { return nil }
+        do { return try await model.adapter(path: adapter) } catch {
+            throw SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: "\(error)"))
+        }
+    }
 
     /// The number of tokens that the engine processes for a conversation.
     package func tokenCount(_ entries: [Transcript.Entry]) async throws -> Int {
@@ -99,14 +113,18 @@ package struct LocalModel: Hashable, Sendable {
     package func writeCache(for entries: [Transcript.Entry], to url: URL) async throws -> Int {
         let model = try await load()
         let prompt = TranscriptRenderer(self, model).prompt(for: entries)
-        return try await model.writeCache(for: try model.tokens(for: prompt, addGenerationPrompt: false), to: url)
+        let tokens = try model.tokens(for: prompt, addGenerationPrompt: false)
+        return try await model.writeCache(for: tokens, adapter: try await adapter(for: model), to: url)
     }
 
     /// Reads such a file, for the next request that begins with the same entries.
     ///
     /// - Returns: the number of tokens.
     /// - Throws: an error if the file is damaged or was written with another model.
-    package func readCache(from url: URL) async throws -> Int { try await load().readCache(from: url) }
+    package func readCache(from url: URL) async throws -> Int {
+        let model = try await load()
+        return try await model.readCache(from: url, adapter: try await adapter(for: model))
+    }
 
     /// The number of tokens that a prompt adds to a conversation, including the tokens that begin the response.
     package func tokenCount(prompt: Transcript.Prompt) async throws -> Int {

@@ -29,7 +29,8 @@ package final class LocalModelExecutor: Sendable {
             try scoringSequences.withLock { scoringSequences in
                 if let known = scoringSequences[beginning] { return known }
                 if scoringSequences.count >= 64 { scoringSequences.removeAll() }  // bounds memory if tool descriptions change
-                let made = try model.makeSequence(contextSize: sequence.contextSize, sharesCache: false)
+                let made = try model.makeSequence(
+                    contextSize: sequence.contextSize, adapter: sequence.adapter, sharesCache: false)
                 scoringSequences[beginning] = made
                 return made
             }
@@ -44,7 +45,9 @@ package final class LocalModelExecutor: Sendable {
         if let known = loaded.withLock({ $0 }) { return known }
         let model = try await configuration.load()
         let made = Conversation(
-            model: model, sequence: try model.makeSequence(contextSize: configuration.maximumContext))
+            model: model,
+            sequence: try model.makeSequence(
+                contextSize: configuration.maximumContext, adapter: try await configuration.adapter(for: model)))
         return loaded.withLock { known in
             if let known { return known }  // a concurrent prewarm created it first
             known = made

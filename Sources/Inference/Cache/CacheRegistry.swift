@@ -43,7 +43,7 @@ final class CacheRegistry: Sendable {
     func copyPrefix(to cache: KVCache, for tokens: [TokenID]) throws(ModelError) {
         let known = cache.reusablePrefix(of: tokens)
         guard tokens.count - known > Self.minimumPrefixGain else { return }
-        if let best = longestPrefix(of: tokens, where: { $0 !== cache && $0.usesLongFactors == cache.usesLongFactors }),
+        if let best = longestPrefix(of: tokens, where: { $0 !== cache && $0.isCompatible(with: cache) }),
             best.count > known + Self.minimumPrefixGain
         {
             try cache.copyPrefix(of: best.cache, count: best.count)

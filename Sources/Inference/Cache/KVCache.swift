@@ -15,6 +15,8 @@ package final class KVCache {
     package let isRecurrent: Bool
     /// Whether positions are rotated with the factors for long contexts. Such keys differ from others.
     let usesLongFactors: Bool
+    /// The adapter that the sequence is processed with; nil for the weights alone.
+    let adapter: LowRankAdapter?
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 
@@ -46,7 +48,8 @@ package final class KVCache {
     /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
     private static let maximumCheckpoints = 3
 
-    package init(shape: ModelShape, capacity: Int) throws(ModelError) {
+    package init(shape: ModelShape, capacity: Int, adapter: LowRankAdapter? = nil) throws(ModelError) {
+        self.adapter = adapter
         // Keys are stored in blocks of 16 positions.
         let capacity = (max(1, capacity) + 15) / 16 * 16
         self.capacity = capacity
@@ -213,6 +216,11 @@ package final class KVCache {
             pages.removeLast()
             pageTable[pages.count] = nil
         }
+    }
+
+    /// Whether the keys and values of equal tokens in the other cache are equal.
+    func isCompatible(with other: KVCache) -> Bool {
+        usesLongFactors == other.usesLongFactors && adapter?.identity == other.adapter?.identity
     }
 
     // MARK: - Positions

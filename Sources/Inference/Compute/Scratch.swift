@@ -80,6 +80,10 @@ final class Scratch {
     /// The calls for the segments of a batch.
     let rotations: UnsafeMutablePointer<ck_rotation>
     let attentions: UnsafeMutablePointer<ck_attention>
+    /// The segments of the batch that are processed with an adapter.
+    var adapted: [Segment] = []
+    /// The low-rank products of one parallel region.
+    var lowRank: [ck_low_rank] = []
 
     /// The maximum number of rows of a batch whose logits are kept.
     static let maximumLogitRows = 16

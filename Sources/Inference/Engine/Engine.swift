@@ -97,7 +97,7 @@ final class Engine {
         for other in jobs.values where other !== job && other.isInPrompt && other.source == nil && caches.contains(other.cache) {
             // Nobody waits for background work.
             if other.priority == .background, job.priority == .interactive { continue }
-            if other.cache.usesLongFactors != job.cache.usesLongFactors { continue }
+            if !other.cache.isCompatible(with: job.cache) { continue }
             let count = zip(job.decoding.prompt, other.decoding.prompt).prefix { $0 == $1 }.count
             let gain = count - max(cached, other.cache.tokens.count)
             if gain >= Self.minimumSharedTokens, count > best?.count ?? 0 { best = (other.id, count) }

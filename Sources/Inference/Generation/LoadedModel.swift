@@ -13,11 +13,15 @@ package actor LoadedModel {
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
+    private nonisolated let adapters = Mutex<[UInt64: LoadedAdapter]>([:])
+    private nonisolated let origins: [UInt: MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The KV caches of all sequences, which may copy common prefixes from each other.
     private nonisolated let caches = CacheRegistry()
     /// The model's default settings.
     package nonisolated let defaults: ModelDefaults
+    /// Whether an adapter was merged into the weights.
+    package nonisolated let hasMergedAdapter: Bool
     /// Load time in seconds.
     package nonisolated let loadSeconds: Double
     /// The number of threads that compute.
@@ -75,6 +79,8 @@ package actor LoadedModel {
         self.path = path
         self.executor = executor
         self.model = model
+        origins = model.weights.origins
+        hasMergedAdapter = adapterFile != nil
         self.threads = model.pool.threads
         engine = Engine(model: model, caches: caches)
         self.tokenizer = tokenizer
@@ -84,11 +90,15 @@ package actor LoadedModel {
 
     /// Creates an empty sequence with a capacity of `contextSize` tokens, limited to the context length of the model.
     ///
-    /// - Parameter sharesCache: whether other sequences may copy from its KV cache, also after the sequence is released.
-    package nonisolated func makeSequence(contextSize: Int, sharesCache: Bool = true) throws -> SequenceState {
+    /// - Parameters:
+    ///   - adapter: an adapter of this model that the sequence is processed with.
+    ///   - sharesCache: whether other sequences may copy from its KV cache, also after the sequence is released.
+    package nonisolated func makeSequence(
+        contextSize: Int, adapter: LowRankAdapter? = nil, sharesCache: Bool = true
+    ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
-            cache: try KVCache(shape: shape, capacity: size), contextSize: size,
+            cache: try KVCache(shape: shape, capacity: size, adapter: adapter), contextSize: size,
             registry: sharesCache ? caches : nil)
     }
 
@@ -225,6 +235,32 @@ package actor LoadedModel {
         }
     }
 
+    // MARK: - Adapters
+
+    private struct LoadedAdapter {
+        weak var adapter: LowRankAdapter?
+    }
+
+    /// Reads an adapter for use beside the weights; sequences of the model share it, and it is freed with the last of them.
+    ///
+    /// - Returns: nil if the adapter must be merged into the weights instead: see ``LowRankAdapter``.
+    /// - Throws: ``ModelError`` if the file is damaged or the adapter does not fit the model.
+    package nonisolated func adapter(path: String) async throws -> LowRankAdapter? {
+        let file = try AdapterFile(path: path)
+        // A file that was replaced is read again: sequences continue with the one that they began with.
+        if let identity = file.file.identity, let known = adapters.withLock({ $0[identity]?.adapter }) { return known }
+        let made = try await Task.detached { [origins, modelPath = self.path] in
+            try LowRankAdapter(file, for: origins, model: try GGUFFile(path: modelPath))
+        }.value
+        guard let made else { return nil }
+        return adapters.withLock { adapters in
+            adapters = adapters.filter { $0.value.adapter != nil }
+            if let known = adapters[made.identity]?.adapter { return known }
+            adapters[made.identity] = LoadedAdapter(adapter: made)
+            return made
+        }
+    }
+
     // MARK: - Cache files
 
     /// Writes the keys and values of the longest prefix of `tokens` that any sequence of the model has in its cache. Other
@@ -232,10 +268,12 @@ package actor LoadedModel {
     ///
     /// - Returns: the number of tokens of this prefix; 0 if there is none, and then no file is written.
     /// - Throws: ``CacheFileError``, or ``ModelError/outOfMemory(bytes:)``.
-    package func writeCache(for tokens: [TokenID], to url: URL) async throws -> Int {
-        guard let identity, let (cache, count) = caches.longestPrefix(of: tokens) else { return 0 }
+    package func writeCache(for tokens: [TokenID], adapter: LowRankAdapter? = nil, to url: URL) async throws -> Int {
+        guard let identity = identity(with: adapter),
+            let (cache, count) = caches.longestPrefix(of: tokens, where: { $0.adapter?.identity == adapter?.identity })
+        else { return 0 }
         // The copy shares the pages, so that the sequence can be used again immediately.
-        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity)
+        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity, adapter: adapter)
         try copy.copyPrefix(of: cache, count: count)
         if copy.tokens.isEmpty { return 0 }
         let file = CacheFile(url: url, model: identity)
@@ -250,14 +288,18 @@ package actor LoadedModel {
     /// - Returns: the number of tokens.
     /// - Throws: ``CacheFileError`` if the file is damaged or was written with another model, or
     ///   ``ModelError/outOfMemory(bytes:)``.
-    package nonisolated func readCache(from url: URL) async throws -> Int {
-        guard let identity else { return 0 }
+    package nonisolated func readCache(from url: URL, adapter: LowRankAdapter? = nil) async throws -> Int {
+        guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
         return try await Task.detached { [shape, caches] in
-            let cache = try file.read(shape: shape)
+            let cache = try file.read(shape: shape, adapter: adapter)
             caches.release(cache)
             return cache.tokens.count
         }.value
+    }
+
+    private nonisolated func identity(with adapter: LowRankAdapter?) -> UInt64? {
+        identity.map { $0 &* 31 &+ (adapter?.identity ?? 0) }
     }
 
     /// The number of requests that wait because too many others are being processed.
@@ -273,6 +315,7 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
     let cache: KVCache
     package let contextSize: Int
     let lock = AsyncLock()
+    package var adapter: LowRankAdapter? { cache.adapter }
 
     private let registry: CacheRegistry?
 

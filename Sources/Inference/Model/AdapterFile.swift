@@ -1,8 +1,8 @@
 internal import CKernels
 
 /// A low-rank adapter (LoRA, arXiv:2106.09685) in a GGUF file: for some matrices of a model, the change by fine-tuning
-/// as the product of two low-rank matrices. It is merged into the weights on loading, so that inference takes no
-/// additional time.
+/// as the product of two low-rank matrices. It is used beside the weights (``LowRankAdapter``), or merged into them on
+/// loading, so that inference takes no additional time.
 package final class AdapterFile: Sendable {
     let file: GGUFFile
     package let name: String
@@ -73,15 +73,32 @@ package final class AdapterFile: Sendable {
         }
     }
 
+    /// The sizes of the two halves for a matrix, and the factor of their product.
+    struct Sizes {
+        var columns: Int
+        var rank: Int
+        var scale: Double
+    }
+
+    func sizes(of name: String) -> Sizes? {
+        guard let a = file.tensors["\(name).lora_a"] else { return nil }
+        // Without an alpha, the product is not scaled.
+        return Sizes(columns: a.shape[0], rank: a.shape[1], scale: alpha > 0 ? alpha / Double(a.shape[1]) : 1)
+    }
+
+    /// The two halves for a matrix: a `[rank][columns]` and b `[rows][rank]`.
+    func factors(of name: String) throws(ModelError) -> (a: [Float], b: [Float], sizes: Sizes)? {
+        guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"], let sizes = sizes(of: name) else {
+            return nil
+        }
+        return (try file.values(of: a), try file.values(of: b), sizes)
+    }
+
     /// Adds the adapter's change to a matrix of a model for which ``check(_:)`` succeeded.
     ///
     /// - Parameter weights: `[rows][columns]`
     func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) throws(ModelError) {
-        guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"] else { return }
-        let rank = a.shape[1]
-        // Without an alpha, the product is not scaled.
-        let scale = alpha > 0 ? alpha / Double(rank) : 1
-        ck_add_low_rank(
-            &weights, try file.values(of: b), try file.values(of: a), Int32(rows), Int32(rank), Int32(columns), Float(scale))
+        guard let (a, b, sizes) = try factors(of: name) else { return }
+        ck_add_low_rank(&weights, b, a, Int32(rows), Int32(sizes.rank), Int32(columns), Float(sizes.scale))
     }
 }

@@ -35,6 +35,8 @@ struct ForwardPass {
     /// - Returns: false if cancelled.
     func run(_ tokens: UnsafeBufferPointer<TokenID>, segments: [Segment], isCancelled: () -> Bool) -> Bool {
         let batch = Batch(rows: tokens.count, segments: segments)
+        for segment in segments where segment.cache.adapter != nil { scratch.adapted.append(segment) }
+        defer { scratch.adapted.removeAll(keepingCapacity: true) }
         embed(tokens, batch)
         for index in shape.layers.indices {
             if isCancelled() { return false }
@@ -139,7 +141,26 @@ struct ForwardPass {
 
     func multiply(_ input: RowBuffer, _ products: ck_product...) {
         for (index, product) in products.enumerated() { scratch.products[index] = product }
-        ck_matmul(handle, kernels, &input.rows, scratch.products, Int32(products.count))
+        multiply(input, count: products.count)
+    }
+
+    /// Computes the first `count` of the scratch memory's products, with the adapters of the sequences.
+    private func multiply(_ input: RowBuffer, count: Int) {
+        let s = scratch
+        ck_matmul(handle, kernels, &input.rows, s.products, Int32(count))
+        if s.adapted.isEmpty { return }
+        s.lowRank.removeAll(keepingCapacity: true)
+        for segment in s.adapted {
+            guard let adapter = segment.cache.adapter else { continue }
+            for index in 0..<count {
+                if let term = adapter.term(
+                    for: s.products[index], input.rows, firstRow: segment.firstRow, rows: segment.rows)
+                {
+                    s.lowRank.append(term)
+                }
+            }
+        }
+        ck_add_low_rank_products(handle, kernels, s.lowRank, Int32(s.lowRank.count))
     }
 
     /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
@@ -151,11 +172,11 @@ struct ForwardPass {
             var matrix = matrix
             matrix.scale *= Float(shape.residualScale)
             s.products[0] = product(matrix, into: s.residual, adding: true)
-            ck_matmul(handle, kernels, &input.rows, s.products, 1)
+            multiply(input, count: 1)
             return
         }
         s.products[0] = product(matrix, into: s.branch)
-        ck_matmul(handle, kernels, &input.rows, s.products, 1)
+        multiply(input, count: 1)
         if let bias { ck_add_bias(s.branch, bias, Int32(batch.rows), Int32(width)) }
         ck_add_branch(
             handle, kernels, s.branch, norm, epsilon, Float(shape.residualScale), s.residual, Int32(batch.rows), Int32(width))
@@ -175,7 +196,7 @@ struct ForwardPass {
             s.products[count] = product(matrix, into: target)
             count += 1
         }
-        ck_matmul(handle, kernels, &s.normed.rows, s.products, Int32(count))
+        multiply(s.normed, count: count)
         if a.valuesAreKeys, w.key != nil {
             let columns = Int32(a.kvHeads * a.keyDimension)
             ck_copy_rows(s.key, columns, s.value, columns, rows, columns)

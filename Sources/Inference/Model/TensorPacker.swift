@@ -20,6 +20,9 @@ struct TensorPacker {
     /// Whether any matrix has an integer layout, for which activations must be quantised.
     private(set) var hasIntegerMatrices = false
     private var used: Set<String> = []
+    /// Where the matrices of two-dimensional tensors come from, by the address of
+    /// their data.
+    private(set) var origins: [UInt: MatrixOrigin] = [:]
 
     init(
         file: GGUFFile, adapter: AdapterFile?, pool: WorkerPool, base: UnsafeMutableRawPointer? = nil, isPacked: Bool = false
@@ -63,8 +66,9 @@ struct TensorPacker {
             rows: Int32(rows), columns: Int32(columns), layout: ck_type_layout(type.kernelType), type: type.kernelType,
             scale: try scale(of: name, slice: slice, slices: slices ?? 1), panel_bytes: panel,
             data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) })
-        guard let target, !isPacked else { return matrix }
         let ranges = selection ?? [0..<rows]
+        if let target, slices == nil { origins[UInt(bitPattern: target)] = MatrixOrigin(name: name, rows: ranges) }
+        guard let target, !isPacked else { return matrix }
         if let merged = try merged(tensor, rows: total, columns: columns) {
             try merged.withUnsafeBufferPointer { bytes throws(ModelError) in
                 try pack(.memory(bytes.baseAddress), matrix, ranges, into: target)

@@ -451,6 +451,12 @@ final class Weights {
     let wasCached: Bool
 
     private let memory: PackedMemory
+    /// Where the matrices come from that a low-rank adapter may change while the model runs: all that are multiplied with
+    /// the activations of a whole batch. By the address of their data.
+    let origins: [UInt: MatrixOrigin]
+
+    /// Parts of the names of tensors that are used in other ways.
+    private static let special = ["token_embd", "per_layer_token_embd", "output.weight", "attn_kv_b", "attn_k_b", "attn_v_b"]
 
     /// - Parameter cache: the cache of packed weights; nil for private memory. Not used with an adapter.
     init(
@@ -466,6 +472,9 @@ final class Weights {
         var packer = TensorPacker(
             file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
         tensors = try ModelTensors(shape, &packer)
+        origins = packer.origins.filter { origin in
+            !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.contains("." + $0) }
+        }
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices
         bytesPerToken = Self.bytesPerToken(shape, tensors)

@@ -1,0 +1,84 @@
+internal import CKernels
+
+/// An adapter in memory, used beside the weights of a loaded model: sequences with different adapters, or none, are
+/// processed in the same batch. A token reads the adapter's matrices in addition to the weights.
+package final class LowRankAdapter: Sendable {
+    /// Identifies the file.
+    let identity: UInt64
+    /// The number of bytes of its matrices.
+    package let bytes: Int
+    private let memory: Memory
+    private let factors: [UInt: Factor]
+
+    /// The two matrices for one matrix of the model, in the order of ``ck_low_rank``.
+    private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
+        var a: UnsafePointer<Float>
+        var b: UnsafePointer<Float>
+        var columns, rank, outputs, padded: Int32
+        var scale: Float
+    }
+
+    /// - Parameter origins: the matrices of the model that an adapter may change.
+    /// - Returns: nil if the adapter changes a matrix that is not used in the ordinary way, such as the embeddings, or has a
+    ///   rank above 256. Such an adapter must be merged into the weights.
+    /// - Throws: ``ModelError`` if the adapter does not fit the model.
+    init?(_ file: AdapterFile, for origins: [UInt: MatrixOrigin], model: GGUFFile) throws(ModelError) {
+        try file.check(model)
+        guard let identity = file.file.identity else { return nil }
+        self.identity = identity
+        let matrices = origins.filter { file.targets.contains($0.value.name) }
+        guard Set(matrices.map(\.value.name)) == file.targets else { return nil }
+        // First the sizes, then the values.
+        var layout = MemoryLayoutBuilder()
+        var places: [(matrix: UInt, origin: MatrixOrigin, a: Int, b: Int)] = []
+        for (matrix, origin) in matrices.sorted(by: { $0.key < $1.key }) {
+            guard let size = file.sizes(of: origin.name), size.rank <= Int(CK_MAX_RANK) else { return nil }
+            let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
+            let a = layout.reserve(size.columns * rank, of: Float.self)
+            places.append((matrix, origin, a, layout.reserve(rank * padded, of: Float.self)))
+        }
+        memory = try Memory(bytes: layout.bytes)
+        bytes = layout.bytes
+        var factors: [UInt: Factor] = [:]
+        for (matrix, origin, aOffset, bOffset) in places {
+            guard let (aValues, bValues, size) = try file.factors(of: origin.name) else { return nil }
+            let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
+            let a = memory.pointer(at: aOffset, as: Float.self)
+            let b = memory.pointer(at: bOffset, as: Float.self)
+            for r in 0..<size.rank {
+                for column in 0..<size.columns { a[column * rank + r] = aValues[r * size.columns + column] }
+                var output = 0
+                for rows in origin.rows {
+                    for row in rows {
+                        b[r * padded + output] = bValues[row * size.rank + r]
+                        output += 1
+                    }
+                }
+            }
+            factors[matrix] = Factor(
+                a: UnsafePointer(a), b: UnsafePointer(b), columns: Int32(size.columns), rank: Int32(rank),
+                outputs: Int32(origin.rowCount), padded: Int32(padded), scale: Float(size.scale))
+        }
+        self.factors = factors
+    }
+
+    private static func padded(_ count: Int) -> Int { (count + 15) / 16 * 16 }
+
+    /// The product to add to `rows` rows of a product of the model, from `firstRow` on; nil if the adapter does not change
+    /// its matrix.
+    func term(for product: ck_product, _ input: ck_activations, firstRow: Int, rows: Int) -> ck_low_rank? {
+        guard let data = product.matrix.data, let factor = factors[UInt(bitPattern: data)] else { return nil }
+        return ck_low_rank(
+            x: input.x + firstRow * Int(input.columns), y: product.y + firstRow * Int(product.ldy), a: factor.a, b: factor.b,
+            rows: Int32(rows), columns: factor.columns, rank: factor.rank, outputs: factor.outputs, padded: factor.padded,
+            ldy: product.ldy, scale: factor.scale * product.matrix.scale)
+    }
+}
+
+/// Where a packed matrix comes from: rows of a tensor of the file.
+struct MatrixOrigin: Sendable {
+    var name: String
+    var rows: [Range<Int>]
+
+    var rowCount: Int { rows.reduce(0) { $0 + $1.count } }
+}
