@@ -101,9 +101,11 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Grammar", "Inference", "JSON"], path: "Tests/TestSupport",
             swiftSettings: settings),
+        .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "InferenceTests", dependencies: ["Grammar", "Inference", "JSON", "CKernels", "TestSupport"],
+            name: "InferenceTests",
+            dependencies: ["Grammar", "Inference", "JSON", "CKernels", "TestSupport", "AllocationCounter"],
             resources: [.copy("Golden")], swiftSettings: settings),
         .testTarget(
             name: "GrammarTests", dependencies: ["Grammar", "JSON", "TestSupport"], resources: [.copy("Schemas")],

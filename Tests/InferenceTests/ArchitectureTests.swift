@@ -157,7 +157,7 @@ struct ArchitectureTests {
                 try model.forward($0, parts: Array(zip(caches, counts)).map { (cache: $0.0, count: $0.1) }) { false }
             }
             let rows = counts.indices.map { counts[...$0].reduce(-1, +) }
-            model.pass.head(rows: rows)
+            model.pass.head(count: rows.count) { rows[$0] }
             for index in rows.indices { #expect(Array(model.logits(index)) == alone[index], "\(name) \(set), sequence \(index)") }
             for (cache, end) in zip(caches, ends) { #expect(cache.tokens == Array(recipe.tokens[..<end])) }
         }

@@ -241,9 +241,9 @@ final class Engine {
             }
         }
         for start in stride(from: 0, to: rows.count, by: Scratch.maximumLogitRows) {
-            let group = rows[start..<min(start + Scratch.maximumLogitRows, rows.count)]
-            model.pass.head(rows: group.lazy.map(\.row))
-            for (index, (job, _)) in group.enumerated() { take(job, model.logits(index)) }
+            let count = min(Scratch.maximumLogitRows, rows.count - start)
+            model.pass.head(count: count) { rows[start + $0].row }
+            for index in 0..<count { take(rows[start + index].job, model.logits(index)) }
         }
         first = 0
         for chunk in chunks {

@@ -107,7 +107,7 @@ package final class DecoderModel {
         if let candidates {
             pass.head(row: row, candidates: candidates)
         } else {
-            pass.head(rows: CollectionOfOne(row))
+            pass.head(count: 1) { _ in row }
         }
     }
 
@@ -120,7 +120,7 @@ package final class DecoderModel {
         try forward(tokens, cache: cache, wantsLogits: false, isCancelled: isCancelled)
         var sum = 0.0
         for (row, next) in tokens.dropFirst().enumerated() {
-            pass.head(rows: CollectionOfOne(row))
+            pass.head(count: 1) { _ in row }
             sum += Self.logProbability(of: next, logits, kernels: pool.kernels)
         }
         return sum

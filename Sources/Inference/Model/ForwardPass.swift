@@ -89,17 +89,18 @@ struct ForwardPass {
 
     /// Computes the logits of some rows of the last batch, at most ``Scratch/maximumLogitRows``, into the rows of
     /// `scratch.logits`.
-    func head(rows: some RandomAccessCollection<Int>) {
+    ///
+    /// - Parameter row: the row of the batch for each row of the logits.
+    func head(count: Int, row: (Int) -> Int) {
         let s = scratch
         // The rows of different sequences are not adjacent.
-        for (index, row) in rows.enumerated() { (s.branch + index * width).update(from: s.residual + row * width, count: width) }
-        let count = Int32(rows.count)
+        for index in 0..<count { (s.branch + index * width).update(from: s.residual + row(index) * width, count: width) }
+        normalizeForHead(s.branch, rows: count)
         let vocabulary = Int32(shape.vocabularySize)
-        normalizeForHead(s.branch, rows: rows.count)
         s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: s.logits, ldy: vocabulary, add: false)
         ck_matmul(handle, kernels, &s.normed.rows, s.products, 1)
-        if let bias = weights.tensors.headBias { ck_add_bias(s.logits, bias, count, vocabulary) }
-        if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), count * vocabulary) }
+        if let bias = weights.tensors.headBias { ck_add_bias(s.logits, bias, Int32(count), vocabulary) }
+        if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), Int32(count) * vocabulary) }
     }
 
     /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into the first row of
@@ -139,9 +140,22 @@ struct ForwardPass {
             matrix: matrix, activations: nil, y: y, ldy: Int32(stride ?? Int(matrix.rows)), add: adding)
     }
 
-    func multiply(_ input: RowBuffer, _ products: ck_product...) {
-        for (index, product) in products.enumerated() { scratch.products[index] = product }
-        multiply(input, count: products.count)
+    /// Up to four products of the same input. A variadic parameter would allocate an array.
+    func multiply(
+        _ input: RowBuffer, _ first: ck_product, _ second: ck_product? = nil, _ third: ck_product? = nil,
+        _ fourth: ck_product? = nil
+    ) {
+        var count = 0
+        func add(_ product: ck_product?) {
+            guard let product else { return }
+            scratch.products[count] = product
+            count += 1
+        }
+        add(first)
+        add(second)
+        add(third)
+        add(fourth)
+        multiply(input, count: count)
     }
 
     /// Computes the first `count` of the scratch memory's products, with the adapters of the sequences.
@@ -189,13 +203,16 @@ struct ForwardPass {
     ) {
         let s = scratch
         let rows = Int32(batch.rows)
-        var count = 1
-        s.products[0] = product(w.query, into: s.query)
-        for (matrix, target) in [(w.key, s.key), (w.value, s.value), (w.gate, s.mixerGate)] {
-            guard let matrix else { continue }
+        var count = 0
+        func add(_ matrix: ck_matrix?, into target: UnsafeMutablePointer<Float>) {
+            guard let matrix else { return }
             s.products[count] = product(matrix, into: target)
             count += 1
         }
+        add(w.query, into: s.query)
+        add(w.key, into: s.key)
+        add(w.value, into: s.value)
+        add(w.gate, into: s.mixerGate)
         multiply(s.normed, count: count)
         if a.valuesAreKeys, w.key != nil {
             let columns = Int32(a.kvHeads * a.keyDimension)

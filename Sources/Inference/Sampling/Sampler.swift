@@ -12,7 +12,13 @@ struct Sampler {
 
     private static let window = 64
 
-    private struct Candidate { var token: TokenID, weight: Float }
+    private struct Candidate {
+        var token: TokenID
+        var weight: Float
+
+        /// The most probable first; of equal probabilities, the lower id first.
+        func isBefore(_ other: Candidate) -> Bool { weight != other.weight ? weight > other.weight : token < other.token }
+    }
 
     init(_ settings: SamplingSettings) {
         self.settings = settings
@@ -117,15 +123,38 @@ struct Sampler {
             }
             if threshold == 0 || candidates.count >= limit || found >= mass { break }
         }
-        candidates.sort { $0.weight != $1.weight ? $0.weight > $1.weight : $0.token < $1.token }
-        if candidates.count > limit { candidates.removeLast(candidates.count - limit) }
-        var sum: Float = 0
-        if let end = candidates.firstIndex(where: { candidate in
-            sum += candidate.weight
-            return sum >= mass
-        }) {
-            candidates.removeLast(candidates.count - end - 1)
+        sortCandidates(limit: limit, mass: mass)
+    }
+
+    /// Keeps the first candidates in order, up to a number or a sum of weights: a heap sort in place that ends there.
+    private mutating func sortCandidates(limit: Int, mass: Float) {
+        let count = candidates.count
+        let kept = candidates.withUnsafeMutableBufferPointer { heap in
+            func siftDown(_ start: Int, _ size: Int) {
+                var parent = start
+                while true {
+                    var child = 2 * parent + 1
+                    if child >= size { return }
+                    if child + 1 < size, heap[child + 1].isBefore(heap[child]) { child += 1 }
+                    guard heap[child].isBefore(heap[parent]) else { return }
+                    heap.swapAt(parent, child)
+                    parent = child
+                }
+            }
+            for start in stride(from: count / 2 - 1, through: 0, by: -1) { siftDown(start, count) }
+            var size = count
+            var sum: Float = 0
+            while size > 0, count - size < limit, sum < mass || size == count {
+                size -= 1
+                heap.swapAt(0, size)
+                sum += heap[size].weight
+                siftDown(0, size)
+            }
+            // The sorted candidates are at the end, the most probable one last.
+            heap.reverse()
+            return count - size
         }
+        candidates.removeLast(count - kept)
     }
 
     private static func power(_ base: Float, _ exponent: Float) -> Float {
