@@ -49,6 +49,12 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
         try await localModel.tokenCount(Array(transcriptEntries))
     }
 
+    /// Frees the memory of models that no session uses, also of the system model.
+    ///
+    /// A model stays in memory while a session uses it, and the one that was used last stays for the next session. Call this
+    /// when a program will not need a model for a while; the next request loads it again.
+    public static func releaseUnusedModels() { ModelLoader.releaseUnused() }
+
     public var executorConfiguration: Executor.Configuration { Executor.Configuration(model: localModel) }
 
     /// Runs the requests of sessions on the model.

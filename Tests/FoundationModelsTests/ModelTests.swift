@@ -277,6 +277,24 @@ struct ModelTests {
 
 /// Which models are in memory.
 @Suite(.serialized) struct ModelMemoryTests {
+    @Test("[G] a model that no session uses is released on request") func releasedOnRequest() async throws {
+        let file = try TinyModel().file()
+        let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
+        weak var loaded: LoadedModel?
+        do {
+            let session = LanguageModelSession(model: model)
+            _ = try await session.respond(to: "a", options: GenerationOptions(maximumResponseTokens: 2))
+            loaded = try await ModelLoader.model(path: file.path)
+            GGUFLanguageModel.releaseUnusedModels()
+            #expect(loaded != nil, "the session uses it")
+            _ = try await session.respond(to: "b", options: GenerationOptions(maximumResponseTokens: 2))
+        }
+        GGUFLanguageModel.releaseUnusedModels()
+        // Tasks of the last request may hold it a little longer.
+        while loaded != nil { await Task.yield() }
+        _ = try await LanguageModelSession(model: model).respond(to: "a", options: GenerationOptions(maximumResponseTokens: 2))
+    }
+
     @Test("[G] a model that no session uses is released when another one is loaded") func released() async throws {
         let files = try [TinyModel().file(), TinyModel().file()]
         weak var first: LoadedModel?

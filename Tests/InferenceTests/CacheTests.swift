@@ -101,6 +101,39 @@ import Testing
         #expect(anyPage == nil, "pages are freed with the last sequence that holds them")
     }
 
+    /// Caches of idle sequences leave when all together are too large, the least recently used first; equal beginnings count
+    /// once.
+    @Test func idleCachesLeave() throws {
+        let one = try cache(Self.tokens[..<600])
+        let bytes = one.usedPages.reduce(0) { $0 + $1.bytes }
+        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 0), maximumBytes: 3 * bytes)
+        let engine = Engine(model: model, caches: registry)
+        var caches: [KVCache] = []
+        func run(_ index: Int, _ tokens: [TokenID]) throws {
+            var isDone = false
+            let decoding = PrefillDecoding(prompt: tokens)
+            try engine.submit(decoding, in: caches[index], priority: .interactive, signals: RequestSignals()) { _ in isDone = true
+            }
+            while !isDone, engine.step() {}
+            #expect(isDone)
+        }
+        func prompt(_ index: Int) -> [TokenID] { [TokenID(index + 1)] + Self.tokens[..<599] }
+        for index in 0..<5 {
+            caches.append(try KVCache(shape: model.shape, capacity: 1_024))
+            registry.add(caches[index])
+            try run(index, prompt(index))
+            // The first sequence stays in use.
+            if index > 0 { try run(0, prompt(0)) }
+        }
+        #expect(caches.map { !$0.tokens.isEmpty } == [true, false, false, true, true])
+        // Sequences that begin in the same way share their pages, and so leave room for others.
+        for index in 1..<4 { try run(index, prompt(0)) }
+        #expect(caches.map(\.tokens.count) == [600, 600, 600, 600, 600])
+        // A sequence without its cache has the same logits again.
+        try run(2, prompt(2))
+        #expect(try logits(caches[2]) == logits(cache(prompt(2))))
+    }
+
     // MARK: - Files
 
     @Test func damagedFilesAreNotUsed() throws {

@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// A model stays in memory as long as a session uses it. The model that was used last also stays, so that programs that
 /// create one session after another, or only count tokens, do not load it again.
-enum ModelLoader {
+package enum ModelLoader {
     private struct Key: Hashable {
         var path: String
         var adapter: String?
@@ -23,6 +23,12 @@ enum ModelLoader {
     }
 
     private static let state = Mutex(State())
+
+    /// Frees the model that was used last, unless a session uses it, with the caches of its released sequences.
+    package static func releaseUnused() {
+        let last = state.withLock { $0.last.take() }
+        _ = last  // freed outside the lock
+    }
 
     /// The model; loads it first if necessary.
     ///

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Synchronization
 
 /// The KV caches of a model's sequences. A sequence whose tokens begin like those of another sequence shares the pages of the
@@ -13,11 +14,19 @@ final class CacheRegistry: Sendable {
 
     private let state = Mutex(State())
     private let released: ReleasedCaches
+    private let maximumBytes: Int
 
     /// A prefix is copied only if it is longer than the cached one by more than this number of tokens.
     private static let minimumPrefixGain = 16
 
-    init(released: ReleasedCaches = .shared) { self.released = released }
+    /// - Parameter maximumBytes: the maximum size of the caches of all sequences that are not being processed.
+    init(released: ReleasedCaches = .shared, maximumBytes: Int = CacheRegistry.defaultMaximum) {
+        self.released = released
+        self.maximumBytes = maximumBytes
+    }
+
+    /// A quarter of the memory, at least 1 GB.
+    private static let defaultMaximum = max(1 << 30, Int(clamping: ProcessInfo.processInfo.physicalMemory / 4))
 
     deinit { released.removeAll(of: ObjectIdentifier(self)) }
 
@@ -27,6 +36,34 @@ final class CacheRegistry: Sendable {
         state.withLock { state in
             state.entries.removeAll { $0.cache == nil }
             state.entries += boxed.entries
+        }
+    }
+
+    /// Empties the least recently used caches of idle sequences until all caches of the model fit the maximum: a program may
+    /// hold many sessions of which few are in use. Their next requests compute the tokens again. Called on the engine's
+    /// executor.
+    ///
+    /// - Parameter isInUse: whether a request is using the cache.
+    func trim(where isInUse: (KVCache) -> Bool) {
+        let all = state.withLock { state in State(entries: state.entries) }.entries.compactMap(\.cache)
+        var holders: [ObjectIdentifier: (count: Int, bytes: Int)] = [:]
+        var total = 0
+        for cache in all {
+            total += cache.usedStateBytes
+            for (page, bytes) in cache.usedPages {
+                if holders[ObjectIdentifier(page)] == nil { total += bytes }
+                holders[ObjectIdentifier(page), default: (0, bytes)].count += 1
+            }
+        }
+        if total <= maximumBytes { return }
+        for cache in all.filter({ !isInUse($0) && !$0.tokens.isEmpty }).sorted(by: { $0.lastUse < $1.lastUse }) {
+            if total <= maximumBytes { return }
+            // A page is freed with its last holder.
+            for (page, bytes) in cache.usedPages {
+                holders[ObjectIdentifier(page)]?.count -= 1
+                if holders[ObjectIdentifier(page)]?.count == 0 { total -= bytes }
+            }
+            cache.rewind(to: 0)
         }
     }
 

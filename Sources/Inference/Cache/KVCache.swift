@@ -17,6 +17,8 @@ package final class KVCache {
     let usesLongFactors: Bool
     /// The adapter that the sequence is processed with; nil for the weights alone.
     let adapter: LowRankAdapter?
+    /// The number of the last request that used the cache; see ``CacheRegistry/trim(where:)``.
+    var lastUse = 0
     /// Scratch memory for attention that is split over the positions of this cache.
     let partial: UnsafeMutablePointer<Float>
 

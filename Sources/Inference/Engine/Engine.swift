@@ -165,6 +165,8 @@ final class Engine {
     private func end(_ job: Job, _ result: Result<Void, any Error>) {
         jobs[job.id] = nil
         scheduler.remove(job.id)
+        job.cache.lastUse = job.id
+        caches.trim { cache in jobs.values.contains { $0.cache === cache } }
         job.completion(result)
     }
 
