@@ -352,6 +352,15 @@ static void prepare_heads(const ck_kernels *k, const ck_rotation *r, float *x, i
     }
 }
 
+/// Rounds a vector to int8, element i into `out[step · i]`, and returns the factor.
+static float to_bytes(const float *x, int32_t n, int8_t *out, int32_t step) {
+    float largest = 0;
+    for (int32_t i = 0; i < n; i++) largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
+    float inverse = largest > 0 ? 127 / largest : 0;
+    for (int32_t i = 0; i < n; i++) out[step * i] = (int8_t)lrintf(x[i] * inverse);
+    return largest / 127;
+}
+
 static int32_t rotation_chunks(const ck_rotation *r) { return (r->rows + ROTATION_ROWS - 1) / ROTATION_ROWS; }
 
 static void rotation_chunk(void *context, int chunk) {
@@ -375,10 +384,19 @@ static void rotation_chunk(void *context, int chunk) {
         for (int32_t head = 0; head < r->kv_heads; head++, k += r->head_dim, v += r->value_dim) {
             size_t place = (size_t)head * CK_PAGE + position % CK_PAGE;
             uint8_t *page = r->pages[position / CK_PAGE];
-            uint16_t *block = (uint16_t *)(page + r->key_offset) + place / 16 * 16 * (size_t)r->head_dim + position % 16;
+            size_t key_place = place / 16 * 16 * (size_t)r->head_dim + position % 16;
+            if (r->normalize_values) job->kernels->rmsnorm(v, NULL, r->epsilon, r->value_dim, v);
+            if (r->bytes) {
+                int8_t *keys = (int8_t *)(page + r->key_offset), *values = (int8_t *)(page + r->value_offset);
+                float *key_factors = (float *)(keys + (size_t)r->kv_heads * CK_PAGE * (size_t)r->head_dim);
+                float *value_factors = (float *)(values + (size_t)r->kv_heads * CK_PAGE * (size_t)r->value_stride);
+                key_factors[place] = to_bytes(k, r->head_dim, keys + key_place, 16);
+                value_factors[place] = to_bytes(v, r->value_dim, values + place * (size_t)r->value_stride, 1);
+                continue;
+            }
+            uint16_t *block = (uint16_t *)(page + r->key_offset) + key_place;
             job->kernels->to_half(k, r->head_dim, halves);
             for (int32_t d = 0; d < r->head_dim; d++) block[16 * d] = halves[d];
-            if (r->normalize_values) job->kernels->rmsnorm(v, NULL, r->epsilon, r->value_dim, v);
             job->kernels->to_half(v, r->value_dim, (uint16_t *)(page + r->value_offset) + place * (size_t)r->value_stride);
         }
     }

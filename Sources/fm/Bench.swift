@@ -26,6 +26,9 @@ struct Bench: AsyncParsableCommand {
             "Kernels to use: \(InstructionSet.available.map(\.rawValue).joined(separator: ", ")).", valueName: "set"))
     var instructionSet: InstructionSet?
 
+    @Option(help: "Bits of each element of keys and values in the KV cache: 16 or 8.")
+    var cacheBits = 16
+
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp(
@@ -52,6 +55,8 @@ struct Bench: AsyncParsableCommand {
             throw ValidationError(
                 "--concurrency and --lookup work with at most one number of threads and with the best kernels only.")
         }
+        if cacheBits != 8, cacheBits != 16 { throw ValidationError("--cache-bits must be 8 or 16.") }
+        if cacheBits == 8, tokenizer || lookup { throw ValidationError("--cache-bits has no effect on this measurement.") }
         if !(1...1000).contains(`repeat`) { throw ValidationError("--repeat must be from 1 to 1000.") }
     }
 
@@ -91,7 +96,7 @@ struct Bench: AsyncParsableCommand {
     }
 
     private func measureConcurrency(_ model: LoadedModel) async throws {
-        let bench = ConcurrencyBench(model: model)
+        let bench = ConcurrencyBench(model: model, format: cacheFormat)
         _ = try await bench.measure(1)  // reads the weights into memory
         if !json {
             print(
@@ -163,6 +168,8 @@ struct Bench: AsyncParsableCommand {
         tokenizerRates(try Tokenizer(file: GGUFFile(path: path)))
     }
 
+    var cacheFormat: CacheFormat { cacheBits == 8 ? .int8 : .binary16 }
+
     /// Rates in tokens per second, times in milliseconds, sizes in MB.
     private func measure(path: String, threads: Int) throws -> [String: Double] {
         var figures: [String: Double] = ["threads": Double(threads)]
@@ -173,7 +180,7 @@ struct Bench: AsyncParsableCommand {
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
         let context = min(4096, model.shape.contextLength)
-        let cache = try KVCache(shape: model.shape, capacity: context)
+        let cache = try KVCache(shape: model.shape, capacity: context, format: cacheFormat)
         let vocabulary = model.shape.vocabularySize
         func prompt(_ length: Int) -> [TokenID] { (0..<length).map { TokenID(($0 * 7919 + 113) % vocabulary) } }
 

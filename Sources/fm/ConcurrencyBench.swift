@@ -5,6 +5,7 @@ import Inference
 /// tokens.
 struct ConcurrencyBench {
     let model: LoadedModel
+    let format: CacheFormat
     var promptTokens = 200
     var responseTokens = 128
 
@@ -43,7 +44,8 @@ struct ConcurrencyBench {
         request.detectsLoops = false
         request.proposesTokens = false
         request.bannedTokens = Array(model.tokenizer.stopTokens)
-        let sequence = try model.makeSequence(contextSize: promptTokens + responseTokens + 1, sharesCache: false)
+        let sequence = try model.makeSequence(
+            contextSize: promptTokens + responseTokens + 1, format: format, sharesCache: false)
         let result = try await model.generate(request, in: sequence) { _ in true }
         return result.usage.queueSeconds + result.usage.promptSeconds
     }

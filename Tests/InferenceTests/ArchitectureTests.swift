@@ -227,20 +227,20 @@ struct ArchitectureTests {
     }
 
     /// A cache that is read from a file continues like the one that was written, and can be rewound to the same positions.
-    @Test(arguments: Recipe.names)
-    func cacheFilesChangeNothing(name: String) throws {
+    @Test(arguments: Recipe.names, [CacheFormat.binary16, .int8])
+    func cacheFilesChangeNothing(name: String, format: CacheFormat) throws {
         let recipe = try Recipe.load(name)
         let file = try TemporaryFile(recipe.builder().bytes())
         let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 1))
         let tokens = recipe.tokens
-        let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+        let cache = try KVCache(shape: model.shape, capacity: recipe.context, format: format)
         try model.forward(tokens[..<12], cache: cache, wantsLogits: false)
         cache.addCheckpoint()
         try model.forward(tokens[12..<20], cache: cache, wantsLogits: false)
         let written = try TemporaryFile([])
         let cacheFile = CacheFile(url: URL(fileURLWithPath: written.path), model: 1)
         try cacheFile.write(cache)
-        let read = try cacheFile.read(shape: model.shape)
+        let read = try cacheFile.read(shape: model.shape, format: format)
         #expect(read.tokens == cache.tokens)
         #expect(read.checkpointPositions == cache.checkpointPositions)
         for length in [20, 12] {
@@ -249,6 +249,29 @@ struct ArchitectureTests {
             let expected = Array(model.logits)
             try model.forward(tokens[length..<length + 4], cache: read)
             #expect(Array(model.logits) == expected, "\(name)")
+        }
+    }
+
+    /// With 8 bits, the logits differ little from those with binary16, and are the same in batches of any size.
+    @Test(arguments: Recipe.names)
+    func cachesWith8Bits(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        for set in [InstructionSet.scalar, InstructionSet.available.last ?? .scalar] {
+            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            func logits(_ format: CacheFormat, _ parts: [Int]) throws -> [Float] {
+                let cache = try KVCache(shape: model.shape, capacity: recipe.context, format: format)
+                for (start, end) in zip([0] + parts, parts) { try model.forward(recipe.tokens[start..<end], cache: cache) }
+                return Array(model.logits)
+            }
+            let (exact, rounded) = (try logits(.binary16, [24]), try logits(.int8, [24]))
+            let norm = exact.reduce(0) { $0 + $1 * $1 }
+            let error = (zip(exact, rounded).reduce(0) { $0 + ($1.0 - $1.1) * ($1.0 - $1.1) } / norm).squareRoot()
+            // Random weights have sharp attention, which amplifies small differences. Without the factors the error is about 1.
+            #expect(error < 0.2, "\(name) \(set): \(error)")
+            let hasAttention = model.shape.layers.contains { if case .attention = $0.mixer { true } else { false } }
+            #expect(error > 0 || !hasAttention)
+            #expect(try logits(.int8, [1, 2, 17, 23, 24]) == rounded, "\(name) \(set)")
         }
     }
 

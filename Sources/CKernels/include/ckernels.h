@@ -145,7 +145,8 @@ enum { CK_PAGE = 256 };
 ///
 /// The KV cache consists of pages of `CK_PAGE` positions. In each page, keys are stored in blocks of 16 positions as
 /// `[kv_heads][CK_PAGE/16][head_dim][16]`, values as `[kv_heads][CK_PAGE][value_stride]`, both binary16. `value_stride` is
-/// `value_dim` rounded up to a multiple of 16.
+/// `value_dim` rounded up to a multiple of 16. With 8 bits, elements are int8, and both are followed by their factors,
+/// binary32 `[kv_heads][CK_PAGE]`: one for the key of a position and head, and one for the value.
 typedef struct {
     const float *q;          ///< [rows][heads·head_dim], already rotated
     float *out;              ///< [rows][heads·value_dim]
@@ -164,6 +165,7 @@ typedef struct {
     int32_t value_stride;
     int32_t length;          ///< positions in the cache, including those of the rows
     int32_t window;          ///< sliding window in positions, 0 for none
+    bool bytes;              ///< whether keys and values have 8 bits
 } ck_attention;
 
 /// The maximum number of floats of `ck_attention.partial` that a call uses.
@@ -313,6 +315,7 @@ typedef struct {
     int32_t pairs;        ///< rotated pairs: the 2·pairs dimensions from `first` on
     int32_t first;        ///< the first dimension that is rotated
     bool halves;          ///< pairs are (i, i+pairs) instead of (2i, 2i+1)
+    bool bytes;           ///< whether keys and values have 8 bits
 } ck_rotation;
 
 /// Computes that step for several sequences in one parallel region.

@@ -16,14 +16,18 @@ package struct LocalModel: Hashable, Sendable {
     /// Whether tool calls end after rounds with identical calls and outputs; nil for only those models that are so small
     /// that they repeat calls.
     package var repetitionOption: Bool?
+    /// The format of keys and values in the KV cache. `FM_CACHE_BITS=8` selects 8 bits for models that select none.
+    var cacheFormat: CacheFormat
     /// Whether generation stops when the response repeats itself endlessly. `FM_LOOPS=1` disables this.
     package var detectsLoops = ProcessInfo.processInfo.environment["FM_LOOPS"] != "1"
 
     package init(
         path: String, maximumContext: Int, adapter: String? = nil, isTagging: Bool = false, checksText: Bool = true,
-        stopsRepeatedCalls: Bool? = nil
+        stopsRepeatedCalls: Bool? = nil, cacheBits: Int? = nil
     ) {
         self.path = path
+        let bits = cacheBits.map { "\($0)" } ?? ProcessInfo.processInfo.environment["FM_CACHE_BITS"]
+        cacheFormat = bits == "8" ? .int8 : .binary16
         self.adapter = adapter
         self.maximumContext = maximumContext
         self.isTagging = isTagging
@@ -114,7 +118,8 @@ package struct LocalModel: Hashable, Sendable {
         let model = try await load()
         let prompt = TranscriptRenderer(self, model).prompt(for: entries)
         let tokens = try model.tokens(for: prompt, addGenerationPrompt: false)
-        return try await model.writeCache(for: tokens, adapter: try await adapter(for: model), to: url)
+        return try await model.writeCache(
+            for: tokens, format: cacheFormat, adapter: try await adapter(for: model), to: url)
     }
 
     /// Reads such a file, for the next request that begins with the same entries.
@@ -123,7 +128,7 @@ package struct LocalModel: Hashable, Sendable {
     /// - Throws: an error if the file is damaged or was written with another model.
     package func readCache(from url: URL) async throws -> Int {
         let model = try await load()
-        return try await model.readCache(from: url, adapter: try await adapter(for: model))
+        return try await model.readCache(from: url, format: cacheFormat, adapter: try await adapter(for: model))
     }
 
     /// The number of tokens that a prompt adds to a conversation, including the tokens that begin the response.

@@ -30,7 +30,7 @@ package final class LocalModelExecutor: Sendable {
                 if let known = scoringSequences[beginning] { return known }
                 if scoringSequences.count >= 64 { scoringSequences.removeAll() }  // bounds memory if tool descriptions change
                 let made = try model.makeSequence(
-                    contextSize: sequence.contextSize, adapter: sequence.adapter, sharesCache: false)
+                    contextSize: sequence.contextSize, format: sequence.format, adapter: sequence.adapter, sharesCache: false)
                 scoringSequences[beginning] = made
                 return made
             }
@@ -47,7 +47,8 @@ package final class LocalModelExecutor: Sendable {
         let made = Conversation(
             model: model,
             sequence: try model.makeSequence(
-                contextSize: configuration.maximumContext, adapter: try await configuration.adapter(for: model)))
+                contextSize: configuration.maximumContext, format: configuration.cacheFormat,
+                adapter: try await configuration.adapter(for: model)))
         return loaded.withLock { known in
             if let known { return known }  // a concurrent prewarm created it first
             known = made

@@ -81,7 +81,9 @@ struct CacheFile {
     /// Reads the file into a new cache.
     ///
     /// - Throws: ``CacheFileError/unusable(path:reason:)``, or ``ModelError/outOfMemory(bytes:)``.
-    func read(shape: ModelShape, adapter: LowRankAdapter? = nil) throws -> KVCache {
+    func read(
+        shape: ModelShape, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+    ) throws -> KVCache {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unusable(String(cString: strerror(errno))) }
         defer { close(descriptor) }
@@ -108,7 +110,7 @@ struct CacheFile {
         guard capacity > 0, capacity <= shape.contextLength + 16, count > 0, count <= capacity,
             (0...Self.maximumCheckpoints).contains(checkpoints)
         else { throw unusable("its sizes are not possible") }
-        let cache = try KVCache(shape: shape, capacity: capacity, adapter: adapter)
+        let cache = try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
         guard cache.capacity == capacity, try words(cache.layout.count) == cache.layout else {
             throw unusable("its sizes are not those of the model")
         }

@@ -1,7 +1,15 @@
 internal import CKernels
 internal import Foundation
 
-/// The KV cache of one sequence, with its tokens: keys and values of attention layers in binary16, in pages that sequences
+/// The format of keys and values in a cache.
+package enum CacheFormat: String, Sendable, Hashable {
+    case binary16
+    /// 8 bits for each element, and a factor for each key and value of a head: half the memory, with a small loss of
+    /// precision.
+    case int8
+}
+
+/// The KV cache of one sequence, with its tokens: keys and values of attention layers in a ``CacheFormat``, in pages that sequences
 /// with equal beginnings share, and states of recurrent layers in binary32.
 ///
 /// Keys and values can be truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one
@@ -15,6 +23,7 @@ package final class KVCache {
     package let isRecurrent: Bool
     /// Whether positions are rotated with the factors for long contexts. Such keys differ from others.
     let usesLongFactors: Bool
+    let format: CacheFormat
     /// The adapter that the sequence is processed with; nil for the weights alone.
     let adapter: LowRankAdapter?
     /// The number of the last request that used the cache; see ``CacheRegistry/trim(where:)``.
@@ -50,8 +59,11 @@ package final class KVCache {
     /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
     private static let maximumCheckpoints = 3
 
-    package init(shape: ModelShape, capacity: Int, adapter: LowRankAdapter? = nil) throws(ModelError) {
-        self.adapter = adapter
+    package init(
+        shape: ModelShape, capacity: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+    ) throws(ModelError) {
+        (self.format, self.adapter) = (format, adapter)
+        let elementBytes = format == .int8 ? 1 : 2
         // Keys are stored in blocks of 16 positions.
         let capacity = (max(1, capacity) + 15) / 16 * 16
         self.capacity = capacity
@@ -60,13 +72,17 @@ package final class KVCache {
         var page = MemoryLayoutBuilder()
         var layers: [Layer] = []
         var partialFloats = 0
+        /// Elements of 8 bits are followed by their factors.
+        func bytes(_ heads: Int, _ dimension: Int) -> Int {
+            CachePage.positions * heads * (dimension * elementBytes + (format == .int8 ? MemoryLayout<Float>.size : 0))
+        }
         func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
             let stride = (value + 15) / 16 * 16
             partialFloats = max(partialFloats, ck_attention_partial_floats(Int32(queries), Int32(value), Int32(capacity)))
             return Layer(
                 kvHeads: heads, keyDimension: key, valueStride: stride,
-                keyOffset: layout.reserve(CachePage.positions * key * heads, of: UInt16.self),
-                valueOffset: layout.reserve(CachePage.positions * stride * heads, of: UInt16.self), ownsKeys: true)
+                keyOffset: layout.reserve(bytes(heads, key), of: UInt8.self),
+                valueOffset: layout.reserve(bytes(heads, stride), of: UInt8.self), ownsKeys: true)
         }
         for layer in shape.layers {
             switch layer.mixer {
@@ -163,15 +179,7 @@ package final class KVCache {
         let size = CachePage.positions
         for (index, page) in pages.enumerated() where index * size < tokens.count {
             let count = min(size, tokens.count - index * size)
-            for layer in layers where layer.ownsKeys {
-                for head in 0..<layer.kvHeads {
-                    // Keys are stored in blocks of 16 positions.
-                    let keys = page.base + layer.keyOffset + head * size * layer.keyDimension * 2
-                    try body(.init(start: keys, count: (count + 15) / 16 * 16 * layer.keyDimension * 2))
-                    let values = page.base + layer.valueOffset + head * size * layer.valueStride * 2
-                    try body(.init(start: values, count: count * layer.valueStride * 2))
-                }
-            }
+            try forEachRange(positions: count) { try body(.init(start: page.base + $0, count: $1)) }
         }
         guard isRecurrent else { return }
         try body(.init(start: states, count: stateBytes))
@@ -182,7 +190,7 @@ package final class KVCache {
     var checkpointPositions: [Int] { checkpoints.map(\.position) }
 
     /// The sizes that determine what ``forEachPart(_:)`` visits.
-    var layout: [Int] { [pageBytes, stateBytes, isRecurrent ? 1 : 0, usesLongFactors ? 1 : 0] }
+    var layout: [Int] { [pageBytes, stateBytes, format == .int8 ? 8 : 16, usesLongFactors ? 1 : 0] }
 
     /// Replaces the contents by tokens whose memory the caller fills next; see ``forEachPart(_:)``.
     func begin(_ tokens: [TokenID], checkpoints positions: [Int]) throws(ModelError) {
@@ -194,21 +202,29 @@ package final class KVCache {
         checkpoints = positions.map { Checkpoint(position: $0, states: [UInt8](repeating: 0, count: stateBytes)) }
     }
 
+    /// Calls `body` with the offset and the size of each range of a page that its first `positions` positions use. Keys are
+    /// stored in blocks of 16 positions.
+    private func forEachRange(positions: Int, _ body: (Int, Int) throws -> Void) rethrows {
+        let (size, element) = (CachePage.positions, format == .int8 ? 1 : 2)
+        let padded = (positions + 15) / 16 * 16
+        for layer in layers where layer.ownsKeys {
+            for (offset, width, count) in [
+                (layer.keyOffset, layer.keyDimension * element, padded),
+                (layer.valueOffset, layer.valueStride * element, positions),
+            ] {
+                for head in 0..<layer.kvHeads { try body(offset + head * size * width, count * width) }
+                guard format == .int8 else { continue }
+                let (factors, bytes) = (offset + layer.kvHeads * size * width, MemoryLayout<Float>.size)
+                for head in 0..<layer.kvHeads { try body(factors + head * size * bytes, count * bytes) }
+            }
+        }
+    }
+
     /// Copies the first `count` positions of a page.
     private func copyPositions(_ count: Int, from source: CachePage, to target: CachePage) {
         guard count > 0 else { return }
-        let size = CachePage.positions
-        // Keys are stored in blocks of 16 positions.
-        let blocks = (count + 15) / 16 * 16
-        for layer in layers where layer.ownsKeys {
-            for head in 0..<layer.kvHeads {
-                let keys = layer.keyOffset + head * size * layer.keyDimension * 2
-                memcpy(target.base + keys, source.base + keys, blocks * layer.keyDimension * 2)
-                let values = layer.valueOffset + head * size * layer.valueStride * 2
-                memcpy(target.base + values, source.base + values, count * layer.valueStride * 2)
-            }
-        }
-        target.usedPositions = max(target.usedPositions, blocks)
+        forEachRange(positions: count) { memcpy(target.base + $0, source.base + $0, $1) }
+        target.usedPositions = max(target.usedPositions, (count + 15) / 16 * 16)
     }
 
     /// Frees the pages after the last token.
@@ -222,7 +238,7 @@ package final class KVCache {
 
     /// Whether the keys and values of equal tokens in the other cache are equal.
     func isCompatible(with other: KVCache) -> Bool {
-        usesLongFactors == other.usesLongFactors && adapter?.identity == other.adapter?.identity
+        usesLongFactors == other.usesLongFactors && format == other.format && adapter?.identity == other.adapter?.identity
     }
 
     // MARK: - Positions

@@ -94,11 +94,11 @@ package actor LoadedModel {
     ///   - adapter: an adapter of this model that the sequence is processed with.
     ///   - sharesCache: whether other sequences may copy from its KV cache, also after the sequence is released.
     package nonisolated func makeSequence(
-        contextSize: Int, adapter: LowRankAdapter? = nil, sharesCache: Bool = true
+        contextSize: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, sharesCache: Bool = true
     ) throws -> SequenceState {
         let size = min(max(1, contextSize), shape.contextLength)
         return SequenceState(
-            cache: try KVCache(shape: shape, capacity: size, adapter: adapter), contextSize: size,
+            cache: try KVCache(shape: shape, capacity: size, format: format, adapter: adapter), contextSize: size,
             registry: sharesCache ? caches : nil)
     }
 
@@ -268,12 +268,15 @@ package actor LoadedModel {
     ///
     /// - Returns: the number of tokens of this prefix; 0 if there is none, and then no file is written.
     /// - Throws: ``CacheFileError``, or ``ModelError/outOfMemory(bytes:)``.
-    package func writeCache(for tokens: [TokenID], adapter: LowRankAdapter? = nil, to url: URL) async throws -> Int {
+    package func writeCache(
+        for tokens: [TokenID], format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, to url: URL
+    ) async throws -> Int {
         guard let identity = identity(with: adapter),
-            let (cache, count) = caches.longestPrefix(of: tokens, where: { $0.adapter?.identity == adapter?.identity })
+            let (cache, count) = caches.longestPrefix(
+                of: tokens, where: { $0.format == format && $0.adapter?.identity == adapter?.identity })
         else { return 0 }
         // The copy shares the pages, so that the sequence can be used again immediately.
-        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity, adapter: adapter)
+        nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity, format: format, adapter: adapter)
         try copy.copyPrefix(of: cache, count: count)
         if copy.tokens.isEmpty { return 0 }
         let file = CacheFile(url: url, model: identity)
@@ -288,11 +291,13 @@ package actor LoadedModel {
     /// - Returns: the number of tokens.
     /// - Throws: ``CacheFileError`` if the file is damaged or was written with another model, or
     ///   ``ModelError/outOfMemory(bytes:)``.
-    package nonisolated func readCache(from url: URL, adapter: LowRankAdapter? = nil) async throws -> Int {
+    package nonisolated func readCache(
+        from url: URL, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+    ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
         return try await Task.detached { [shape, caches] in
-            let cache = try file.read(shape: shape, adapter: adapter)
+            let cache = try file.read(shape: shape, format: format, adapter: adapter)
             caches.release(cache)
             return cache.tokens.count
         }.value
@@ -316,6 +321,7 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
     package let contextSize: Int
     let lock = AsyncLock()
     package var adapter: LowRankAdapter? { cache.adapter }
+    package var format: CacheFormat { cache.format }
 
     private let registry: CacheRegistry?
 

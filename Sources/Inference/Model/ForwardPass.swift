@@ -266,6 +266,7 @@ struct ForwardPass {
             let place = cache.place(layer: layer)
             (r.pages, r.key_offset, r.value_offset) = (UnsafePointer(cache.pageTable), place.keys, place.values)
             (r.value_stride, r.position) = (stride, Int32(segment.position))
+            r.bytes = cache.format == .int8
             (r.rows, r.epsilon) = (Int32(segment.rows), epsilon)
             scratch.rotations[index] = r
 
@@ -274,6 +275,7 @@ struct ForwardPass {
             a.out += row * heads * valueWidth
             (a.pages, a.key_offset, a.value_offset) = (r.pages, r.key_offset, r.value_offset)
             a.partial = cache.partial
+            a.bytes = r.bytes
             (a.heads, a.kv_heads, a.head_dim, a.value_dim) = (r.heads, r.kv_heads, r.head_dim, r.value_dim)
             a.value_stride = stride
             (a.rows, a.length) = (r.rows, r.position + r.rows)
