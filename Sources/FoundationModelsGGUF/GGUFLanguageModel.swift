@@ -59,6 +59,28 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
         try await localModel.tokenCount(Array(transcriptEntries))
     }
 
+    /// The file of the system model, with its options.
+    public init(_ systemModel: SystemLanguageModel) { localModel = systemModel.localModel }
+
+    // MARK: - Saved computation
+
+    /// Writes the keys and values of a conversation to a file, as far as they are in memory, so that a later process need not
+    /// compute them again. The default model takes some 30 KB for each token.
+    ///
+    /// - Parameter transcriptEntries: The entries of the conversation so far.
+    /// - Returns: The number of tokens; 0 if none of them are in memory, and then no file is written.
+    /// - Throws: An error if the file cannot be written.
+    public func saveComputation(for transcriptEntries: some Collection<Transcript.Entry>, to url: URL) async throws -> Int {
+        try await localModel.writeCache(for: Array(transcriptEntries), to: url)
+    }
+
+    /// Reads such a file. The next request whose transcript begins in the same way continues from it. Other requests are not
+    /// affected.
+    ///
+    /// - Returns: The number of tokens.
+    /// - Throws: An error if the file is damaged, or was written with another model.
+    public func restoreComputation(from url: URL) async throws -> Int { try await localModel.readCache(from: url) }
+
     /// Frees the memory of models that no session uses, also of the system model.
     ///
     /// A model stays in memory while a session uses it, and the one that was used last stays for the next session. Call this

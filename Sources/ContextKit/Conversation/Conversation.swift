@@ -106,11 +106,11 @@ public actor Conversation {
     /// ``saveComputation()`` wrote.
     public func prewarm() {
         guard let file = archive.cacheFile(of: id), FileManager.default.fileExists(atPath: file.path),
-            let local = (model as? any HasLocalModel)?.localModel
+            let store = model.computationStore
         else { return session.prewarm() }
         restoring = Task {
             // Without a usable file, everything is computed.
-            _ = try? await local.readCache(from: file)
+            try? await store.restore(file)
             session.prewarm()
         }
     }
@@ -122,10 +122,10 @@ public actor Conversation {
     /// Does nothing for archives in memory, and for models that do not run in this process.
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be written. The conversation itself is not affected.
     public func saveComputation() async throws {
-        guard let file = archive.cacheFile(of: id), let local = (model as? any HasLocalModel)?.localModel else { return }
+        guard let file = archive.cacheFile(of: id), let store = model.computationStore else { return }
         do {
             try archive.makeRoomForCacheFile()
-            _ = try await local.writeCache(for: Array(session.transcript), to: file)
+            try await store.save(Array(session.transcript), file)
         } catch {
             throw ConversationError.archive(.init(error))
         }
