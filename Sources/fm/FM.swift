@@ -28,6 +28,7 @@ struct FM: AsyncParsableCommand {
               FM_MODEL_URL    the address to download the default model from, instead of the published ones
               FM_TRACE        the file in which every request is recorded; “fm trace” shows it
               FM_THREADS      number of threads (default: number of physical cores)
+              FM_CACHE_BITS   8 halves the memory of long conversations, with a small loss of precision
               FM_LOOPS        1 does not stop answers that repeat themselves endlessly
               HF_TOKEN        an access token of the Hugging Face hub, for models that need one
               HF_ENDPOINT     another address of the hub (default: https://huggingface.co)

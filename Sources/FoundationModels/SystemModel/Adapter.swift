@@ -3,7 +3,8 @@ internal import Inference
 
 extension SystemLanguageModel {
     /// A low-rank adapter (LoRA) for the base model, in a GGUF file as written by `convert_lora_to_gguf.py` of
-    /// llama.cpp. It is merged into the weights when the model is loaded.
+    /// llama.cpp. It is used beside the weights, which sessions with other adapters share; an adapter of the embeddings or
+    /// the output matrix is merged into a copy of the weights.
     @available(*, deprecated)
     public struct Adapter {
         private let file: AdapterFile
@@ -44,7 +45,7 @@ extension SystemLanguageModel {
             }
         }
 
-        /// Does nothing: adapters are merged when the model is loaded.
+        /// Does nothing: adapters need no preparation.
         @concurrent public func compile() async throws {}
 
         /// The given name, if an adapter with this name is compatible with the model; otherwise an empty array.
