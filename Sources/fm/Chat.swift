@@ -83,6 +83,7 @@ struct Chat: AsyncParsableCommand {
             case "/help": print(Self.help, terminator: "")
             case "/quit", "/exit": return await saveComputation(conversation)
             case "/reset":
+                await saveComputation(conversation)
                 name = save == nil && resume == nil ? UUID().uuidString : "\(name) \(Int(Date().timeIntervalSince1970))"
                 conversation = try await begin(name, archive, isTerminal)
                 print("A new conversation.")

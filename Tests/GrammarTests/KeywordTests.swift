@@ -62,6 +62,16 @@ struct AcceptanceCase: CustomTestStringConvertible {
         AcceptanceCase(
             "{\"type\":\"number\",\"minimum\":0,\"maximum\":1}", ["0.1234567890123456789", "1.0", "5e-7"],
             not: ["0.123456789012345678901234567890", "1.1"]),
+        // The first digit does not decide where a bound begins with the same one.
+        AcceptanceCase(
+            "{\"type\":\"number\",\"minimum\":2.2e-50,\"exclusiveMaximum\":2.5e-50}", ["2.3e-50", "2.2e-50", "2.49e-50"],
+            not: ["2.5e-50", "2.1e-50", "1e-50", "3e-50"]),
+        AcceptanceCase(
+            "{\"type\":\"number\",\"exclusiveMinimum\":0.5,\"maximum\":2.25}", ["5.1e-1", "0.51", "6e-1", "2.25"],
+            not: ["5e-1", "0.5", "2.26", "3"]),
+        AcceptanceCase(
+            "{\"type\":\"number\",\"minimum\":-2.5e-50,\"exclusiveMaximum\":-2e-50}", ["-2.3e-50", "-2.5e-50"],
+            not: ["-2e-50", "-2.6e-50"]),
         // Large bounds do not ask for hundreds of digits: larger numbers have exponents.
         AcceptanceCase(
             "{\"type\":\"number\",\"minimum\":0.5,\"maximum\":1e300}", ["12345678901234567890", "1.5e299", "1e5"],

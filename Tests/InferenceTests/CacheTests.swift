@@ -120,7 +120,7 @@ import Testing
         func prompt(_ index: Int) -> [TokenID] { [TokenID(index + 1)] + Self.tokens[..<599] }
         for index in 0..<5 {
             caches.append(try KVCache(shape: model.shape, capacity: 1_024))
-            registry.add(caches[index])
+            registry.add(caches[index], owner: caches[index])
             try run(index, prompt(index))
             // The first sequence stays in use.
             if index > 0 { try run(0, prompt(0)) }
@@ -132,6 +132,27 @@ import Testing
         // A sequence without its cache has the same logits again.
         try run(2, prompt(2))
         #expect(try logits(caches[2]) == logits(cache(prompt(2))))
+    }
+
+    /// A released cache is not emptied: nothing would be freed, and other sequences may still begin with it.
+    @Test func releasedCachesStay() throws {
+        final class Owner {}
+        let registry = CacheRegistry(released: ReleasedCaches(maximumBytes: 1 << 30), maximumBytes: 1)
+        let one = try cache(Self.tokens[..<300])
+        var owner: Owner? = Owner()
+        registry.add(one, owner: try #require(owner))
+        #expect(registry.release(one))
+        owner = nil
+        registry.trim { _ in false }
+        #expect(one.tokens.count == 300)
+        #expect(registry.longestPrefix(of: Array(Self.tokens[..<200]))?.count == 200)
+        let used = Owner()
+        registry.add(one, owner: used)
+        registry.trim { $0 === one }
+        #expect(one.tokens.count == 300, "a request uses it")
+        registry.trim { _ in false }
+        #expect(one.tokens.isEmpty)
+        withExtendedLifetime(used) {}
     }
 
     // MARK: - Files

@@ -31,7 +31,8 @@ extension ConversationArchive {
             .sorted { $0.date < $1.date }
         var total = files.reduce(0) { $0 + $1.bytes }
         for file in files {
-            if total < Self.maximumCacheBytes, !Self.isAbandoned(file.file) { continue }
+            let isTemporary = file.file.pathExtension == "part"
+            if isTemporary ? !Self.isAbandoned(file.file) : total < Self.maximumCacheBytes { continue }
             try? FileManager.default.removeItem(at: file.file)  // see above
             total -= file.bytes
         }
@@ -39,7 +40,7 @@ extension ConversationArchive {
 
     /// Whether a file is the temporary file of a process that was killed.
     private static func isAbandoned(_ file: URL) -> Bool {
-        guard file.pathExtension == "part", let process = pid_t(file.deletingPathExtension().pathExtension) else { return false }
+        guard let process = pid_t(file.deletingPathExtension().pathExtension) else { return false }
         return process != getpid() && kill(process, 0) != 0 && errno == ESRCH
     }
 }

@@ -86,9 +86,17 @@ package struct LocalModel: Hashable, Sendable {
     /// share them; otherwise the model is loaded again with the adapter merged into the weights.
     func load() async throws -> LoadedModel {
         guard let adapter else { return try await ModelLoader.model(path: path) }
-        let model = try await ModelLoader.model(path: path)
-        return try await self.adapter(for: model) == nil ? try await ModelLoader.model(path: path, adapter: adapter) : model
+        let key = [path, adapter]
+        if !Self.merged.withLock({ $0.contains(key) }) {
+            let model = try await ModelLoader.model(path: path)
+            if try await self.adapter(for: model) != nil { return model }
+            Self.merged.withLock { _ = $0.insert(key) }
+        }
+        return try await ModelLoader.model(path: path, adapter: adapter)
     }
+
+    /// Model files and adapters that must be merged into their weights.
+    private static let merged = Mutex<Set<[String]>>([])
 
     /// The adapter to use beside the weights of a model that ``load()`` returned; nil if there is none.
     func adapter(for model: LoadedModel) async throws -> LowRankAdapter? {

@@ -377,6 +377,8 @@ extension MaskTable {
     private static let maximumWalkStates = 16_384
 
     private func walkState(_ language: RegexID, _ regexes: RegexArena, _ counts: Bool) -> WalkState? {
+        // As without the cache, nothing is allowed beyond the limits.
+        if regexes.isFull { return nil }
         if let known = walkStates[language], known.isCounted || !counts { return known }
         guard let row = regexes.liveRow(language) else { return nil }
         var state = WalkState(

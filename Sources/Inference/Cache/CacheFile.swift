@@ -27,11 +27,10 @@ struct CacheFile {
     /// Increment whenever the format or the layout of keys and values changes.
     private static let version = 1
     private static let magic = 0x4543_4143_5645_594B
-    private static let maximumCheckpoints = 64
 
     /// Writes the contents of a cache that nobody changes meanwhile. Blocks until the data is on the disk.
     func write(_ cache: KVCache) throws(CacheFileError) {
-        let temporary = url.path + ".\(getpid()).part"
+        let temporary = url.path + ".\(UUID().uuidString).\(getpid()).part"
         do {
             try write(cache, to: temporary)
         } catch {
@@ -108,14 +107,14 @@ struct CacheFile {
         guard start[2] == Int(truncatingIfNeeded: model) else { throw unusable("it was written with another model") }
         let (capacity, count, checkpoints) = (start[3], start[4], start[5])
         guard capacity > 0, capacity <= shape.contextLength + 16, count > 0, count <= capacity,
-            (0...Self.maximumCheckpoints).contains(checkpoints)
+            (0...KVCache.maximumCheckpoints).contains(checkpoints)
         else { throw unusable("its sizes are not possible") }
         let cache = try KVCache(shape: shape, capacity: capacity, format: format, adapter: adapter)
         guard cache.capacity == capacity, try words(cache.layout.count) == cache.layout else {
             throw unusable("its sizes are not those of the model")
         }
         let positions = try words(checkpoints)
-        guard positions.allSatisfy({ (0...count).contains($0) }), positions == positions.sorted() else {
+        guard positions.allSatisfy({ (0...count).contains($0) }), zip(positions, positions.dropFirst()).allSatisfy(<) else {
             throw unusable("its sizes are not possible")
         }
         var tokens = [TokenID](repeating: 0, count: count)

@@ -6,6 +6,8 @@ internal import Synchronization
 final class CacheRegistry: Sendable {
     private struct Entry {
         weak var cache: KVCache?
+        /// The sequence; nil once it has released its cache, which nobody changes any more.
+        weak var owner: AnyObject?
     }
 
     private struct State: @unchecked Sendable {  // Cache contents are read on the engine's executor only.
@@ -30,8 +32,9 @@ final class CacheRegistry: Sendable {
 
     deinit { released.removeAll(of: ObjectIdentifier(self)) }
 
-    func add(_ cache: KVCache) {
-        let entry = Entry(cache: cache)
+    /// - Parameter owner: the object that uses the cache.
+    func add(_ cache: KVCache, owner: AnyObject) {
+        let entry = Entry(cache: cache, owner: owner)
         let boxed = State(entries: [entry])
         state.withLock { state in
             state.entries.removeAll { $0.cache == nil }
@@ -45,11 +48,16 @@ final class CacheRegistry: Sendable {
     ///
     /// - Parameter isInUse: whether a request is using the cache.
     func trim(where isInUse: (KVCache) -> Bool) {
-        let all = state.withLock { state in State(entries: state.entries) }.entries.compactMap(\.cache)
+        // The owners are kept while their caches are changed, so that none of them is released meanwhile.
+        let owned = state.withLock { state in State(entries: state.entries) }.entries.compactMap { entry in
+            entry.owner.flatMap { owner in entry.cache.map { (owner: owner, cache: $0) } }
+        }
+        defer { withExtendedLifetime(owned) {} }
+        let all = owned.map(\.cache)
         var holders: [ObjectIdentifier: (count: Int, bytes: Int)] = [:]
         var total = 0
         for cache in all {
-            total += cache.usedStateBytes
+            total += cache.checkpointBytes
             for (page, bytes) in cache.usedPages {
                 if holders[ObjectIdentifier(page)] == nil { total += bytes }
                 holders[ObjectIdentifier(page), default: (0, bytes)].count += 1
@@ -58,6 +66,7 @@ final class CacheRegistry: Sendable {
         if total <= maximumBytes { return }
         for cache in all.filter({ !isInUse($0) && !$0.tokens.isEmpty }).sorted(by: { $0.lastUse < $1.lastUse }) {
             if total <= maximumBytes { return }
+            total -= cache.checkpointBytes
             // A page is freed with its last holder.
             for (page, bytes) in cache.usedPages {
                 holders[ObjectIdentifier(page)]?.count -= 1
@@ -73,7 +82,9 @@ final class CacheRegistry: Sendable {
     }
 
     /// Keeps the cache of a sequence that nothing refers to any more, until newer ones need its memory.
-    func release(_ cache: KVCache) { released.add(cache, of: ObjectIdentifier(self)) }
+    ///
+    /// - Returns: false if the cache is larger than all that are kept.
+    @discardableResult func release(_ cache: KVCache) -> Bool { released.add(cache, of: ObjectIdentifier(self)) }
 
     /// Copies into `cache` the longest prefix of `tokens` that another cache contains, if it is longer than its own
     /// prefix by more than ``minimumPrefixGain`` tokens. Called on the engine's executor, while no cache is being written.
@@ -133,12 +144,13 @@ final class ReleasedCaches: Sendable {
 
     var bytes: Int { state.withLock { $0.bytes } }
 
-    func add(_ cache: KVCache, of registry: ObjectIdentifier) {
+    /// - Returns: false if the cache is empty or too large to keep.
+    func add(_ cache: KVCache, of registry: ObjectIdentifier) -> Bool {
         // The sequence is being deinitialized, so nothing writes to its cache. An empty cache, or one that needs the whole
         // budget, is of no use to other sequences.
         let boxed = State(
             entries: [Entry(cache: cache, registry: registry, pages: cache.usedPages, stateBytes: cache.usedStateBytes)])
-        if cache.tokens.isEmpty || boxed.bytes > maximumBytes { return }
+        if cache.tokens.isEmpty || boxed.bytes > maximumBytes { return false }
         let removed = state.withLock { state in
             state.entries += boxed.entries
             var removed = State()
@@ -146,6 +158,7 @@ final class ReleasedCaches: Sendable {
             return removed
         }
         _ = removed  // freed outside the lock
+        return true
     }
 
     func caches(of registry: ObjectIdentifier) -> [KVCache] {

@@ -57,7 +57,7 @@ package final class KVCache {
     }
 
     /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
-    private static let maximumCheckpoints = 3
+    static let maximumCheckpoints = 3
 
     package init(
         shape: ModelShape, capacity: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
@@ -148,7 +148,8 @@ package final class KVCache {
     private func bytes(_ page: CachePage) -> Int { page.usedPositions * (pageBytes / CachePage.positions) }
 
     /// Bytes of the recurrent states and their checkpoints.
-    var usedStateBytes: Int { stateBytes * (1 + checkpoints.count) }
+    var usedStateBytes: Int { stateBytes + checkpointBytes }
+    var checkpointBytes: Int { stateBytes * checkpoints.count }
 
     /// The pages, and the bytes that each of them uses.
     var usedPages: [(page: CachePage, bytes: Int)] { pages.map { ($0, bytes($0)) } }

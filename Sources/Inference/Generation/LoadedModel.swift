@@ -288,7 +288,7 @@ package actor LoadedModel {
 
     /// Reads the keys and values of a file, for the next sequence whose tokens begin in the same way.
     ///
-    /// - Returns: the number of tokens.
+    /// - Returns: the number of tokens; 0 if the cache is larger than all that are kept without a sequence.
     /// - Throws: ``CacheFileError`` if the file is damaged or was written with another model, or
     ///   ``ModelError/outOfMemory(bytes:)``.
     package nonisolated func readCache(
@@ -298,8 +298,7 @@ package actor LoadedModel {
         let file = CacheFile(url: url, model: identity)
         return try await Task.detached { [shape, caches] in
             let cache = try file.read(shape: shape, format: format, adapter: adapter)
-            caches.release(cache)
-            return cache.tokens.count
+            return caches.release(cache) ? cache.tokens.count : 0
         }.value
     }
 
@@ -329,7 +328,7 @@ package final class SequenceState: @unchecked Sendable {  // The cache is used u
         self.cache = cache
         self.contextSize = contextSize
         self.registry = registry
-        registry?.add(cache)
+        registry?.add(cache, owner: self)
     }
 
     deinit { registry?.release(cache) }

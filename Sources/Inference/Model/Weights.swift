@@ -473,7 +473,9 @@ final class Weights {
             file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
         tensors = try ModelTensors(shape, &packer)
         origins = packer.origins.filter { origin in
-            !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.contains("." + $0) }
+            // Older files have a tensor for each expert, such as blk.0.ffn_up.7.weight.
+            origin.value.name.split(separator: ".").count <= 4
+                && !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.contains("." + $0) }
         }
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices
