@@ -123,6 +123,8 @@ public actor Conversation {
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be written. The conversation itself is not affected.
     public func saveComputation() async throws {
         guard let file = archive.cacheFile(of: id), let store = model.computationStore else { return }
+        // A file that is being read must not be replaced by one with less.
+        await restoring?.value
         do {
             try archive.makeRoomForCacheFile()
             try await store.save(Array(session.transcript), file)

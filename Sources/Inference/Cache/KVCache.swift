@@ -9,8 +9,8 @@ package enum CacheFormat: String, Sendable, Hashable {
     case int8
 }
 
-/// The KV cache of one sequence, with its tokens: keys and values of attention layers in a ``CacheFormat``, in pages that sequences
-/// with equal beginnings share, and states of recurrent layers in binary32.
+/// The KV cache of one sequence, with its tokens: keys and values of attention layers in a ``CacheFormat``, in pages that
+/// sequences with equal beginnings share, and states of recurrent layers in binary32.
 ///
 /// Keys and values can be truncated at any position, recurrent states only at a checkpoint. Not thread-safe: only one
 /// engine call at a time may use a sequence.
@@ -239,7 +239,11 @@ package final class KVCache {
 
     /// Whether the keys and values of equal tokens in the other cache are equal.
     func isCompatible(with other: KVCache) -> Bool {
-        usesLongFactors == other.usesLongFactors && format == other.format && adapter?.identity == other.adapter?.identity
+        usesLongFactors == other.usesLongFactors && isOf(other.format, other.adapter)
+    }
+
+    func isOf(_ format: CacheFormat, _ adapter: LowRankAdapter?) -> Bool {
+        self.format == format && self.adapter?.identity == adapter?.identity
     }
 
     // MARK: - Positions

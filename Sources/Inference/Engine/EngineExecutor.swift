@@ -10,7 +10,7 @@ final class EngineExecutor: SerialExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 
-    /// Runs work on the queue before the actor exists, such as loading.
+    /// Runs work on the queue that is not part of the actor: loading, and reading and writing files.
     func run<Success: Sendable>(_ body: @escaping @Sendable () throws -> Success) async throws -> Success {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { continuation.resume(with: Result { try body() }) }

@@ -13,7 +13,7 @@ package actor LoadedModel {
     package nonisolated let tokenizer: Tokenizer
     package nonisolated let template: ChatTemplate
     private nonisolated let formats: (tools: ToolFormat?, thinking: ThinkingFormat?)
-    private nonisolated let adapters = Mutex<[UInt64: LoadedAdapter]>([:])
+    private nonisolated let adapters = Mutex(Adapters())
     private nonisolated let origins: [UInt: MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The KV caches of all sequences, which may copy common prefixes from each other.
@@ -241,23 +241,32 @@ package actor LoadedModel {
         weak var adapter: LowRankAdapter?
     }
 
-    /// Reads an adapter for use beside the weights; sequences of the model share it, and it is freed with the last of them.
+    private struct Adapters {
+        var loaded: [UInt64: LoadedAdapter] = [:]
+        /// The one that was used last, so that counting tokens does not read it again.
+        var last: LowRankAdapter?
+    }
+
+    /// Reads an adapter for use beside the weights; sequences of the model share it. It stays in memory while a sequence uses
+    /// it, and the one that was used last stays too.
     ///
     /// - Returns: nil if the adapter must be merged into the weights instead: see ``LowRankAdapter``.
     /// - Throws: ``ModelError`` if the file is damaged or the adapter does not fit the model.
     package nonisolated func adapter(path: String) async throws -> LowRankAdapter? {
-        let file = try AdapterFile(path: path)
         // A file that was replaced is read again: sequences continue with the one that they began with.
-        if let identity = file.file.identity, let known = adapters.withLock({ $0[identity]?.adapter }) { return known }
-        let made = try await Task.detached { [origins, modelPath = self.path] in
-            try LowRankAdapter(file, for: origins, model: try GGUFFile(path: modelPath))
-        }.value
+        if let identity = GGUFFile.identity(of: [path]), let known = adapters.withLock({ $0.loaded[identity]?.adapter }) {
+            return known
+        }
+        let made = try await EngineExecutor().run { [origins, modelPath = self.path] in
+            try LowRankAdapter(AdapterFile(path: path), for: origins, model: try GGUFFile(path: modelPath))
+        }
         guard let made else { return nil }
         return adapters.withLock { adapters in
-            adapters = adapters.filter { $0.value.adapter != nil }
-            if let known = adapters[made.identity]?.adapter { return known }
-            adapters[made.identity] = LoadedAdapter(adapter: made)
-            return made
+            adapters.loaded = adapters.loaded.filter { $0.value.adapter != nil }
+            let adapter = adapters.loaded[made.identity]?.adapter ?? made
+            adapters.loaded[made.identity] = LoadedAdapter(adapter: adapter)
+            adapters.last = adapter
+            return adapter
         }
     }
 
@@ -272,18 +281,18 @@ package actor LoadedModel {
         for tokens: [TokenID], format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil, to url: URL
     ) async throws -> Int {
         guard let identity = identity(with: adapter),
-            let (cache, count) = caches.longestPrefix(
-                of: tokens, where: { $0.format == format && $0.adapter?.identity == adapter?.identity })
+            let (cache, count) = caches.longestPrefix(of: tokens, where: { $0.isOf(format, adapter) })
         else { return 0 }
         // The copy shares the pages, so that the sequence can be used again immediately.
         nonisolated(unsafe) let copy = try KVCache(shape: shape, capacity: cache.capacity, format: format, adapter: adapter)
         try copy.copyPrefix(of: cache, count: count)
         if copy.tokens.isEmpty { return 0 }
         let file = CacheFile(url: url, model: identity)
-        return try await Task.detached {
+        // Waiting for the disk must block neither the engine nor a thread of the cooperative pool.
+        return try await EngineExecutor().run {
             try file.write(copy)
             return copy.tokens.count
-        }.value
+        }
     }
 
     /// Reads the keys and values of a file, for the next sequence whose tokens begin in the same way.
@@ -296,10 +305,10 @@ package actor LoadedModel {
     ) async throws -> Int {
         guard let identity = identity(with: adapter) else { return 0 }
         let file = CacheFile(url: url, model: identity)
-        return try await Task.detached { [shape, caches] in
+        return try await EngineExecutor().run { [shape, caches] in
             let cache = try file.read(shape: shape, format: format, adapter: adapter)
             return caches.release(cache) ? cache.tokens.count : 0
-        }.value
+        }
     }
 
     private nonisolated func identity(with adapter: LowRankAdapter?) -> UInt64? {

@@ -56,8 +56,8 @@ package final class DecoderModel {
     ///   - parts: the caches, each one once, with the numbers of their tokens, in the order of `tokens`.
     ///   - isCancelled: called before every layer; if it returns true, the call throws `CancellationError`, and no token is
     ///     appended (with recurrent layers, the cache is rewound to the last checkpoint).
-    /// - Precondition: the caches have capacity for the tokens, and pages: see ``KVCache/reserve(_:)``. Callers must check this, because they decide how to
-    ///   handle a full context.
+    /// - Precondition: the caches have capacity for the tokens, and pages: see ``KVCache/reserve(_:)``. Callers must check
+    ///   this, because they decide how to handle a full context.
     func forward(
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
     ) throws(CancellationError) {

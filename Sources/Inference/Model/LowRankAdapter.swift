@@ -74,11 +74,3 @@ package final class LowRankAdapter: Sendable {
             ldy: product.ldy, scale: factor.scale * product.matrix.scale)
     }
 }
-
-/// Where a packed matrix comes from: rows of a tensor of the file.
-struct MatrixOrigin: Sendable {
-    var name: String
-    var rows: [Range<Int>]
-
-    var rowCount: Int { rows.reduce(0) { $0 + $1.count } }
-}

@@ -149,24 +149,3 @@ package struct PackedCache: Sendable {
         }
     }
 }
-
-extension GGUFFile {
-    /// A hash of the size, modification time and inode of each file of a model; nil if a file cannot be examined.
-    var identity: UInt64? {
-        var state: [UInt64] = []
-        for path in paths {
-            var status = stat()
-            guard stat(path, &status) == 0 else { return nil }
-            state += [
-                UInt64(status.st_size), UInt64(bitPattern: Int64(status.st_mtim.tv_sec)),
-                UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)), UInt64(status.st_ino),
-            ]
-        }
-        return state.withUnsafeBytes(Self.hash)
-    }
-
-    /// FNV-1a.
-    static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
-}

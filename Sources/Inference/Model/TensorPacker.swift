@@ -20,8 +20,7 @@ struct TensorPacker {
     /// Whether any matrix has an integer layout, for which activations must be quantised.
     private(set) var hasIntegerMatrices = false
     private var used: Set<String> = []
-    /// Where the matrices of two-dimensional tensors come from, by the address of
-    /// their data.
+    /// Where the matrices of two-dimensional tensors come from, by the address of their data.
     private(set) var origins: [UInt: MatrixOrigin] = [:]
 
     init(
@@ -313,4 +312,12 @@ private struct PackJob {
             }
         }
     }
+}
+
+/// Where a packed matrix comes from: rows of a tensor of the file.
+struct MatrixOrigin: Sendable {
+    var name: String
+    var rows: [Range<Int>]
+
+    var rowCount: Int { rows.reduce(0) { $0 + $1.count } }
 }
