@@ -24,6 +24,7 @@ let package = Package(
     products: [
         .library(name: "FoundationModels", targets: ["FoundationModels"]),
         .library(name: "ContextKit", targets: ["ContextKit"]),
+        .library(name: "Embeddings", targets: ["Embeddings"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
@@ -52,6 +53,7 @@ let package = Package(
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
+        .target(name: "Embeddings", dependencies: ["Inference"], swiftSettings: settings),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
@@ -72,7 +74,7 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference", "JSON",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference", "JSON",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),

@@ -4,6 +4,7 @@
 //   LOAD_HALF16(p)  loads 16 binary16 values as v16f
 //   STORE_HALF16(p, v)  stores a v16f as 16 binary16 values, rounding to nearest even
 //   LOOK_UP(table, codes)  looks up 64 indices in a table of 16 bytes
+//   OWN_QUANTIZE    if the file has its own `quantize`
 // The compiler maps the 16-lane vectors to the vectors of the target. Kernels that are faster with intrinsics are in
 // the file of their instruction set, and tests compare them with the code here.
 
@@ -63,6 +64,7 @@ TARGET INLINE v16f NAME(exp16)(v16f x) {
     return p * (v16f)exponent;
 }
 
+#ifndef OWN_QUANTIZE
 TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
     size_t columns = (size_t)a->columns, blocks = columns / 32;
     const float *x = a->x + (size_t)row * columns;
@@ -86,6 +88,7 @@ TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
         sums[2 * block + 1] = -high_sum;
     }
 }
+#endif
 
 TARGET static void NAME(rmsnorm)(const float *x, const float *weight, float epsilon, int32_t n, float *out) {
     v16f squares = NAME(splat)(0);
@@ -105,6 +108,39 @@ TARGET static void NAME(rmsnorm)(const float *x, const float *weight, float epsi
     for (; i < n; i++) out[i] = x[i] * inverse * weight[i];
 }
 
+TARGET static void NAME(layernorm)(const float *x, const float *weight, const float *bias, float epsilon, int32_t n,
+                                   float *out) {
+    v16f sums = NAME(splat)(0), squares = NAME(splat)(0);
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) sums += NAME(load)(x + i);
+    float mean = NAME(sum)(sums), variance;
+    for (; i < n; i++) mean += x[i];
+    mean /= (float)n;
+    for (i = 0; i + 16 <= n; i += 16) {
+        v16f v = NAME(load)(x + i) - mean;
+        squares += v * v;
+    }
+    variance = NAME(sum)(squares);
+    for (; i < n; i++) variance += (x[i] - mean) * (x[i] - mean);
+    float inverse = 1 / sqrtf(variance / (float)n + epsilon);
+    for (i = 0; i + 16 <= n; i += 16) {
+        v16f v = (NAME(load)(x + i) - mean) * inverse * NAME(load)(weight + i);
+        NAME(store)(out + i, bias ? v + NAME(load)(bias + i) : v);
+    }
+    for (; i < n; i++) out[i] = (x[i] - mean) * inverse * weight[i] + (bias ? bias[i] : 0);
+}
+
+/// erf(x) with an absolute error below 2e-7 (Abramowitz and Stegun, 7.1.26).
+TARGET INLINE v16f NAME(erf16)(v16f x) {
+    v16f magnitude = (v16f)((v16i)x & 0x7FFFFFFF), t = 1.0f / (magnitude * 0.3275911f + 1.0f);
+    v16f p = t * 1.061405429f - 1.453152027f;
+    p = p * t + 1.421413741f;
+    p = p * t - 0.284496736f;
+    p = p * t + 0.254829592f;
+    v16f y = 1.0f - p * t * NAME(exp16)(-(magnitude * magnitude));
+    return (v16f)((v16i)y | ((v16i)x & (int32_t)0x80000000));
+}
+
 /// tanh(x) computed with exp; the clamp keeps exp finite.
 TARGET INLINE v16f NAME(tanh16)(v16f x) {
     x = NAME(select)(x < -20.0f, NAME(splat)(-20.0f), NAME(select)(x > 20.0f, NAME(splat)(20.0f), x));
@@ -116,6 +152,7 @@ TARGET INLINE v16f NAME(activated)(ck_activation kind, v16f g, v16f u) {
     switch (kind) {
         case CK_SILU: return g / (NAME(exp16)(-g) + 1.0f) * u;
         case CK_GELU: return g * 0.5f * (NAME(tanh16)(g * 0.79788456080286535588f * (g * g * 0.044715f + 1.0f)) + 1.0f) * u;
+        case CK_GELU_ERF: return g * 0.5f * (NAME(erf16)(g * 0.70710678118654752440f) + 1.0f) * u;
         case CK_RELU_SQUARED: {
             v16f positive = NAME(select)(g > 0.0f, g, NAME(splat)(0));
             return positive * positive * u;
@@ -498,8 +535,14 @@ TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32
     for (int32_t row = first_row; row < first_row + row_count; row++)
         for (int32_t head = first_head; head < first_head + head_count; head++, n++) {
             q[n] = a->q + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->head_dim;
-            last[n] = a->length - a->rows + row + 1;
-            first[n] = a->window > 0 && last[n] > a->window ? last[n] - a->window : 0;
+            if (a->both_sides) {
+                int32_t side = a->window > 0 ? a->window / 2 : a->length;
+                first[n] = row > side ? row - side : 0;
+                last[n] = row + side < a->length ? row + side + 1 : a->length;
+            } else {
+                last[n] = a->length - a->rows + row + 1;
+                first[n] = a->window > 0 && last[n] > a->window ? last[n] - a->window : 0;
+            }
             if (first[n] < from) first[n] = from;
         }
     switch (n) {

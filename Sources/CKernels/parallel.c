@@ -91,7 +91,7 @@ typedef struct {
     int32_t rows, columns, rows_per_chunk;
     bool quantize;
     ck_activation activation;
-    const float *gate_bias, *up_bias;
+    const float *gate_bias, *up_bias, *bias;
 } rows_job;
 
 static void run_rows(ck_pool *pool, rows_job *job, void (*chunk)(void *, int)) {
@@ -112,6 +112,14 @@ static void normalize_chunk(void *context, int chunk) {
         size_t at = (size_t)row * (size_t)job->columns;
         if (job->weight) job->kernels->rmsnorm(job->x + at, job->weight, job->epsilon, job->columns, job->out + at);
         else memcpy(job->out + at, job->x + at, (size_t)job->columns * sizeof(float));
+        if (job->quantize) job->kernels->quantize(job->activations, row);
+    }
+}
+
+static void layer_normalize_chunk(void *context, int chunk) {
+    FOR_ROWS(row) {
+        size_t at = (size_t)row * (size_t)job->columns;
+        job->kernels->layernorm(job->x + at, job->weight, job->bias, job->epsilon, job->columns, job->out + at);
         if (job->quantize) job->kernels->quantize(job->activations, row);
     }
 }
@@ -149,6 +157,13 @@ void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const floa
     rows_job job = {.kernels = k, .activations = a, .x = x, .weight = weight, .out = out, .epsilon = epsilon,
                     .rows = a->count, .columns = a->columns, .quantize = quantize};
     run_rows(pool, &job, normalize_chunk);
+}
+
+void ck_layer_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, const float *bias,
+                        float epsilon, float *out, const ck_activations *a, bool quantize) {
+    rows_job job = {.kernels = k, .activations = a, .x = x, .weight = weight, .bias = bias, .out = out, .epsilon = epsilon,
+                    .rows = a->count, .columns = a->columns, .quantize = quantize};
+    run_rows(pool, &job, layer_normalize_chunk);
 }
 
 void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,
@@ -265,6 +280,11 @@ static void attention_chunk(void *context, int chunk) {
     }
     int32_t end = a->length - a->rows + first_row + row_count, n = head_count * row_count;
     int32_t start = a->window > 0 ? larger(0, end - row_count + 1 - a->window) : 0;
+    if (a->both_sides) {
+        int32_t side = a->window > 0 ? a->window / 2 : a->length;
+        start = larger(0, first_row - side);
+        end = side < a->length - end ? end + side : a->length;
+    }
     float running[GROUP * job->stride], partial[GROUP * job->stride];
     for (int32_t from = start / CK_PAGE * CK_PAGE; from < end; from += CK_PAGE) {
         bool first = from <= start;

@@ -22,9 +22,12 @@ struct FM: AsyncParsableCommand {
               fm model list --all                  models that can be downloaded by name
               fm model pull Qwen/Qwen3-0.6B-GGUF   any GGUF model of the Hugging Face hub
               fm model info                        show the contents of the model file
+              fm embed "The cat sleeps."           the vector of a text, for search by meaning
+              fm embed --similar "felines" notes.txt   the lines of a file that mean something similar
 
             ENVIRONMENT
               FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
+              FM_EMBEDDER     the model for embeddings: a name, or a GGUF file
               FM_MODEL_URL    the address to download the default model from, instead of the published ones
               FM_TRACE        the file in which every request is recorded; “fm trace” shows it
               FM_THREADS      number of threads (default: number of physical cores)
@@ -40,6 +43,6 @@ struct FM: AsyncParsableCommand {
               5 the schema cannot be used   64 wrong usage   130 interrupted with Ctrl-C
             """,
         version: "0.1.0",
-        subcommands: [Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Bench.self],
+        subcommands: [Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Bench.self],
         defaultSubcommand: Respond.self)
 }

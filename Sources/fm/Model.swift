@@ -12,8 +12,10 @@ struct Model: AsyncParsableCommand {
             fm model pull qwen3-4b                    a model of the catalogue: fm model list --all
             fm model pull Qwen/Qwen3-0.6B-GGUF:Q8_0   any GGUF file of the Hugging Face hub
             fm model use small                        make it the model in use
+            fm model pull embedder                    the model for embeddings and search (all-MiniLM-L6-v2, 24 MB)
+            fm model import FOLDER                    a model for embeddings from a Hugging Face folder
             """,
-        subcommands: [List.self, Pull.self, Use.self, Path.self, Info.self, Remove.self, Cache.self],
+        subcommands: [List.self, Pull.self, Import.self, Use.self, Path.self, Info.self, Remove.self, Cache.self],
         defaultSubcommand: List.self)
 
     static func file(named name: String?) throws -> String {
@@ -57,6 +59,12 @@ struct Model: AsyncParsableCommand {
                 let isThere = FileManager.default.fileExists(atPath: current)
                 print("* \(current)" + (isThere ? "" : " (not installed: fm model pull)"))
             }
+            for file in ModelStore.embedders {
+                let isCurrent = file.path == ModelStore.embedderPath
+                // A file that was removed meanwhile has no size.
+                let bytes = (try? file.resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0
+                print(row(isCurrent, "(embeddings)", bytes, file.lastPathComponent))
+            }
             guard all else {
                 print("\n“fm model list --all” shows the other models that can be downloaded by name.")
                 return
@@ -92,6 +100,10 @@ struct Model: AsyncParsableCommand {
 
         func run() async throws {
             do {
+                if let name, let embedder = EmbedderCatalogue.entry(named: name) {
+                    try EmbedderInstaller(embedder).install(isQuiet: quiet)
+                    return
+                }
                 let installer = ModelInstaller(directory: ModelStore.directory)
                 let (title, files) = try request()
                 guard let first = files.first else { return }
@@ -151,6 +163,41 @@ struct Model: AsyncParsableCommand {
                 return ModelCatalogue.small
             }
             return standard
+        }
+    }
+
+    struct Import: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
+            discussion: """
+                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Models of the \
+                kind “bert” can be imported: MiniLM, BGE, E5, GTE and others.
+                """)
+
+        @Argument(help: "The folder.") var folder: String
+        @Option(help: "The name of the model (default: the folder's).") var name: String?
+        @Option(help: "The type of the matrices: f32, f16 or q8_0.") var type = "q8_0"
+        @Option(name: .shortAndLong, help: "The file to write (default: among the installed models for embeddings).")
+        var out: String?
+
+        func run() throws {
+            guard let type = [TensorType.f32, .f16, .q8_0].first(where: { $0.name.lowercased() == self.type.lowercased() }) else {
+                throw ValidationError("“\(self.type)” is not a type that can be written: use f32, f16 or q8_0.")
+            }
+            let source = URL(filePath: folder)
+            let name = name ?? source.standardizedFileURL.lastPathComponent
+            do {
+                let model = try HuggingFaceFolder(source)
+                let target =
+                    out.map { URL(filePath: $0) }
+                    ?? ModelStore.embedderDirectory.appendingPathComponent("\(name)-\(type.name.lowercased()).gguf")
+                try FileManager.default.createDirectory(
+                    at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try model.write(to: target, name: name, type: type)
+                print("Imported \(name): \(target.path)")
+            } catch {
+                throw Model.fail(error)
+            }
         }
     }
 

@@ -78,7 +78,7 @@ struct ModelInstaller {
     func isInstalled(_ file: RemoteFile) throws -> Bool {
         guard let size = fileSize(destination(of: file)), file.size == nil || size == file.size else { return false }
         guard let expected = file.sha256 else { return true }
-        return try checksum(destination(of: file)) == expected
+        return try Self.checksum(destination(of: file)) == expected
     }
 
     func install(_ files: [RemoteFile], title: String) throws {
@@ -108,7 +108,7 @@ struct ModelInstaller {
                 continue
             }
             if let expected = file.sha256 {
-                let found = try checksum(partial(file))
+                let found = try Self.checksum(partial(file))
                 guard found == expected else {
                     // Continuing this download could not produce the right file.
                     remove(partial(file))
@@ -264,7 +264,7 @@ struct ModelInstaller {
     }
 
     /// SHA-256 in hexadecimal, computed by the system's `sha256sum`.
-    private func checksum(_ file: URL) throws -> String {
+    static func checksum(_ file: URL) throws -> String {
         let result = Shell.run(["sha256sum", "--binary", file.path])
         guard result.status != nil else { throw InstallError.toolMissing("sha256sum") }
         // The line begins with a backslash if the name has special characters.

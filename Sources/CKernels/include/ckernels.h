@@ -141,7 +141,8 @@ typedef struct {
 /// Positions of one page of a KV cache, and of one part of an attention call.
 enum { CK_PAGE = 256 };
 
-/// One attention call for all heads. The queries are the last `rows` of `length` positions; the mask is causal.
+/// One attention call for all heads. The queries are the last `rows` of `length` positions. The mask is causal, or, with
+/// `both_sides`, every query attends to positions before and after it.
 ///
 /// The KV cache consists of pages of `CK_PAGE` positions. In each page, keys are stored in blocks of 16 positions as
 /// `[kv_heads][CK_PAGE/16][head_dim][16]`, values as `[kv_heads][CK_PAGE][value_stride]`, both binary16. `value_stride` is
@@ -164,8 +165,9 @@ typedef struct {
     int32_t value_dim;
     int32_t value_stride;
     int32_t length;          ///< positions in the cache, including those of the rows
-    int32_t window;          ///< sliding window in positions, 0 for none
+    int32_t window;          ///< sliding window in positions, 0 for none; with `both_sides`, half of it on each side
     bool bytes;              ///< whether keys and values have 8 bits
+    bool both_sides;         ///< encoders: no causal mask; `rows` must equal `length`
 } ck_attention;
 
 /// The maximum number of floats of `ck_attention.partial` that a call uses.
@@ -177,6 +179,7 @@ size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t cap
 typedef enum {
     CK_SILU,         ///< x·σ(x) (SwiGLU, arXiv:2002.05202)
     CK_GELU,         ///< the tanh approximation (arXiv:1606.08415)
+    CK_GELU_ERF,     ///< x·Φ(x), with an error of the error function below 2e-7
     CK_RELU_SQUARED,
     CK_SWIGLU_OAI,   ///< gpt-oss: gate·σ(1.702·gate)·(up + 1), with gate clamped to ≤ 7 and up to ±7
 } ck_activation;
@@ -206,6 +209,9 @@ typedef struct {
     void (*quantize)(const ck_activations *a, int32_t row);
     /// out = x / rms(x) · weight; `epsilon` is added to the mean square. A null weight stands for all ones.
     void (*rmsnorm)(const float *x, const float *weight, float epsilon, int32_t n, float *out);
+    /// out = (x − mean) / standard deviation · weight + bias (arXiv:1607.06450); `epsilon` is added to the variance. A null
+    /// bias stands for zeros. `out` may be `x`.
+    void (*layernorm)(const float *x, const float *weight, const float *bias, float epsilon, int32_t n, float *out);
     /// gate = act(gate) · up, or act(gate) where `up` is null.
     void (*activate)(ck_activation kind, float *gate, const float *up, int32_t n);
     /// One step of a gated DeltaNet for one value head: see `ck_delta`.
@@ -263,6 +269,9 @@ void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *calls, in
 /// is null, the rows are copied and not normalised.
 void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, float epsilon,
                   float *out, const ck_activations *a, bool quantize);
+/// Layer norm of `a->count` rows of `x` into `out`, which may be `x`, and quantisation of `a->x` if `quantize`.
+void ck_layer_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, const float *bias,
+                        float epsilon, float *out, const ck_activations *a, bool quantize);
 /// residual += scale · norm(x), row by row: adds a branch whose output is normalised. If `weight` is null, `x` is not
 /// normalised. `x` is overwritten.
 void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,

@@ -59,8 +59,10 @@ package final class KVCache {
     /// The maximum number of checkpoints. Each uses as much memory as all recurrent states.
     static let maximumCheckpoints = 3
 
+    /// - Parameter sharesLayers: all layers use the same memory, which is enough for texts that are processed in one pass.
     package init(
-        shape: ModelShape, capacity: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil
+        shape: ModelShape, capacity: Int, format: CacheFormat = .binary16, adapter: LowRankAdapter? = nil,
+        sharesLayers: Bool = false
     ) throws(ModelError) {
         (self.format, self.adapter) = (format, adapter)
         let elementBytes = format == .int8 ? 1 : 2
@@ -84,7 +86,10 @@ package final class KVCache {
                 keyOffset: layout.reserve(bytes(heads, key), of: UInt8.self),
                 valueOffset: layout.reserve(bytes(heads, stride), of: UInt8.self), ownsKeys: true)
         }
+        var pageBytes = 0
         for layer in shape.layers {
+            if sharesLayers { page = MemoryLayoutBuilder() }
+            defer { pageBytes = max(pageBytes, page.bytes) }
             switch layer.mixer {
             case .attention(let a):
                 if let shared = a.sharedLayer {
@@ -98,7 +103,7 @@ package final class KVCache {
             default: layers.append(Layer())
             }
         }
-        pageBytes = page.bytes
+        self.pageBytes = pageBytes
         var layout = MemoryLayoutBuilder()
         for (index, layer) in shape.layers.enumerated() {
             func reserve(_ convolution: Int, _ state: Int, _ layout: inout MemoryLayoutBuilder) {
@@ -259,10 +264,11 @@ package final class KVCache {
     /// Truncates the cache to `length` tokens. With recurrent layers, truncates to the last checkpoint at or before
     /// `length`.
     ///
+    /// - Parameter keepsPages: keeps the pages after the last token for the next tokens.
     /// - Returns: the number of remaining tokens.
-    @discardableResult package func rewind(to length: Int) -> Int {
+    @discardableResult package func rewind(to length: Int, keepsPages: Bool = false) -> Int {
         guard length < tokens.count else { return tokens.count }
-        defer { trimPages() }
+        defer { if !keepsPages { trimPages() } }
         if !isRecurrent {
             tokens.removeLast(tokens.count - max(0, length))
             return tokens.count

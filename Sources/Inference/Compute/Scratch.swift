@@ -113,14 +113,16 @@ final class Scratch {
             layout.pointer(max(1, count), of: Int32.self, in: target)
         }
         residual = floats(batch * shape.width, &layout)
-        branch = floats(batch * shape.width, &layout)
+        // Also holds pooled vectors, which projections can make wider.
+        let widestVector = shape.projections.reduce(shape.width) { max($0, $1.width) }
+        branch = floats(batch * widestVector, &layout)
         part = floats(batch * max(shape.width, shape.perLayerWidth), &layout)
         query = floats(batch * sizes.query, &layout)
         key = floats(batch * sizes.key, &layout)
         value = floats(batch * sizes.value, &layout)
         mixerGate = floats(batch * sizes.gate, &layout)
         up = floats(batch * sizes.feedForward, &layout)
-        logits = floats(min(batch, Self.maximumLogitRows) * shape.vocabularySize, &layout)
+        logits = floats(shape.isEncoder ? 0 : min(batch, Self.maximumLogitRows) * shape.vocabularySize, &layout)
         queryScale = floats(batch, &layout)
         var angles: [(cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>, pairs: Int)] = []
         for rotary in shape.rotaries {
@@ -133,7 +135,7 @@ final class Scratch {
         perLayerRow = floats(perLayerWidth, &layout)
         normed = RowBuffer(batch * shape.width, &layout, target)
         attended = RowBuffer(batch * sizes.mixed, &layout, target)
-        gated = RowBuffer(batch * max(sizes.feedForward, shape.perLayerWidth), &layout, target)
+        gated = RowBuffer(batch * max(sizes.feedForward, shape.perLayerWidth, widestVector), &layout, target)
         latent = RowBuffer(batch * sizes.latent, &layout, target)
         heads = RowBuffer(batch * sizes.heads, &layout, target)
         router = RowBuffer(sizes.experts > 0 ? batch * shape.width : 0, &layout, target)

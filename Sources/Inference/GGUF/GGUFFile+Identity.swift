@@ -22,4 +22,20 @@ extension GGUFFile {
     static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
+
+    /// Identifies the contents of a model: its size, all metadata, and samples of its data. Copies of a file have the same
+    /// fingerprint.
+    func fingerprint() throws(ModelError) -> String {
+        let samples = 64
+        let length = min(source.size, 4096)
+        var bytes = [UInt8](header.bytes.prefix(1 << 20))
+        for index in 0..<samples {
+            var sample = [UInt8](repeating: 0, count: length)
+            try sample.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
+                try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: (source.size - length) / samples * index)
+            }
+            bytes += sample
+        }
+        return String(Self.hash(bytes) ^ UInt64(size), radix: 16)
+    }
 }

@@ -1,7 +1,7 @@
 internal import CKernels
 internal import Foundation
 
-/// A decoder-only model of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
+/// A decoder or encoder of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
 /// the operations of `CKernels`.
 ///
 /// Not thread-safe: all calls share scratch memory, so only one call may run at a time.
@@ -21,13 +21,15 @@ package final class DecoderModel {
     /// - Parameters:
     ///   - adapter: an adapter to merge into the weights.
     ///   - cache: the cache of packed weights; nil for private memory. Not used with an adapter.
+    ///   - batchSize: the maximum number of tokens of a batch, if not ``batchSize``: an encoder needs all tokens of a text.
     package init(
-        file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
+        file: GGUFFile, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil,
+        batchSize: Int = DecoderModel.batchSize
     ) throws(ModelError) {
         shape = try ModelShape(file: file)
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)
         self.pool = pool
-        scratch = try Scratch(shape, batch: min(Self.batchSize, shape.contextLength))
+        scratch = try Scratch(shape, batch: shape.isEncoder ? batchSize : min(batchSize, shape.contextLength))
     }
 
     /// The number of bytes of weights that one generated token reads, without the KV cache.
@@ -77,6 +79,27 @@ package final class DecoderModel {
         for segment in segments {
             segment.cache.append(UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]))
         }
+    }
+
+    /// Computes one vector of length 1 for each of several texts, in one batch.
+    ///
+    /// - Parameters:
+    ///   - tokens: the tokens of all texts; none may be empty.
+    ///   - parts: empty caches that share the memory of all layers, with the numbers of tokens.
+    ///   - output: receives `[parts][embeddingWidth]`.
+    func embed(
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], pooling: ModelShape.Pooling,
+        into output: UnsafeMutablePointer<Float>, isCancelled: () -> Bool
+    ) throws(CancellationError) {
+        try forward(tokens, parts: parts, isCancelled: isCancelled)
+        var row = 0
+        var segments: [Segment] = []
+        for (cache, count) in parts {
+            segments.append(Segment(firstRow: row, rows: count, position: 0, cache: cache))
+            row += count
+        }
+        pass.pool(segments, pooling, into: output)
+        for part in parts { part.cache.rewind(to: 0, keepsPages: true) }
     }
 
     /// Appends `tokens` to the cache and computes the logits after the last one.

@@ -7,7 +7,7 @@ extension ForwardPass {
     func feedForward(_ f: ModelShape.FeedForward, _ w: ModelTensors.Layer, _ batch: Batch) {
         let s = scratch
         s.normed.set(rows: batch.rows, columns: width)
-        ck_normalize(handle, kernels, s.residual, w.feedForwardNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        normalize(s.residual, w.feedForwardNorm, into: s.normed)
         if let dense = w.dense, let d = f.dense, w.experts == nil, dense.outputGate == nil, dense.postNorm == nil {
             activateDense(d, dense, batch)
             addBranch(dense.down, s.gated, bias: dense.downBias, norm: w.feedForwardPostNorm, batch)
@@ -131,6 +131,7 @@ extension ModelShape.Activation {
         switch self {
         case .silu: CK_SILU
         case .gelu: CK_GELU
+        case .exactGelu: CK_GELU_ERF
         case .reluSquared: CK_RELU_SQUARED
         case .swigluOAI: CK_SWIGLU_OAI
         }

@@ -61,6 +61,43 @@ struct ForwardPass {
             }
         }
         if let input = weights.tensors.perLayerInput { embedPerLayer(input, tokens, batch) }
+        guard shape.isEncoder else { return }
+        for segment in batch.segments {
+            for index in 0..<segment.rows {
+                let row = s.residual + (segment.firstRow + index) * width
+                if var positions = weights.tensors.positionEmbedding {
+                    ck_matrix_row(&positions, Int32(segment.position + index), s.branch)
+                    ck_add_bias(row, s.branch, 1, Int32(width))
+                }
+                if let type = weights.tensors.tokenType { ck_add_bias(row, type, 1, Int32(width)) }
+            }
+        }
+        normalizeResidual(weights.tensors.embeddingNorm, batch)
+    }
+
+    // MARK: - Norms
+
+    /// Normalises rows of the residual stream; without a norm, copies them. The result is quantised if the weights need it.
+    func normalize(_ rows: UnsafePointer<Float>, _ norm: ModelTensors.Norm?, into output: RowBuffer) {
+        if shape.norm == .layer, let norm {
+            ck_layer_normalize(
+                handle, kernels, rows, norm.weight, norm.bias, epsilon, output.x, &output.rows, quantizes)
+        } else {
+            ck_normalize(handle, kernels, rows, norm?.weight, epsilon, output.x, &output.rows, quantizes)
+        }
+    }
+
+    /// Normalises the residual stream itself.
+    private func normalizeResidual(_ norm: ModelTensors.Norm?, _ batch: Batch) {
+        guard let norm else { return }
+        let s = scratch
+        s.normed.set(rows: batch.rows, columns: width)
+        if shape.norm == .layer {
+            ck_layer_normalize(
+                handle, kernels, s.residual, norm.weight, norm.bias, epsilon, s.residual, &s.normed.rows, false)
+        } else {
+            ck_normalize(handle, kernels, s.residual, norm.weight, epsilon, s.residual, &s.normed.rows, false)
+        }
     }
 
     private func layer(_ index: Int, _ batch: Batch) {
@@ -69,7 +106,7 @@ struct ForwardPass {
         let tensors = weights.tensors.layers[index]
         if let mixer = tensors.mixer {
             s.normed.set(rows: batch.rows, columns: width)
-            ck_normalize(handle, kernels, s.residual, tensors.mixerNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+            normalize(s.residual, tensors.mixerNorm, into: s.normed)
             switch (mixer, described.mixer) {
             case (.attention(let weights), .attention(let a)): attention(a, weights, index, batch, tensors.mixerPostNorm)
             case (.latent(let weights), .latent(let a)): latentAttention(a, weights, index, batch, tensors.mixerPostNorm)
@@ -80,7 +117,9 @@ struct ForwardPass {
             default: break  // unreachable: the tensors were created for this shape
             }
         }
+        normalizeResidual(tensors.mixerResidualNorm, batch)
         if let feedForward = described.feedForward { self.feedForward(feedForward, tensors, batch) }
+        normalizeResidual(tensors.feedForwardResidualNorm, batch)
         if let perLayer = tensors.perLayer { addPerLayer(perLayer, index, batch) }
         if tensors.outputScale != 1 {
             for i in 0..<batch.rows * width { s.residual[i] *= tensors.outputScale }
@@ -122,13 +161,56 @@ struct ForwardPass {
     private func normalizeForHead(_ rows: UnsafePointer<Float>, rows count: Int) {
         let s = scratch
         s.normed.set(rows: count, columns: width)
-        ck_normalize(handle, kernels, rows, weights.tensors.outputNorm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        normalize(rows, weights.tensors.outputNorm, into: s.normed)
     }
 
     private var headMatrix: ck_matrix {
         var matrix = weights.tensors.head
         matrix.scale *= Float(shape.logitScale)
         return matrix
+    }
+
+    /// Computes the vectors of the segments of the last batch: pooled, projected, and of length 1.
+    ///
+    /// - Parameter output: receives one vector for each segment, `[segments][embeddingWidth]`.
+    func pool(_ segments: [Segment], _ pooling: ModelShape.Pooling, into output: UnsafeMutablePointer<Float>) {
+        let s = scratch
+        for (index, segment) in segments.enumerated() {
+            let rows = s.residual + segment.firstRow * width
+            let pooled = s.branch + index * width
+            switch pooling {
+            case .first: pooled.update(from: rows, count: width)
+            case .last: pooled.update(from: rows + (segment.rows - 1) * width, count: width)
+            case .mean:
+                // The norm is part of each token's output.
+                if weights.tensors.outputNorm != nil { normalizeForHead(rows, rows: segment.rows) }
+                let outputs = weights.tensors.outputNorm == nil ? rows : s.normed.x
+                for column in 0..<width {
+                    var sum = 0.0
+                    for row in 0..<segment.rows { sum += Double(outputs[row * width + column]) }
+                    pooled[column] = Float(sum / Double(segment.rows))
+                }
+            }
+        }
+        if pooling != .mean, weights.tensors.outputNorm != nil {
+            normalizeForHead(s.branch, rows: segments.count)
+            s.branch.update(from: s.normed.x, count: segments.count * width)
+        }
+        var columns = width
+        for matrix in weights.tensors.projections {
+            s.gated.set(rows: segments.count, columns: columns)
+            s.gated.x.update(from: s.branch, count: segments.count * columns)
+            if quantizes { ck_quantize(handle, kernels, &s.gated.rows) }
+            columns = Int(matrix.rows)
+            multiply(s.gated, product(matrix, into: s.branch))
+        }
+        for index in 0..<segments.count {
+            let vector = s.branch + index * columns
+            var squares = 0.0
+            for column in 0..<columns { squares += Double(vector[column]) * Double(vector[column]) }
+            let factor = squares > 0 ? Float(1 / squares.squareRoot()) : 0
+            for column in 0..<columns { output[index * columns + column] = vector[column] * factor }
+        }
     }
 
     // MARK: - Products
@@ -237,6 +319,7 @@ struct ForwardPass {
         (attention.q, attention.out, attention.sinks) = (UnsafePointer(s.query), s.attended.x, w.sinks)
         (attention.scale, attention.soft_cap) = (Float(a.scale), Float(a.softCap))
         attention.window = Int32(clamping: a.window ?? 0)
+        attention.both_sides = shape.isEncoder
         attend(rotation, attention, layer: index, batch)
         if w.gate != nil { ck_multiply_sigmoid(handle, s.attended.x, s.mixerGate, rows, Int32(a.heads * a.valueDimension)) }
         if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }

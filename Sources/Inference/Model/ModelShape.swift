@@ -1,4 +1,4 @@
-/// The shape of a decoder, read from a file: its layers, their structure, and the names of the tensors.
+/// The shape of a decoder or encoder, read from a file: its layers, their structure, and the names of the tensors.
 ///
 /// One forward pass (``DecoderModel``) computes any shape; for each architecture, a function creates the shape from
 /// metadata (``ModelFamily``). All values are validated: sizes are positive and bounded, indices are valid.
@@ -20,8 +20,24 @@ package struct ModelShape: Sendable, Equatable {
     package var logitScale = 1.0
     /// The cap of logits, which become `cap·tanh(logit/cap)`; 0 for none.
     package var logitSoftCap = 0.0
-    /// The name of the norm before the output head.
-    package var outputNorm = "output_norm.weight"
+    /// The name of the norm before the output head; nil for none.
+    package var outputNorm: String? = "output_norm.weight"
+    /// The norm of the residual stream: `mixerNorm`, `residualNorm`, `outputNorm` and so on.
+    package var norm = Norm.rms
+    /// Whether every token attends to those after it too. Such a model computes embeddings and generates no text.
+    package var isEncoder = false
+    /// The number of rows of `position_embd.weight`, which is added to the token embeddings; 0 for none.
+    package var positionCount = 0
+    /// Whether the first row of `token_types.weight` is added to the token embeddings.
+    package var hasTokenTypes = false
+    /// The name of the norm of the embeddings; nil for none.
+    package var embeddingNorm: String?
+    /// How the outputs for the tokens of a text become one vector; nil for models that only generate text.
+    package var pooling: Pooling?
+    /// The matrices that the pooled vector is multiplied by, in order.
+    package var projections: [Projection] = []
+    /// The number of elements of a text's vector.
+    package var embeddingWidth: Int { projections.last?.width ?? width }
     /// The rotary embeddings, which layers refer to by index.
     package var rotaries: [Rotary] = []
     package var layers: [Layer] = []
@@ -56,12 +72,31 @@ package struct ModelShape: Sendable, Equatable {
         case yarn(factor: Double, originalContext: Int, fast: Double, slow: Double)
     }
 
+    package enum Norm: Sendable, Equatable {
+        /// Division by the root mean square (arXiv:1910.07467).
+        case rms
+        /// Subtraction of the mean, and division by the standard deviation (arXiv:1607.06450).
+        case layer
+    }
+
+    /// The vector of a text: the mean of its tokens' outputs, or the output of the first (`[CLS]`) or last token.
+    package enum Pooling: Sendable, Equatable { case mean, first, last }
+
+    package struct Projection: Sendable, Equatable {
+        /// The name of the tensor.
+        package var name: String
+        /// The number of elements of the result.
+        package var width: Int
+    }
+
     package struct Layer: Sendable, Equatable {
         package var mixer: Mixer?
         /// The name of the norm before the mixer; nil for none.
         package var mixerNorm: String? = "attn_norm.weight"
         /// The name of the norm of the mixer's output before it is added to the residual stream; nil for none.
         package var mixerPostNorm: String?
+        /// The name of the norm of the residual stream after the mixer's output has been added; nil for none.
+        package var mixerResidualNorm: String?
         package var feedForward: FeedForward?
         /// The name of a tensor with a single factor of the layer's output.
         package var outputScale: String?
@@ -85,7 +120,8 @@ package struct ModelShape: Sendable, Equatable {
         package var scale: Double
         /// An index into `rotaries`; nil for no position embedding.
         package var rotary: Int?
-        /// The number of positions that each token attends to, including its own; nil for all.
+        /// The number of positions that each token attends to, including its own; nil for all. In an encoder, half of them
+        /// are on each side.
         package var window: Int?
         package var softCap = 0.0
         package var headNorm = HeadNorm.none
@@ -153,11 +189,19 @@ package struct ModelShape: Sendable, Equatable {
         package var inputWidth: Int { inner + mixedWidth + heads }
     }
 
-    package enum Activation: Sendable, Equatable { case silu, gelu, reluSquared, swigluOAI }
+    package enum Activation: Sendable, Equatable { case silu
+        /// The tanh approximation.
+        case gelu
+        /// With the error function.
+        case exactGelu
+        case reluSquared, swigluOAI
+    }
 
     package struct FeedForward: Sendable, Equatable {
         package var norm: String? = "ffn_norm.weight"
         package var postNorm: String?
+        /// The name of the norm of the residual stream after the output has been added; nil for none.
+        package var residualNorm: String?
         package var dense: Dense?
         package var experts: Experts?
     }

@@ -82,6 +82,19 @@ struct ShapeReader {
             normEpsilon: epsilon)
     }
 
+    /// How a text's vector is computed, if the file says so or the family always does.
+    func pooling(default usual: ModelShape.Pooling? = nil) throws(ModelError) -> ModelShape.Pooling? {
+        switch try integer("pooling_type", in: 0...(1 << 16)) {
+        case nil, 0, 4: usual  // 4 is the score of a reranker
+        case 1: .mean
+        case 2: .first
+        case 3: .last
+        case let other?:
+            throw .unsupported(
+                field: "\(architecture).pooling_type", value: "\(other)", supported: "1 (mean), 2 (first token), 3 (last token)")
+        }
+    }
+
     func heads() throws(ModelError) -> [Int] {
         guard let heads = try perLayer("attention.head_count", in: 0...1024) else {
             throw .missing("\(architecture).attention.head_count")

@@ -85,9 +85,20 @@ struct TensorPacker {
     }
 
     /// Packs a tensor of `count` numbers with any number of dimensions, which must be in the file.
-    mutating func vector(_ name: String, count: Int) throws(ModelError) -> UnsafePointer<Float> {
-        guard let vector = try vectorIfPresent(name, count: count) else { throw .missing("tensor \(name)") }
+    ///
+    /// - Parameter total: the number of elements of the tensor, of which the first `count` are packed; nil for `count`.
+    mutating func vector(_ name: String, count: Int, of total: Int? = nil) throws(ModelError) -> UnsafePointer<Float> {
+        guard let vector = try vectorIfPresent(name, count: count, of: total) else { throw .missing("tensor \(name)") }
         return vector
+    }
+
+    /// Packs the first row of a matrix as a vector.
+    mutating func firstRow(_ name: String, columns: Int) throws(ModelError) -> UnsafePointer<Float> {
+        guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
+        guard tensor.shape.first == columns else {
+            throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not rows of \(columns)")
+        }
+        return try vector(name, count: columns, of: tensor.elementCount)
     }
 
     /// Packs a vector multiplied by a factor.
@@ -128,16 +139,21 @@ struct TensorPacker {
         return matrix
     }
 
-    mutating func vectorIfPresent(_ name: String, count: Int) throws(ModelError) -> UnsafePointer<Float>? {
+    mutating func vectorIfPresent(
+        _ name: String, count: Int, of total: Int? = nil
+    ) throws(ModelError) -> UnsafePointer<Float>? {
         guard let tensor = file.tensors[name] else { return nil }
-        guard tensor.elementCount == count else {
+        guard tensor.elementCount == total ?? count else {
             throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([count])")
         }
         used.insert(name)
         guard let target = claim(count * 4)?.assumingMemoryBound(to: Float.self) else {
             return UnsafePointer(UnsafeMutablePointer<Float>.measuring)
         }
-        if !isPacked { ck_dequantize(tensor.type.kernelType, try file.bytes(of: tensor), count, target) }
+        if !isPacked {
+            let bytes = count / tensor.type.blockElements * tensor.type.blockBytes
+            ck_dequantize(tensor.type.kernelType, try file.bytes(of: tensor, in: 0..<bytes), count, target)
+        }
         return UnsafePointer(target)
     }
 

@@ -4,12 +4,20 @@ internal import CKernels
 struct ModelTensors {
     typealias Vector = UnsafePointer<Float>
 
+    /// A norm of the residual stream. Only layer norms have a bias.
+    struct Norm {
+        var weight: Vector
+        var bias: Vector?
+    }
+
     struct Layer {
-        var mixerNorm: Vector?
+        var mixerNorm: Norm?
         var mixerPostNorm: Vector?
+        var mixerResidualNorm: Norm?
         var mixer: Mixer?
-        var feedForwardNorm: Vector?
+        var feedForwardNorm: Norm?
         var feedForwardPostNorm: Vector?
+        var feedForwardResidualNorm: Norm?
         var dense: Dense?
         var experts: Experts?
         var perLayer: PerLayer?
@@ -127,7 +135,14 @@ struct ModelTensors {
     /// [vocabulary][width]; the embedding matrix if the weights are tied.
     var head: ck_matrix
     var headBias: Vector?
-    var outputNorm: Vector
+    var outputNorm: Norm?
+    /// [positions][width]
+    var positionEmbedding: ck_matrix?
+    /// The embedding of the first token type, `[width]`.
+    var tokenType: Vector?
+    var embeddingNorm: Norm?
+    /// The matrices that pooled vectors are multiplied by, in order.
+    var projections: [ck_matrix] = []
     var perLayerInput: PerLayerInput?
     var layers: [Layer] = []
 
@@ -135,7 +150,21 @@ struct ModelTensors {
         embedding = try p.matrix("token_embd.weight", rows: shape.vocabularySize, columns: shape.width)
         head = try p.matrixIfPresent("output.weight", rows: shape.vocabularySize, columns: shape.width) ?? embedding
         headBias = try p.vectorIfPresent("output.bias", count: shape.vocabularySize)
-        outputNorm = try p.vector(shape.outputNorm, count: shape.width)
+        outputNorm = try Self.norm(shape.outputNorm, shape, &p)
+        if shape.positionCount > 0 {
+            positionEmbedding = try p.matrix("position_embd.weight", rows: shape.positionCount, columns: shape.width)
+        }
+        if shape.hasTokenTypes { tokenType = try p.firstRow("token_types.weight", columns: shape.width) }
+        embeddingNorm = try Self.norm(shape.embeddingNorm, shape, &p)
+        var columns = shape.width
+        for projection in shape.projections {
+            projections.append(try p.matrix(projection.name, rows: projection.width, columns: columns))
+            columns = projection.width
+        }
+        if shape.isEncoder {
+            // The classification heads of rerankers and of masked language models.
+            for name in ["cls.weight", "cls.bias", "cls.norm.weight", "cls.output.weight", "cls.output.bias"] { p.skip(name) }
+        }
         if shape.perLayerWidth > 0 {
             let all = shape.perLayerWidth * shape.layers.count
             perLayerInput = PerLayerInput(
@@ -150,20 +179,30 @@ struct ModelTensors {
         }
     }
 
+    /// A norm of the residual stream. The bias of a layer norm, if the file has one, has the suffix `.bias`.
+    private static func norm(_ name: String?, _ shape: ModelShape, _ p: inout TensorPacker) throws(ModelError) -> Norm? {
+        guard let name else { return nil }
+        var norm = Norm(weight: try p.vector(name, count: shape.width))
+        if shape.norm == .layer, name.hasSuffix(".weight") {
+            norm.bias = try p.vectorIfPresent(name.dropLast("weight".count) + "bias", count: shape.width)
+        }
+        return norm
+    }
+
     // MARK: - Layers
 
     private static func layer(
         _ layer: ModelShape.Layer, _ prefix: String, _ shape: ModelShape, _ p: inout TensorPacker
     ) throws(ModelError) -> Layer {
         let width = shape.width
-        func norm(_ name: String?, _ p: inout TensorPacker) throws(ModelError) -> Vector? {
-            guard let name else { return nil }
-            return try p.vector(prefix + name, count: width)
+        func norm(_ name: String?, _ p: inout TensorPacker) throws(ModelError) -> Norm? {
+            try Self.norm(name.map { prefix + $0 }, shape, &p)
         }
         var result = Layer(
-            mixerNorm: try norm(layer.mixerNorm, &p), mixerPostNorm: try norm(layer.mixerPostNorm, &p),
-            feedForwardNorm: try norm(layer.feedForward?.norm, &p),
-            feedForwardPostNorm: try norm(layer.feedForward?.postNorm, &p))
+            mixerNorm: try norm(layer.mixerNorm, &p), mixerPostNorm: try norm(layer.mixerPostNorm, &p)?.weight,
+            mixerResidualNorm: try norm(layer.mixerResidualNorm, &p), feedForwardNorm: try norm(layer.feedForward?.norm, &p),
+            feedForwardPostNorm: try norm(layer.feedForward?.postNorm, &p)?.weight,
+            feedForwardResidualNorm: try norm(layer.feedForward?.residualNorm, &p))
         switch layer.mixer {
         case .attention(let attention):
             result.mixer = .attention(try self.attention(attention, prefix, width, shape.ignoredTensors, &p))

@@ -20,7 +20,7 @@ package final class Tokenizer: Sendable {
     /// The beginning-of-sequence token, and whether it is added to prompts.
     package let beginningToken: TokenID?
     package let addsBeginning: Bool
-    /// The token that is added at the end of a text; nil for generative models.
+    /// The token that is added at the end of a text; nil for models that generate text.
     package let endMark: TokenID?
 
     /// The normalization of text between control tokens before it is split into words.
@@ -88,9 +88,13 @@ package final class Tokenizer: Sendable {
         // Some Gemma 4 files disable the beginning token although the model needs it.
         let asksForBeginning = try file.metadata.bool("tokenizer.ggml.add_bos_token") ?? isUsual
         addsBeginning = asksForBeginning || vocabulary.model == .gemma4
-        // Encoder models expect an end token. A generative model would interpret it as the end of its response.
-        let isEncoder = vocabulary.model == .bert || vocabulary.model == .t5
-        let addsEnd = try file.metadata.bool("tokenizer.ggml.add_\(vocabulary.model == .bert ? "sep" : "eos")_token") ?? isEncoder
+        // Models that compute embeddings expect an end token. Others would interpret it as the end of their response.
+        let architecture = try file.metadata.string("general.architecture") ?? ""
+        let pooling = try file.metadata.integer("\(architecture).pooling_type", in: 0...(1 << 16)) ?? 0
+        let usuallyAddsEnd = vocabulary.model == .bert || vocabulary.model == .t5
+        let isEncoder = usuallyAddsEnd || (1...3).contains(pooling)
+        let addsEnd =
+            try file.metadata.bool("tokenizer.ggml.add_\(vocabulary.model == .bert ? "sep" : "eos")_token") ?? usuallyAddsEnd
         let separator = try file.metadata.integer("tokenizer.ggml.seperator_token_id", in: ids)  // sic
         endMark = isEncoder && addsEnd ? TokenID(vocabulary.model == .bert ? separator ?? end : end) : nil
         beginningText = text(beginning)

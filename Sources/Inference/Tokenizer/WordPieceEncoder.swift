@@ -90,9 +90,17 @@ struct WordPieceText: Sendable {
 /// WordPiece: repeatedly takes the longest token that is a prefix of the rest of the word; a word that cannot be
 /// covered becomes one unknown token.
 struct WordPieceEncoder {
+    /// Longer words are unknown, in characters.
+    private static let maximumLength = 100
+
     /// Appends the tokens of a word, which begins with a space.
     func encode(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
         let first = output.count
+        // The start of a UTF-8 sequence is a character; one more is the space.
+        if word.count > Self.maximumLength, word.count(where: { $0 & 0xC0 != 0x80 }) - 1 > Self.maximumLength {
+            if let unknown = vocabulary.unknownToken { output.append(unknown) }
+            return
+        }
         var start = 0
         while start < word.count {
             var longest: (token: TokenID, end: Int)?

@@ -16,6 +16,7 @@ extension ModelFamily {
             activation: .silu,
             widthKey: hasOwnWidth || r.architecture.hasPrefix("qwen") ? "expert_feed_forward_length" : "feed_forward_length")
         let windows = try r.windows()
+        shape.pooling = try r.pooling()
         for layer in 0..<r.layers {
             var attention = attention[layer]
             attention.window = windows[layer]

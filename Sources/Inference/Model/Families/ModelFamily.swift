@@ -11,6 +11,7 @@ enum ModelFamily {
         "gemma": gemma, "gemma2": gemma2, "gemma3": gemma3, "gemma4": gemma4,
         "phi3": phi3, "olmo2": olmo2, "gpt-oss": gptOSS, "lfm2": lfm2, "lfm2moe": lfm2, "deepseek2": deepseek2,
         "qwen2moe": qwen2moe, "minicpm": minicpm, "glm4": glm4, "exaone4": exaone4, "hunyuan-dense": hunyuan,
+        "bert": bert, "nomic-bert": nomicBert, "modern-bert": modernBert, "gemma-embedding": gemmaEmbedding,
         "ernie4_5": ernie45, "olmoe": olmoe, "seed_oss": seedOSS,
     ]
 

@@ -1,0 +1,166 @@
+/// A model in memory that computes vectors of texts. All its computation runs in this actor, on its own executor.
+///
+/// Texts are sorted by length and processed in batches; the vector of a text does not depend on the others.
+package actor TextEmbedder {
+    package nonisolated let path: String
+    package nonisolated let shape: ModelShape
+    package nonisolated let tokenizer: Tokenizer
+    package nonisolated let prompts: EmbeddingPrompts
+    /// Identifies the weights: the file's size, metadata and some of its data.
+    package nonisolated let fingerprint: String
+    /// The maximum number of tokens of a text, including those that mark its beginning and end.
+    package nonisolated let maximumTokens: Int
+    private nonisolated let pooling: ModelShape.Pooling
+    private let model: DecoderModel
+    /// The caches of the texts of a batch. All layers share their memory.
+    private var caches: [KVCache] = []
+    private nonisolated let executor: EngineExecutor
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    /// The largest text in tokens. Attention takes time that grows with the square of the length.
+    private static let maximumLength = 8192
+    /// With more rows in a batch, their activations would leave the processor's cache.
+    private static let batchTokens = 256
+    private static let batchTexts = 64
+    /// Texts that are sorted by length together.
+    private static let partTexts = 4096
+
+    /// Opens, validates and packs the model at `path`.
+    ///
+    /// - Parameter threads: number of worker threads; nil for the pool that all models share.
+    /// - Throws: ``ModelError`` if the file cannot be used, or computes no embeddings.
+    package static func load(path: String, threads: Int? = nil) async throws -> TextEmbedder {
+        let executor = EngineExecutor()
+        return try await executor.run { try TextEmbedder(path: path, threads: threads, executor: executor) }
+    }
+
+    private init(path: String, threads: Int?, executor: EngineExecutor) throws {
+        let file = try GGUFFile(path: path)
+        let shape = try ModelShape(file: file)
+        guard let pooling = shape.pooling, !shape.isRecurrent else {
+            throw ModelError.unsupported(
+                field: "\(shape.architecture).pooling_type", value: "none",
+                supported: "models that compute embeddings, such as all-MiniLM-L6-v2 (“fm model pull embedder”)")
+        }
+        maximumTokens = min(shape.contextLength, Self.maximumLength)
+        model = try DecoderModel(
+            file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), cache: PackedCache.standard,
+            batchSize: max(Self.batchTokens, maximumTokens))
+        tokenizer = try Tokenizer(file: file)
+        guard tokenizer.vocabulary.count <= shape.vocabularySize else {
+            throw ModelError.invalid(
+                field: "tokenizer.ggml.tokens",
+                reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(shape.vocabularySize) embeddings")
+        }
+        prompts = try EmbeddingPrompts(file: file)
+        fingerprint = try file.fingerprint()
+        (self.path, self.shape, self.pooling, self.executor) = (path, shape, pooling, executor)
+    }
+
+    /// The tokens of a text as the model processes them: with those that mark its beginning and end, and cut off at
+    /// ``maximumTokens``.
+    package nonisolated func tokens(of text: String) -> [TokenID] {
+        var tokens = tokenizer.encode([.user(text)], addsBoundaryTokens: true)
+        if tokens.isEmpty { tokens = [tokenizer.addsBeginning ? tokenizer.beginningToken : nil, tokenizer.endMark].compactMap(\.self) }
+        guard tokens.count > maximumTokens else { return tokens }
+        tokens.removeLast(tokens.count - maximumTokens)
+        if let end = tokenizer.endMark { tokens[tokens.count - 1] = end }
+        return tokens
+    }
+
+    /// The number of tokens of each text, without those that are cut off.
+    package func tokenCounts(of texts: [String]) -> [Int] { texts.map { tokens(of: $0).count } }
+
+    /// Computes the vectors of texts: see ``embed(_:)``.
+    package func embed(texts: [String]) async throws -> [[Float]] {
+        // Tokenised in parts, so that a large list does not delay the texts of others.
+        var vectors: [[Float]] = []
+        vectors.reserveCapacity(texts.count)
+        for start in stride(from: 0, to: texts.count, by: Self.partTexts) {
+            let part = texts[start..<min(start + Self.partTexts, texts.count)].map { tokens(of: $0) }
+            vectors += try await embed(part)
+        }
+        return vectors
+    }
+
+    /// Computes the vectors of texts, each of length 1, in the order of the texts. A text without tokens has a vector of
+    /// zeros.
+    ///
+    /// - Throws: `CancellationError`, or ``ModelError/outOfMemory(bytes:)``.
+    package func embed(_ texts: [[TokenID]]) async throws -> [[Float]] {
+        let width = shape.embeddingWidth
+        var vectors = [[Float]](repeating: [], count: texts.count)
+        let order = texts.indices.sorted { texts[$0].count < texts[$1].count }
+        var next = 0
+        while next < order.count {
+            if Task.isCancelled { throw CancellationError() }
+            var tokens: [TokenID] = []
+            var batch: [Int] = []
+            while next < order.count, batch.count < Self.batchTexts {
+                let text = texts[order[next]].prefix(maximumTokens)
+                if !batch.isEmpty, tokens.count + text.count > Self.batchTokens { break }
+                if text.isEmpty {
+                    vectors[order[next]] = [Float](repeating: 0, count: width)
+                } else {
+                    tokens += text
+                    batch.append(order[next])
+                }
+                next += 1
+            }
+            if batch.isEmpty { continue }
+            var output = [Float](repeating: 0, count: batch.count * width)
+            try embed(tokens, counts: batch.map { min(texts[$0].count, maximumTokens) }, into: &output)
+            for (index, text) in batch.enumerated() { vectors[text] = Array(output[index * width..<(index + 1) * width]) }
+            // Other callers need not wait for all texts.
+            await Task.yield()
+        }
+        return vectors
+    }
+
+    private func embed(_ tokens: [TokenID], counts: [Int], into output: inout [Float]) throws {
+        while caches.count < counts.count {
+            caches.append(try KVCache(shape: shape, capacity: maximumTokens, sharesLayers: true))
+        }
+        for (cache, count) in zip(caches, counts) { try cache.reserve(count) }
+        try tokens.withUnsafeBufferPointer { tokens in
+            try output.withUnsafeMutableBufferPointer { output in
+                guard let start = output.baseAddress else { return }
+                try model.embed(
+                    tokens, parts: Array(zip(caches, counts)), pooling: pooling, into: start,
+                    isCancelled: { Task.isCancelled })
+            }
+        }
+    }
+}
+
+/// The texts that a model expects before a query and before a document.
+package struct EmbeddingPrompts: Sendable, Equatable {
+    package var query = ""
+    package var document = ""
+
+    /// The prompts in the file's metadata, else those that the model's publisher documents.
+    init(file: GGUFFile) throws(ModelError) {
+        let query = try file.metadata.string(Self.queryKey)
+        let document = try file.metadata.string(Self.documentKey)
+        if query != nil || document != nil {
+            (self.query, self.document) = (query ?? "", document ?? "")
+            return
+        }
+        let name = (try file.metadata.string("general.name") ?? "").lowercased()
+        switch try file.metadata.string("general.architecture") {
+        case "nomic-bert": (self.query, self.document) = ("search_query: ", "search_document: ")
+        case "gemma-embedding": (self.query, self.document) = ("task: search result | query: ", "title: none | text: ")
+        case "qwen3":
+            self.query =
+                "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+        case "bert" where name.contains("e5"): (self.query, self.document) = ("query: ", "passage: ")
+        case "bert" where name.contains("bge") && name.contains("en"), "bert" where name.contains("arctic"):
+            self.query = "Represent this sentence for searching relevant passages: "
+        default: break
+        }
+    }
+
+    static let queryKey = "embedding.prompt.query"
+    static let documentKey = "embedding.prompt.document"
+}

@@ -1,0 +1,112 @@
+internal import CKernels
+internal import Foundation
+
+/// Writes a GGUF file, one tensor after the other, so that a model of any size needs little memory.
+///
+/// The file is written under a temporary name and renamed when it is complete.
+package struct GGUFWriter {
+    package enum Value: Sendable {
+        case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), float32s([Float])
+    }
+
+    /// A tensor and the function that reads its numbers, row by row.
+    package struct Tensor {
+        var name: String
+        /// Dimensions, fastest-varying first.
+        var shape: [Int]
+        /// F32, F16 or Q8_0.
+        var type: TensorType
+        var values: () throws -> [Float]
+
+        var bytes: Int { shape.reduce(1, *) / type.blockElements * type.blockBytes }
+    }
+
+    var metadata: [(String, Value)] = []
+    var tensors: [Tensor] = []
+
+    private static let alignment = 32
+
+    /// - Parameter progress: called with the share of the work that is done, from 0 to 1.
+    func write(to url: URL, progress: (Double) -> Void) throws {
+        let temporary = url.appendingPathExtension("\(getpid()).part")
+        guard FileManager.default.createFile(atPath: temporary.path, contents: nil) else {
+            throw ModelError.unreadable(path: temporary.path, reason: "it cannot be created")
+        }
+        var isComplete = false
+        defer { if !isComplete { unlink(temporary.path) } }
+        let file = try FileHandle(forWritingTo: temporary)
+        try file.write(contentsOf: header())
+        let total = Double(tensors.reduce(0) { $0 + $1.bytes })
+        var done = 0
+        for tensor in tensors {
+            try file.write(contentsOf: Self.padded(Self.encoded(try tensor.values(), tensor.type)))
+            done += tensor.bytes
+            progress(Double(done) / total)
+        }
+        try file.synchronize()
+        try file.close()
+        guard rename(temporary.path, url.path) == 0 else {
+            throw ModelError.unreadable(path: url.path, reason: String(cString: strerror(errno)))
+        }
+        isComplete = true
+    }
+
+    private func header() -> Data {
+        var out = Data("GGUF".utf8)
+        func put<Number: FixedWidthInteger>(_ value: Number) { withUnsafeBytes(of: value.littleEndian) { out.append(contentsOf: $0) } }
+        func put(_ string: String) {
+            put(UInt64(string.utf8.count))
+            out.append(contentsOf: string.utf8)
+        }
+        func put(_ type: GGUFValueType) { put(type.rawValue) }
+        func putArray<Element>(_ type: GGUFValueType, _ values: [Element], _ write: (Element) -> Void) {
+            put(.array)
+            put(type)
+            put(UInt64(values.count))
+            for value in values { write(value) }
+        }
+        put(UInt32(3))
+        put(UInt64(tensors.count))
+        put(UInt64(metadata.count))
+        for (key, value) in metadata {
+            put(key)
+            switch value {
+            case .uint32(let value): put(.uint32); put(value)
+            case .float32(let value): put(.float32); put(value.bitPattern)
+            case .bool(let value): put(.bool); put(UInt8(value ? 1 : 0))
+            case .string(let value): put(.string); put(value)
+            case .strings(let values): putArray(.string, values) { put($0) }
+            case .int32s(let values): putArray(.int32, values) { put($0) }
+            case .float32s(let values): putArray(.float32, values) { put($0.bitPattern) }
+            }
+        }
+        var offset = 0
+        for tensor in tensors {
+            put(tensor.name)
+            put(UInt32(tensor.shape.count))
+            for size in tensor.shape { put(UInt64(size)) }
+            put(tensor.type.rawValue)
+            put(UInt64(offset))
+            offset += (tensor.bytes + Self.alignment - 1) / Self.alignment * Self.alignment
+        }
+        return Self.padded(out)
+    }
+
+    private static func padded(_ data: Data) -> Data {
+        data + Data(count: (alignment - data.count % alignment) % alignment)
+    }
+
+    private static func encoded(_ values: [Float], _ type: TensorType) -> Data {
+        var bytes = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
+        switch type {
+        case .q8_0: ck_quantize_q8_0(values, values.count, &bytes)
+        case .f16:
+            bytes.withUnsafeMutableBytes { buffer in
+                guard let start = buffer.bindMemory(to: UInt16.self).baseAddress else { return }
+                ck_kernels_best().pointee.to_half(values, Int32(values.count), start)
+            }
+        default: values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
+        }
+        return Data(bytes)
+    }
+}

@@ -1,0 +1,96 @@
+internal import CKernels
+internal import Foundation
+
+/// The tensors of one or several safetensors files. Their contents are not trusted: every offset is checked against the
+/// file's size.
+///
+/// Format: https://github.com/huggingface/safetensors#format
+struct Safetensors {
+    struct Tensor {
+        var source: SourceFile
+        var type: TensorType
+        /// Dimensions, slowest-varying first.
+        var shape: [Int]
+        /// The byte range of the data in the file.
+        var range: Range<Int>
+
+        var count: Int { shape.reduce(1, *) }
+
+        /// All numbers of the tensor, or those of some rows of its first dimension.
+        func values() throws(ModelError) -> [Float] {
+            var bytes = [UInt8](repeating: 0, count: range.count)
+            try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
+                try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)
+            }
+            var values = [Float](repeating: 0, count: count)
+            ck_dequantize(type.kernelType, bytes, values.count, &values)
+            return values
+        }
+    }
+
+    private(set) var tensors: [String: Tensor] = [:]
+
+    /// Reads `model.safetensors`, or the files that `model.safetensors.index.json` lists.
+    init(folder: URL) throws {
+        let index = folder.appendingPathComponent("model.safetensors.index.json")
+        var names: Set<String> = ["model.safetensors"]
+        if FileManager.default.fileExists(atPath: index.path) {
+            struct Index: Decodable { var weight_map: [String: String] }
+            names = Set(try HuggingFaceFolder.read(Index.self, index).weight_map.values)
+        }
+        for name in names.sorted() {
+            guard !name.contains("/"), !name.isEmpty else {
+                throw ModelError.invalid(field: "model.safetensors.index.json", reason: "names the file “\(name)”")
+            }
+            try add(folder.appendingPathComponent(name))
+        }
+    }
+
+    private static let maximumHeader = 100 << 20
+
+    private mutating func add(_ url: URL) throws {
+        let source = try SourceFile(path: url.path)
+        guard source.size >= 8 else { throw ModelError.truncated(field: "the header of \(url.lastPathComponent)", offset: source.size) }
+        var length: UInt64 = 0
+        try withUnsafeMutableBytes(of: &length) { try source.read(into: $0, at: 0) }
+        length = UInt64(littleEndian: length)
+        guard length <= UInt64(min(Self.maximumHeader, source.size - 8)) else {
+            throw ModelError.invalid(
+                field: "the header of \(url.lastPathComponent)", reason: "has a length of \(length) bytes")
+        }
+        var header = Data(count: Int(length))
+        try header.withUnsafeMutableBytes { try source.read(into: $0, at: 8) }
+        let start = 8 + Int(length)
+        for (name, entry) in try HuggingFaceFolder.decode([String: Entry].self, header, url.lastPathComponent) {
+            if name == "__metadata__" { continue }
+            let field = "tensor \(name)"
+            guard let kind = entry.dtype, let shape = entry.shape, let offsets = entry.data_offsets, offsets.count == 2 else {
+                throw ModelError.invalid(field: field, reason: "has no type, shape or offsets")
+            }
+            let type: TensorType? = ["F32": .f32, "F16": .f16, "BF16": .bf16][kind]
+            guard let type else {
+                if kind.hasPrefix("I") || kind.hasPrefix("U") || kind == "BOOL" { continue }  // indices, such as position_ids
+                throw ModelError.unsupported(field: field, value: kind, supported: "F32, F16, BF16")
+            }
+            var count = 1
+            for size in shape {
+                guard size >= 0, case let (product, overflow) = count.multipliedReportingOverflow(by: size), !overflow,
+                    product <= 1 << 40
+                else { throw ModelError.invalid(field: field, reason: "has the shape \(shape)") }
+                count = product
+            }
+            let range = offsets[0]...max(offsets[0], offsets[1])
+            guard offsets[0] >= 0, offsets[1] >= offsets[0], offsets[1] <= source.size - start,
+                range.count - 1 == count * type.blockBytes
+            else { throw ModelError.invalid(field: field, reason: "has the offsets \(offsets)") }
+            tensors[name] = Tensor(
+                source: source, type: type, shape: shape, range: start + offsets[0]..<start + offsets[1])
+        }
+    }
+
+    private struct Entry: Decodable {
+        var dtype: String?
+        var shape: [Int]?
+        var data_offsets: [Int]?
+    }
+}
