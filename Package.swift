@@ -25,6 +25,7 @@ let package = Package(
         .library(name: "FoundationModels", targets: ["FoundationModels"]),
         .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
+        .library(name: "Retrieval", targets: ["Retrieval"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
@@ -44,6 +45,8 @@ let package = Package(
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
         .target(name: "JSON", swiftSettings: optimized),
+        // Parts of search that the archive of conversations and the index of documents have in common.
+        .target(name: "TextSearch", dependencies: ["CKernels"], swiftSettings: optimized),
         .target(name: "Grammar", dependencies: ["JSON"], swiftSettings: optimized),
         .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: optimized),
         .target(
@@ -68,14 +71,19 @@ let package = Package(
         .target(
             name: "ContextKit",
             dependencies: [
-                "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", .product(name: "GRDB", package: "GRDB.swift"),
+                "AsyncLocks", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "TextSearch",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
+            swiftSettings: settings),
+        .target(
+            name: "Retrieval",
+            dependencies: ["Embeddings", "FoundationModels", "TextSearch", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .executableTarget(
             name: "fm",
             dependencies: [
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference", "JSON",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Retrieval", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -124,8 +132,15 @@ let package = Package(
         .testTarget(
             name: "ContextKitTests",
             dependencies: [
-                "AsyncLocks", "ContextKit", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Inference",
-                "TestSupport",
+                "AsyncLocks", "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting",
+                "Inference", "TestSupport", "TextSearch",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "RetrievalTests",
+            dependencies: [
+                "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

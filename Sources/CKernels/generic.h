@@ -634,3 +634,13 @@ TARGET static void NAME(low_rank)(const ck_low_rank *term, int32_t row) {
         }
     }
 }
+
+// MARK: - Search
+
+TARGET static void NAME(dot_rows)(const int8_t *rows, size_t count, const int8_t *query, int32_t n, int32_t *out) {
+    for (size_t row = 0; row < count; row++, rows += n) {
+        int32_t sum = 0;
+        for (int32_t i = 0; i < n; i++) sum += rows[i] * query[i];
+        out[row] = sum;
+    }
+}

@@ -45,7 +45,7 @@ struct Embed: AsyncParsableCommand {
         } catch let error as ValidationError {
             throw error
         } catch {
-            throw Model.fail(error)
+            throw Failure.exit(for: error)
         }
     }
 

@@ -24,6 +24,9 @@ struct FM: AsyncParsableCommand {
               fm model info                        show the contents of the model file
               fm embed "The cat sleeps."           the vector of a text, for search by meaning
               fm embed --similar "felines" notes.txt   the lines of a file that mean something similar
+              fm index docs --out docs.index       a search index of documents
+              fm search --in docs.index "passports"   its best passages
+              fm ask --in docs.index "How do I renew a passport?"   an answer with citations
 
             ENVIRONMENT
               FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
@@ -43,6 +46,9 @@ struct FM: AsyncParsableCommand {
               5 the schema cannot be used   64 wrong usage   130 interrupted with Ctrl-C
             """,
         version: "0.1.0",
-        subcommands: [Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Bench.self],
+        subcommands: [
+            Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Index.self, Search.self, Ask.self,
+            Bench.self,
+        ],
         defaultSubcommand: Respond.self)
 }

@@ -35,7 +35,7 @@ enum Shell {
     static func say(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 }
 
-/// Shows the progress of a download as a bar on a terminal. Prints nothing elsewhere.
+/// Shows the progress of long work as a bar on a terminal. Prints nothing elsewhere.
 final class ProgressLine {
     private let total: Int
     private let title: String
@@ -49,7 +49,8 @@ final class ProgressLine {
         startBytes = done
     }
 
-    func show(_ done: Int) {
+    /// - Parameter text: what is done; nil for megabytes.
+    func show(_ done: Int, text: String? = nil) {
         guard isShown else { return }
         let share = min(1, Double(done) / Double(total))
         let filled = Int(share * 24)
@@ -58,7 +59,7 @@ final class ProgressLine {
         let left = rate > 0 ? Int(Double(total - done) / rate) : nil
         let time = left.map { String(format: ", %d:%02d left", $0 / 60, $0 % 60) } ?? ""
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 24 - filled)
-        let text = String(format: "%d of %d MB", done / 1_000_000, total / 1_000_000)
+        let text = text ?? String(format: "%d of %d MB", done / 1_000_000, total / 1_000_000)
         FileHandle.standardError.write(Data("\r\(title) \(bar) \(Int(share * 100)) % (\(text)\(time))\u{1B}[K".utf8))
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Embeddings
 @preconcurrency import Dispatch  // its signal sources are thread-safe but not marked as Sendable
 import Foundation
 import FoundationModels
@@ -135,6 +136,7 @@ enum Failure {
             case let error as GeneratedContent.ParsingError where error.underlyingError is GenerationFailure:
                 (error.debugDescription, 4)
             case let error as LanguageModelError: (error.debugDescription, 1)
+            case let error as EmbeddingError: (error.description, 3)
             default: ("\(error)", 1)
             }
         FileHandle.standardError.write(Data("fm: \(message)\n".utf8))

@@ -2,6 +2,7 @@ import Foundation
 import FoundationModels
 import Synchronization
 import Testing
+import TextSearch
 
 @testable import ContextKit
 

@@ -235,6 +235,8 @@ typedef struct {
     float (*exp_shifted)(const float *x, float max, float inverse_temperature, int32_t n, float *out);
     /// One row of a low-rank product.
     void (*low_rank)(const ck_low_rank *term, int32_t row);
+    /// out[row] = the dot product of `query` with each of `count` rows of `n` bytes.
+    void (*dot_rows)(const int8_t *rows, size_t count, const int8_t *query, int32_t n, int32_t *out);
 } ck_kernels;
 
 /// The fastest kernels this processor supports. Selected on the first call; thread-safe.

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModels
 import GRDB
+import TextSearch
 
 extension ConversationArchive {
     /// A part of an archive that cannot be read. Everything else stays usable.
@@ -215,7 +216,7 @@ extension ConversationArchive {
                 arguments: [
                     conversation, turn.number, prompt, entries, turn.date?.timeIntervalSince1970,
                     Checksum.of(turn: turn.number, prompt: prompt, entries: entries),
-                    SearchText.wordCount(of: SearchText.text(of: turn)),
+                    SearchText.wordCount(of: turn.indexedText),
                 ])
             guard database.changesCount > 0 else {
                 throw ConversationError.archive(.init("another program has answered this prompt."))
@@ -232,7 +233,7 @@ extension ConversationArchive {
         let dates = turn.date.map { DateWords.words(of: $0) } ?? []
         try database.execute(
             sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
-            arguments: [first + Int64(turn.number), ([SearchText.text(of: turn)] + dates).joined(separator: " ")])
+            arguments: [first + Int64(turn.number), ([turn.indexedText] + dates).joined(separator: " ")])
     }
 
     /// Searches the index. A damaged index is rebuilt, and the search is repeated.

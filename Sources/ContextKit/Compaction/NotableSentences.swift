@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import TextSearch
 
 /// Selects the sentences to carry over: those with names, numbers and decisions. Sentences of the user are preferred to
 /// those of the model, and new ones to old ones.

@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+import TextSearch
 
 /// A prompt and everything that was generated for it: tool calls with their outputs, reasoning, the response.
 ///
@@ -20,6 +21,9 @@ public struct Turn: Sendable {
         self.date = date
         self.entries = entries
     }
+
+    /// The text of the full-text index.
+    var indexedText: String { SearchText.indexed("\(prompt)\n\(response)") }
 
     /// The text of the model's response.
     public var response: String {

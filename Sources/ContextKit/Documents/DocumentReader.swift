@@ -1,4 +1,5 @@
 public import Foundation
+import TextSearch
 
 /// Reads a text in pieces, so that only one piece is in memory.
 struct DocumentReader: Sendable {

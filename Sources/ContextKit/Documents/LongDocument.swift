@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+import TextSearch
 
 /// A text larger than any window, which is summarized or searched for values in chunks.
 ///

@@ -1,4 +1,5 @@
 import FoundationModels
+import TextSearch
 
 /// Cuts a text between sentences into chunks with a maximum number of tokens. Chunks may overlap.
 struct TextChunker {

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import TextSearch
 
 /// The text in front of a prompt: earlier turns with their dates, within a token budget.
 struct RecallBlock {

@@ -1,3 +1,5 @@
+import TextSearch
+
 /// The words of a prompt by which turns are searched.
 struct RecallQuery {
     struct Word: Equatable {

@@ -1,11 +1,11 @@
 /// Splits a text in any language into sentences by the rules of Unicode's sentence boundaries (UAX #29, SB3 to SB11),
 /// but without its tables of letters, because Foundation does not split sentences on Linux.
-enum TextUnits {
+public enum TextUnits {
     /// The sentences in order. Joined they are the whole text: each includes the spaces that follow it.
     ///
     /// Works on Unicode scalars, which are many times faster to iterate than characters, but never ends a sentence within
     /// a character.
-    static func sentences(of text: some StringProtocol) -> [Substring] {
+    public static func sentences(of text: some StringProtocol) -> [Substring] {
         let text = Substring(text)
         let scalars = text.unicodeScalars
         var sentences: [Substring] = []

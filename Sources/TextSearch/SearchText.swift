@@ -1,11 +1,8 @@
-/// Converts texts to the words of the full-text index.
-enum SearchText {
-    /// The text of a turn that is indexed.
-    static func text(of turn: Turn) -> String { indexed("\(turn.prompt)\n\(turn.response)") }
-
+/// Converts texts to the words of a full-text index (FTS5 of SQLite with the tokenizer `unicode61`).
+public enum SearchText {
     /// Puts spaces around the characters of scripts that do not separate words by spaces, so that each character is a
     /// word of the index.
-    static func indexed(_ text: String) -> String {
+    public static func indexed(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             if scalar == "\0" {
@@ -20,7 +17,7 @@ enum SearchText {
     }
 
     /// The distinct words of a text, without common words.
-    static func words(of text: String, limit: Int = 40) -> [String] {
+    public static func words(of text: String, limit: Int = 40) -> [String] {
         var seen: Set<String> = []
         // Splits by Unicode scalars: a character that begins with a letter may contain a quotation mark.
         let words = indexed(text.lowercased()).unicodeScalars.split {
@@ -30,7 +27,7 @@ enum SearchText {
     }
 
     /// Number of words in a text, which is the length of a turn in the ranking.
-    static func wordCount(of text: String) -> Int {
+    public static func wordCount(of text: String) -> Int {
         var (count, isInWord) = (0, false)
         for scalar in text.unicodeScalars {
             let isWord = scalar.properties.isAlphabetic || scalar.properties.numericType != nil

@@ -1,0 +1,372 @@
+import Embeddings
+import Foundation
+import GRDB
+import TextSearch
+
+/// The tables of an index in an SQLite file: documents, their chunks with vectors, and the full text.
+final class IndexStore: Sendable {
+    let path: String
+    private let reader: any DatabaseReader
+    private let writer: (any DatabaseWriter)?
+
+    var isReadOnly: Bool { writer == nil }
+
+    /// What an index says about itself.
+    struct Properties {
+        var model: EmbeddingModelInfo
+        var chunkTokens: Int
+        var overlap: Int
+    }
+
+    private static let format = 1
+
+    /// - Parameter created: The properties of a new index; nil opens an existing one for reading.
+    init(path: String, created: Properties?) throws {
+        self.path = path
+        do {
+            var configuration = Configuration()
+            configuration.busyMode = .timeout(10)
+            if let created {
+                try FileManager.default.createDirectory(
+                    at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
+                configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
+                let pool = try DatabasePool(path: path, configuration: configuration)
+                try Self.migrate(pool, created)
+                (reader, writer) = (pool, pool)
+            } else {
+                guard FileManager.default.fileExists(atPath: path) else {
+                    throw RetrievalError.index(path: path, reason: "there is no such file. “fm index DIR --out FILE” builds one")
+                }
+                configuration.readonly = true
+                (reader, writer) = (try DatabaseQueue(path: path, configuration: configuration), nil)
+            }
+        } catch { throw Self.readable(error, path) }
+    }
+
+    private static func readable(_ error: any Error, _ path: String) -> any Error {
+        switch error {
+        case is RetrievalError, is CancellationError: return error
+        case let error as DatabaseError:
+            let reason =
+                switch error.resultCode.primaryResultCode {
+                case .SQLITE_NOTADB: "it is not an index"
+                case .SQLITE_CORRUPT: "it is damaged; build it again"
+                case .SQLITE_FULL: "the disk is full"
+                case .SQLITE_BUSY: "another program is writing to it; try again when it has finished"
+                case .SQLITE_CANTOPEN: "it cannot be opened"
+                case .SQLITE_READONLY: "it cannot be written"
+                default: error.message ?? "\(error)"
+                }
+            return RetrievalError.index(path: path, reason: reason)
+        default: return RetrievalError.index(path: path, reason: error.localizedDescription)
+        }
+    }
+
+    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try reader.read(body) } catch { throw Self.readable(error, path) }
+    }
+
+    private func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        guard let writer else { throw RetrievalError.readOnly(path: path) }
+        do { return try writer.write(body) } catch { throw Self.readable(error, path) }
+    }
+
+    private static func migrate(_ database: DatabasePool, _ created: Properties) throws {
+        try database.write { database in
+            if try database.tableExists("property") { return }
+            try database.execute(
+                sql: """
+                    CREATE TABLE property (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+                    CREATE TABLE document (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT, source TEXT NOT NULL, path TEXT NOT NULL, title TEXT,
+                        size INTEGER, modified REAL, hash INTEGER NOT NULL, metadata TEXT NOT NULL, UNIQUE (source, path));
+                    CREATE TABLE chunk (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES document (id) ON DELETE CASCADE,
+                        number INTEGER NOT NULL, headings TEXT NOT NULL, text TEXT NOT NULL, line INTEGER NOT NULL,
+                        last_line INTEGER NOT NULL, page INTEGER, tokens INTEGER NOT NULL, codes BLOB NOT NULL,
+                        vector BLOB NOT NULL, UNIQUE (document, number));
+                    CREATE VIRTUAL TABLE chunk_text USING fts5(
+                        text, headings, tokenize = 'porter unicode61 remove_diacritics 2');
+                    """)
+            let values: [(String, any DatabaseValueConvertible)] = [
+                ("format", format), ("revision", 0), ("model", created.model.identifier), ("modelName", created.model.name),
+                ("dimension", created.model.dimension), ("maximumTokens", created.model.maximumTokenCount),
+                ("chunkTokens", created.chunkTokens), ("overlap", created.overlap),
+            ]
+            for (name, value) in values {
+                try database.execute(sql: "INSERT INTO property VALUES (?, ?)", arguments: [name, value])
+            }
+        }
+    }
+
+    // MARK: - Properties
+
+    func properties() throws -> Properties {
+        try read { database in
+            guard try database.tableExists("property") else {
+                throw RetrievalError.index(path: path, reason: "it is not an index")
+            }
+            func integer(_ name: String) throws -> Int {
+                guard let value = try Int.fetchOne(database, sql: "SELECT value FROM property WHERE name = ?", arguments: [name])
+                else { throw RetrievalError.index(path: path, reason: "it is damaged; build it again") }
+                return value
+            }
+            func text(_ name: String) throws -> String {
+                try String.fetchOne(database, sql: "SELECT value FROM property WHERE name = ?", arguments: [name]) ?? ""
+            }
+            guard try integer("format") == Self.format else {
+                throw RetrievalError.index(path: path, reason: "it was written by a newer version of this program")
+            }
+            return Properties(
+                model: EmbeddingModelInfo(
+                    name: try text("modelName"), identifier: try text("model"), dimension: try integer("dimension"),
+                    maximumTokenCount: try integer("maximumTokens")),
+                chunkTokens: try integer("chunkTokens"), overlap: try integer("overlap"))
+        }
+    }
+
+    func counts() throws -> (documents: Int, chunks: Int) {
+        try read { database in
+            (
+                try Int.fetchOne(database, sql: "SELECT count(*) FROM document") ?? 0,
+                try Int.fetchOne(database, sql: "SELECT count(*) FROM chunk") ?? 0
+            )
+        }
+    }
+
+    // MARK: - Documents
+
+    struct DocumentRecord {
+        var id: Int64
+        var size: Int?
+        var modified: Double?
+        var hash: Int64
+    }
+
+    func documents(source: String) throws -> [String: DocumentRecord] {
+        try read { database in
+            let rows = try Row.fetchAll(
+                database, sql: "SELECT id, path, size, modified, hash FROM document WHERE source = ?", arguments: [source])
+            return Dictionary(
+                rows.map { ($0["path"], DocumentRecord(id: $0["id"], size: $0["size"], modified: $0["modified"], hash: $0["hash"])) },
+                uniquingKeysWith: { $1 })
+        }
+    }
+
+    /// A document with everything that is computed for it.
+    struct Indexed: Sendable {
+        var source: String
+        var path: String
+        var title: String?
+        var size: Int?
+        var modified: Double?
+        var hash: Int64
+        var metadata: [String: String]
+        var chunks: [Chunk] = []
+        var vectors: [[Float]] = []
+    }
+
+    /// Replaces documents, in one transaction.
+    func replace(_ documents: [Indexed]) throws {
+        try write { database in
+            for document in documents {
+                try Self.remove(database, source: document.source, path: document.path)
+                let metadata = String(decoding: try JSONEncoder().encode(document.metadata), as: UTF8.self)
+                try database.execute(
+                    sql: """
+                        INSERT INTO document (source, path, title, size, modified, hash, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)
+                        """,
+                    arguments: [
+                        document.source, document.path, document.title, document.size, document.modified, document.hash, metadata,
+                    ])
+                let id = database.lastInsertedRowID
+                for (number, chunk) in document.chunks.enumerated() {
+                    let headings = chunk.headings.joined(separator: "\n")
+                    try database.execute(
+                        sql: """
+                            INSERT INTO chunk (document, number, headings, text, line, last_line, page, tokens, codes, vector)
+                            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            """,
+                        arguments: [
+                            id, number, headings, chunk.text, chunk.firstLine, chunk.lastLine, chunk.page, chunk.tokens,
+                            Data(VectorTable.encoded(document.vectors[number])), Self.data(document.vectors[number]),
+                        ])
+                    try database.execute(
+                        sql: "INSERT INTO chunk_text (rowid, text, headings) VALUES (?, ?, ?)",
+                        arguments: [
+                            database.lastInsertedRowID, SearchText.indexed(chunk.text),
+                            SearchText.indexed("\(headings)\n\(document.title ?? "")\n\(document.path)"),
+                        ])
+                }
+            }
+            try Self.changed(database)
+        }
+    }
+
+    /// Records that a document was written again with the same content.
+    func touch(_ id: Int64, size: Int, modified: Double) throws {
+        try write {
+            try $0.execute(sql: "UPDATE document SET size = ?, modified = ? WHERE id = ?", arguments: [size, modified, id])
+        }
+    }
+
+    /// Removes documents. Returns the number of those that were there.
+    func remove(source: String, paths: [String]) throws -> Int {
+        try write { database in
+            var count = 0
+            for path in paths where try Self.remove(database, source: source, path: path) { count += 1 }
+            if count > 0 { try Self.changed(database) }
+            return count
+        }
+    }
+
+    @discardableResult private static func remove(_ database: Database, source: String, path: String) throws -> Bool {
+        let old = try Int64.fetchOne(
+            database, sql: "SELECT id FROM document WHERE source = ? AND path = ?", arguments: [source, path])
+        guard let old else { return false }
+        try database.execute(
+            sql: "DELETE FROM chunk_text WHERE rowid IN (SELECT id FROM chunk WHERE document = ?)", arguments: [old])
+        try database.execute(sql: "DELETE FROM document WHERE id = ?", arguments: [old])
+        return true
+    }
+
+    private static func changed(_ database: Database) throws {
+        try database.execute(sql: "UPDATE property SET value = value + 1 WHERE name = 'revision'")
+    }
+
+    // MARK: - Vectors
+
+    /// Binary16, little-endian.
+    private static func data(_ vector: [Float]) -> Data {
+        vector.map { Float16($0).bitPattern.littleEndian }.withUnsafeBytes { Data($0) }
+    }
+
+    private static func vector(_ data: Data) -> [Float] {
+        data.withUnsafeBytes { bytes in
+            (0..<bytes.count / 2).map { Float(Float16(bitPattern: UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2 * $0, as: UInt16.self)))) }
+        }
+    }
+
+    /// Changes whenever a document is replaced or removed.
+    func revision() throws -> Int {
+        try read { try Int.fetchOne($0, sql: "SELECT value FROM property WHERE name = 'revision'") ?? 0 }
+    }
+
+    /// Brings the vectors in memory up to date.
+    ///
+    /// - Returns: The revision that they have now.
+    func load(into table: inout VectorTable) throws -> Int {
+        try read { database in
+            let newest = table.keys.last ?? 0
+            var isDamaged = false
+            let rows = try Row.fetchCursor(
+                database, sql: "SELECT id, codes FROM chunk WHERE id > ? ORDER BY id", arguments: [newest])
+            while let row = try rows.next() {
+                let id: Int64 = row["id"]
+                let isComplete = try row.withUnsafeData(named: "codes") { codes in
+                    codes?.withUnsafeBytes { table.append(id, encoded: $0) } ?? false
+                }
+                if !isComplete { isDamaged = true }
+            }
+            if isDamaged { throw RetrievalError.index(path: path, reason: "it is damaged; build it again") }
+            if try Int.fetchOne(database, sql: "SELECT count(*) FROM chunk") != table.count {
+                let current = Set(try Int64.fetchAll(database, sql: "SELECT id FROM chunk"))
+                table.remove(Set(table.keys).subtracting(current))
+            }
+            return try Int.fetchOne(database, sql: "SELECT value FROM property WHERE name = 'revision'") ?? 0
+        }
+    }
+
+    // MARK: - Search
+
+    /// The chunks of the documents that a filter includes; nil for all.
+    func included(_ filter: SearchFilter) throws -> Set<Int64>? {
+        if filter.isEmpty { return nil }
+        return try read { database in
+            var documents: [Int64] = []
+            let rows = try Row.fetchCursor(database, sql: "SELECT id, path, metadata FROM document")
+            while let row = try rows.next() {
+                let metadata = (try? JSONDecoder().decode([String: String].self, from: Data((row["metadata"] as String).utf8))) ?? [:]  // damaged: none
+                if filter.includes(path: row["path"], metadata: metadata) { documents.append(row["id"]) }
+            }
+            var chunks: Set<Int64> = []
+            for document in documents {
+                chunks.formUnion(try Int64.fetchAll(database, sql: "SELECT id FROM chunk WHERE document = ?", arguments: [document]))
+            }
+            return chunks
+        }
+    }
+
+    /// The chunks that contain any of the words, best first (BM25).
+    func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [Int64] {
+        guard !words.isEmpty else { return [] }
+        let query = words.map { "\"\($0.replacingOccurrences(of: "\"", with: ""))\"" }.joined(separator: " OR ")
+        return try read { database in
+            var result: [Int64] = []
+            let rows = try Int64.fetchCursor(
+                database,
+                sql: "SELECT rowid FROM chunk_text WHERE chunk_text MATCH ? ORDER BY bm25(chunk_text, 1.0, 0.5) LIMIT ?",
+                arguments: [query, included == nil ? limit : -1])
+            while result.count < limit, let id = try rows.next() {
+                if included?.contains(id) ?? true { result.append(id) }
+            }
+            return result
+        }
+    }
+
+    /// The stored vectors of some chunks.
+    func vectors(_ ids: [Int64]) throws -> [Int64: [Float]] {
+        try read { database in
+            var result: [Int64: [Float]] = [:]
+            for id in ids {
+                if let data = try Data.fetchOne(database, sql: "SELECT vector FROM chunk WHERE id = ?", arguments: [id]) {
+                    result[id] = Self.vector(data)
+                }
+            }
+            return result
+        }
+    }
+
+    /// The contents of some chunks. `numbers` of the same document that are missing are left out.
+    func passages(_ ids: [Int64]) throws -> [Int64: Passage] {
+        try read { database in
+            var result: [Int64: Passage] = [:]
+            for id in ids {
+                if let row = try Row.fetchOne(database, sql: Self.passageQuery + " WHERE chunk.id = ?", arguments: [id]) {
+                    result[id] = Passage(row)
+                }
+            }
+            return result
+        }
+    }
+
+    /// The chunks of a document with these numbers, in order.
+    func passages(document: Int64, numbers: ClosedRange<Int>) throws -> [Passage] {
+        try read { database in
+            try Row.fetchAll(
+                database,
+                sql: Self.passageQuery + " WHERE document = ? AND number BETWEEN ? AND ? ORDER BY number",
+                arguments: [document, numbers.lowerBound, numbers.upperBound]
+            ).map { Passage($0) }
+        }
+    }
+
+    private static let passageQuery = """
+        SELECT chunk.id, document, number, headings, text, line, last_line, page, tokens, source, path, title, metadata FROM chunk
+        JOIN document ON document.id = document
+        """
+}
+
+extension Passage {
+    fileprivate init(_ row: Row) {
+        let headings: String = row["headings"]
+        let metadata: String = row["metadata"]
+        self.init(
+            id: row["id"], documentID: row["document"], number: row["number"], source: row["source"], path: row["path"],
+            title: row["title"], headings: headings.isEmpty ? [] : headings.components(separatedBy: "\n"), text: row["text"],
+            lines: (row["line"] as Int)...max(row["line"] as Int, row["last_line"] as Int), page: row["page"],
+            tokenCount: row["tokens"],
+            // Damaged metadata must not hide the text.
+            metadata: (try? JSONDecoder().decode([String: String].self, from: Data(metadata.utf8))) ?? [:])
+    }
+}

@@ -1,0 +1,176 @@
+import Embeddings
+public import Foundation
+
+extension SearchIndex {
+    /// The progress of ``update(folder:source:progress:)``.
+    public struct Progress: Sendable {
+        /// Documents that were examined, and their number.
+        public var documents = 0
+        public var totalDocuments = 0
+        /// Bytes of documents that were examined, and their number.
+        public var bytes = 0
+        public var totalBytes = 0
+        /// Passages that were added.
+        public var passages = 0
+    }
+
+    /// What ``update(folder:source:progress:)`` has done.
+    public struct Changes: Sendable, Codable {
+        /// Numbers of documents.
+        public var added = 0
+        public var changed = 0
+        public var unchanged = 0
+        public var removed = 0
+        /// Passages of new and changed documents.
+        public var passages = 0
+        /// Files that could not be read, with the reasons.
+        public var problems: [String] = []
+
+        /// Creates a record of no changes.
+        public init() {}
+    }
+
+    /// The maximum size of a file. Larger files are usually data, not text.
+    private static let maximumBytes = 64 << 20
+    /// Passages that are embedded together and written in one transaction.
+    private static let batchPassages = 128
+
+    /// Brings the documents of a folder up to date: adds new ones, replaces changed ones, and removes those that are gone. Other
+    /// documents are not read. If it is interrupted, the next call continues.
+    ///
+    /// - Parameters:
+    ///   - folder: The folder, with all folders in it, or a single file. Hidden files and links are left out.
+    ///   - source: The name under which the documents are stored; nil for the name of the folder.
+    ///   - progress: Called after each document.
+    /// - Throws: ``RetrievalError``, the error of the model, or `CancellationError`. Files that cannot be read are listed in
+    ///   the result.
+    @discardableResult public func update(
+        folder: URL, source: String? = nil, progress: (Progress) -> Void = { _ in }
+    ) async throws -> Changes {
+        let source = source ?? folder.standardizedFileURL.lastPathComponent
+        let files = try Self.files(in: folder)
+        let known = try store.documents(source: source)
+        var (changes, state) = (Changes(), Progress())
+        state.totalDocuments = files.count
+        state.totalBytes = files.reduce(0) { $0 + $1.size }
+        var pending: [IndexStore.Indexed] = []
+        func write() async throws {
+            let vectors = try await model.embed(pending.flatMap { $0.chunks.map(\.embedded) }, as: .document)
+            var next = 0
+            for index in pending.indices {
+                pending[index].vectors = Array(vectors[next..<next + pending[index].chunks.count])
+                next += pending[index].chunks.count
+            }
+            try store.replace(pending)
+            for document in pending {
+                if known[document.path] == nil { changes.added += 1 } else { changes.changed += 1 }
+                changes.passages += document.chunks.count
+            }
+            state.passages = changes.passages
+            pending = []
+        }
+        for file in files {
+            try Task.checkCancellation()
+            state.documents += 1
+            state.bytes += file.size
+            let old = known[file.path]
+            if let old, old.size == file.size, old.modified == file.modified {
+                changes.unchanged += 1
+            } else {
+                do {
+                    if let document = try await read(file, source: source, old: old) {
+                        pending.append(document)
+                    } else {
+                        changes.unchanged += 1
+                    }
+                } catch let error as RetrievalError {
+                    guard case .unreadable = error else { throw error }
+                    changes.problems.append("\(error)")
+                }
+                if pending.reduce(0, { $0 + $1.chunks.count }) >= Self.batchPassages { try await write() }
+            }
+            progress(state)
+        }
+        if !pending.isEmpty { try await write() }
+        // A file that cannot be read now may be readable later: its old version stays.
+        let gone = Set(known.keys).subtracting(files.map(\.path))
+        changes.removed = gone.isEmpty ? 0 : try store.remove(source: source, paths: gone.sorted())
+        progress(state)
+        return changes
+    }
+
+    private struct File {
+        var url: URL
+        /// Relative to the folder.
+        var path: String
+        var size: Int
+        var modified: Double
+    }
+
+    /// Reads a document and cuts it into chunks; nil if its content has not changed.
+    private func read(_ file: File, source: String, old: IndexStore.DocumentRecord?) async throws -> IndexStore.Indexed? {
+        guard file.size <= Self.maximumBytes else {
+            throw RetrievalError.unreadable(file: file.path, reason: "it has \(file.size >> 20) MB")
+        }
+        let data: Data
+        do { data = try Data(contentsOf: file.url) } catch {
+            throw RetrievalError.unreadable(file: file.path, reason: error.localizedDescription)
+        }
+        let hash = data.withUnsafeBytes { bytes in
+            // FNV-1a: detects changes, not deliberate collisions.
+            Int64(bitPattern: bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+        }
+        if let old, old.hash == hash {
+            try store.touch(old.id, size: file.size, modified: file.modified)
+            return nil
+        }
+        guard let format = ExtractedText.Format(fileName: file.path) else { return nil }
+        let text =
+            format == .pdf
+            ? try ExtractedText(contentsOf: file.url) : try ExtractedText(data: data, format: format, file: file.path)
+        var document = IndexStore.Indexed(
+            source: source, path: file.path, title: text.title, size: file.size, modified: file.modified, hash: hash,
+            metadata: ["format": format.rawValue])
+        document.chunks = try await chunker.chunks(of: text)
+        return document
+    }
+
+    /// Folders with files that programs generate.
+    private static let skipped: Set<String> = ["node_modules", "__pycache__", "DerivedData"]
+
+    private static func files(in folder: URL) throws -> [File] {
+        let keys: Set<URLResourceKey> = [.isRegularFileKey, .isSymbolicLinkKey, .fileSizeKey, .contentModificationDateKey]
+        func file(_ url: URL, _ path: String) -> File? {
+            // A file that is removed meanwhile is left out.
+            guard ExtractedText.Format(fileName: path) != nil, let values = try? url.resourceValues(forKeys: keys),
+                values.isRegularFile == true, values.isSymbolicLink != true
+            else { return nil }
+            return File(
+                url: url, path: path, size: values.fileSize ?? 0,
+                modified: values.contentModificationDate?.timeIntervalSince1970 ?? 0)
+        }
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
+            throw RetrievalError.unreadable(file: folder.path, reason: "it does not exist")
+        }
+        guard isFolder.boolValue else {
+            guard let single = file(folder, folder.lastPathComponent) else {
+                throw RetrievalError.unreadable(file: folder.path, reason: "its kind is not known")
+            }
+            return [single]
+        }
+        var files: [File] = []
+        let root = folder.standardizedFileURL.path
+        let found = FileManager.default.enumerator(
+            at: URL(filePath: root), includingPropertiesForKeys: Array(keys), options: [.skipsHiddenFiles])
+        while let url = found?.nextObject() as? URL {
+            if Self.skipped.contains(url.lastPathComponent) {
+                found?.skipDescendants()
+                continue
+            }
+            let path = url.path.hasPrefix(root + "/") ? String(url.path.dropFirst(root.count + 1)) : url.path
+            if let file = file(url, path) { files.append(file) }
+        }
+        return files.sorted { $0.path < $1.path }
+    }
+}

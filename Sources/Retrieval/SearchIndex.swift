@@ -1,0 +1,178 @@
+public import Embeddings
+public import Foundation
+import Synchronization
+import TextSearch
+
+/// An index of documents in one SQLite file, searched by words and by meaning.
+///
+/// ```swift
+/// let index = try await SearchIndex(url: URL(filePath: "docs.index"))
+/// try await index.update(folder: URL(filePath: "docs"))
+/// for result in try await index.search("How do I renew a passport?") { print(result.passage.place, result.passage.text) }
+/// ```
+///
+/// Documents are cut into passages between sentences. Several processes may read an index while one writes it. Each document
+/// is replaced in one transaction: whenever a program ends, an index has either the old or the new version of it.
+public final class SearchIndex: Sendable {
+    /// The file of the index.
+    public let url: URL
+    /// The model that computes the vectors of passages and queries.
+    public let model: any EmbeddingModel
+    /// Whether the index was opened for reading.
+    public var isReadOnly: Bool { store.isReadOnly }
+
+    let store: IndexStore
+    let chunker: DocumentChunker
+    private let vectors: Mutex<Vectors>
+
+    private struct Vectors {
+        var table: VectorTable
+        var revision = -1
+    }
+
+    /// Options of a new index.
+    public struct Configuration: Sendable {
+        /// The maximum number of tokens of a passage, limited to what the embedding model reads.
+        public var passageTokens = 200
+        /// The maximum number of tokens at the end of a passage that the next one repeats.
+        public var overlap = 24
+
+        /// Creates the default options.
+        public init() {}
+    }
+
+    /// Opens an index, or creates it.
+    ///
+    /// - Parameters:
+    ///   - url: The file.
+    ///   - model: The embedding model. An existing index must have been built with it.
+    ///   - configuration: Options of a new index; an existing one keeps its own.
+    /// - Throws: ``RetrievalError``, or the error of the model.
+    public convenience init(
+        url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default, configuration: Configuration = Configuration()
+    ) async throws {
+        let info = try await model.info()
+        let tokens = max(16, min(configuration.passageTokens, info.maximumTokenCount - 2))
+        let created = IndexStore.Properties(
+            model: info, chunkTokens: tokens, overlap: max(0, min(configuration.overlap, tokens / 2)))
+        try self.init(store: IndexStore(path: url.path, created: created), url: url, model: model, info: info)
+    }
+
+    /// Opens an existing index for reading only, for example one that was shipped with a program.
+    ///
+    /// - Throws: ``RetrievalError``, or the error of the model.
+    public convenience init(readingFrom url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default) async throws {
+        let store = try IndexStore(path: url.path, created: nil)
+        try self.init(store: store, url: url, model: model, info: try await model.info())
+    }
+
+    private init(store: IndexStore, url: URL, model: any EmbeddingModel, info: EmbeddingModelInfo) throws {
+        let properties = try store.properties()
+        guard properties.model.identifier == info.identifier, properties.model.dimension == info.dimension else {
+            throw RetrievalError.otherModel(
+                path: url.path, indexed: "\(properties.model.name) (\(properties.model.identifier))",
+                current: "\(info.name) (\(info.identifier))")
+        }
+        (self.store, self.url, self.model) = (store, url, model)
+        chunker = DocumentChunker(limit: properties.chunkTokens, overlap: properties.overlap, model: model)
+        vectors = Mutex(Vectors(table: VectorTable(dimension: info.dimension)))
+    }
+
+    /// The numbers of documents and passages.
+    public func counts() throws -> (documents: Int, passages: Int) {
+        let counts = try store.counts()
+        return (counts.documents, counts.chunks)
+    }
+
+    // MARK: - Documents
+
+    /// Adds a document, or replaces the one with the same path.
+    ///
+    /// - Parameters:
+    ///   - document: The text.
+    ///   - path: Identifies the document in its source.
+    ///   - source: The name of a collection of documents.
+    ///   - metadata: For ``SearchFilter``.
+    /// - Returns: The number of passages.
+    @discardableResult public func add(
+        _ document: ExtractedText, path: String, source: String = "", metadata: [String: String] = [:]
+    ) async throws -> Int {
+        var indexed = IndexStore.Indexed(
+            source: source, path: path, title: document.title, hash: 0, metadata: metadata)
+        indexed.chunks = try await chunker.chunks(of: document)
+        indexed.vectors = try await model.embed(indexed.chunks.map(\.embedded), as: .document)
+        try store.replace([indexed])
+        return indexed.chunks.count
+    }
+
+    /// Removes a document. Does nothing if it is not in the index.
+    public func remove(path: String, source: String = "") throws { _ = try store.remove(source: source, paths: [path]) }
+
+    // MARK: - Search
+
+    /// The number of results of each search that are combined.
+    private static let depth = 50
+
+    /// The passages that answer a query, best first.
+    ///
+    /// - Throws: ``RetrievalError``, or the error of the model.
+    public func search(_ query: String, options: SearchOptions = SearchOptions()) async throws -> [SearchResult] {
+        let depth = max(Self.depth, options.limit)
+        let included = try store.included(options.filter)
+        var wanted: [Float] = []
+        if options.mode != .words { wanted = try await model.embed(query, as: .query) }
+        let words = options.mode == .meaning ? [] : SearchText.words(of: query)
+        let lexical = try store.lexical(words, limit: depth, included: included)
+        var nearest: [Int64] = []
+        if options.mode != .words {
+            // Texts whose vectors point elsewhere have nothing to do with the query, whatever their rank.
+            nearest = try self.nearest(to: wanted, count: depth * 2, included: included).filter { $0.cosine > 0 }.map(\.key)
+        }
+        let stored = try store.vectors(Array(Set(lexical + nearest)))
+        var cosines: [Int64: Double] = [:]
+        if !wanted.isEmpty {
+            for (id, vector) in stored where vector.count == wanted.count { cosines[id] = Double(dotProduct(wanted, vector)) }
+            nearest = Array(nearest.sorted { (cosines[$0] ?? 0, $1) > (cosines[$1] ?? 0, $0) }.prefix(depth))
+        }
+        let lists = [(lexical, options.mode != .meaning), (nearest, options.mode != .words)].filter(\.1).map { ($0.0, 1.0) }
+        let best = Double(lists.count) / (RankFusion.constant + 1)
+        var fused = RankFusion.fused(lists)
+        if options.diversity > 0 {
+            let pool = Array(fused.prefix(depth))
+            let order = Diversity.chosen(
+                count: options.limit, relevance: pool.map { $0.score / best }, vectors: pool.map { stored[$0.key] ?? [] },
+                diversity: min(1, options.diversity))
+            fused = order.map { pool[$0] }
+        }
+        let chosen = Array(fused.prefix(max(0, options.limit)))
+        let passages = try store.passages(chosen.map(\.key))
+        func ranks(_ ids: [Int64]) -> [Int64: Int] { Dictionary(uniqueKeysWithValues: zip(ids, 1...)) }
+        let (lexicalRanks, vectorRanks) = (ranks(lexical), ranks(nearest))
+        return chosen.compactMap { key, score in
+            passages[key].map {
+                SearchResult(
+                    passage: $0, score: score / best, cosine: cosines[key] ?? 0, lexicalRank: lexicalRanks[key],
+                    vectorRank: vectorRanks[key])
+            }
+        }
+    }
+
+    /// The passages around one, in the same document: `distance` before and after it.
+    public func neighbours(of passage: Passage, distance: Int) throws -> [Passage] {
+        let distance = max(0, min(distance, 1_000))
+        return try store.passages(
+            document: passage.documentID, numbers: passage.number - distance...passage.number + distance
+        ).filter { $0.number != passage.number }
+    }
+
+    private func nearest(
+        to query: [Float], count: Int, included: Set<Int64>?
+    ) throws -> [(key: Int64, cosine: Float)] {
+        let revision = try store.revision()
+        return try vectors.withLock { vectors in
+            if vectors.revision != revision { vectors.revision = try store.load(into: &vectors.table) }
+            guard let included else { return vectors.table.nearest(to: query, count: count) }
+            return vectors.table.nearest(to: query, count: count) { included.contains($0) }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+@testable import Retrieval
+
+struct ExtractedTextTests {
+    @Test func markdown() {
+        let text = """
+            Intro line.
+
+            # Guide
+            First paragraph
+            goes on.
+
+            ## Install ##
+            ```sh
+            # not a heading
+
+            make
+            ```
+            Other
+            =====
+            Last.
+            """
+        let document = ExtractedText(text, format: .markdown)
+        #expect(document.title == "Guide")
+        #expect(
+            document.blocks.map(\.text) == [
+                "Intro line.", "First paragraph\ngoes on.", "```sh\n# not a heading\n\nmake\n```", "Last.",
+            ])
+        #expect(document.blocks.map(\.headings) == [[], ["Guide"], ["Guide", "Install"], ["Other"]])
+        #expect(document.blocks.map(\.line) == [1, 4, 8, 15])
+    }
+
+    @Test func html() {
+        let text = """
+            <!DOCTYPE html><html><head><title>A &amp; B</title><style>p { color: red }</style></head>
+            <body><script>if (a < b) { alert("<p>no</p>") }</script>
+            <h1>Top</h1><p>One <b>bold</b> word, 2 &lt; 3,
+            caf&eacute; &#233; &#x1F600;.</p><!-- <p>hidden</p> -->
+            <h2 title="a > b">Sub</h2><ul><li>first<li>second</ul><pre>a
+              b</pre>5 < 6 & more
+            """
+        let document = ExtractedText(text, format: .html)
+        #expect(document.title == "A & B")
+        #expect(
+            document.blocks.map(\.text) == [
+                "One bold word, 2 < 3, café é 😀.", "first", "second", "a\n  b", "5 < 6 & more",
+            ])
+        #expect(document.blocks.map(\.headings) == [["Top"], ["Top", "Sub"], ["Top", "Sub"], ["Top", "Sub"], ["Top", "Sub"]])
+        #expect(document.blocks[0].line == 3)
+    }
+
+    /// Any bytes give some text and never a trap: cut-off tags, entities and comments.
+    @Test func damagedHTML() {
+        for text in ["<", "<a", "<a href='", "&", "&#", "&#x110000;", "<!--", "<script>", "</", "<h1", "<title>", "<p>x</p", "a<b"] {
+            _ = ExtractedText(text, format: .html)
+        }
+        #expect(ExtractedText("a<1", format: .html).blocks.map(\.text) == ["a<1"])
+    }
+
+    @Test func plain() {
+        let document = ExtractedText("one\r\ntwo\r\n\r\n\r\nthree", format: .plain)
+        #expect(document.blocks.map(\.text) == ["one\ntwo", "three"])
+        #expect(document.blocks.map(\.line) == [1, 5])
+        #expect(ExtractedText("", format: .plain).blocks.isEmpty)
+    }
+
+    @Test func unreadable() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
+        let binary = folder.appendingPathComponent("a.txt")
+        try Data([0x61, 0, 0x62]).write(to: binary)
+        #expect(throws: RetrievalError.unreadable(file: binary.path, reason: "it is not UTF-8 text")) {
+            try ExtractedText(contentsOf: binary)
+        }
+        #expect(throws: RetrievalError.self) { try ExtractedText(contentsOf: folder.appendingPathComponent("b.bin")) }
+        #expect(throws: RetrievalError.self) { try ExtractedText(contentsOf: folder.appendingPathComponent("missing.md")) }
+    }
+}
