@@ -113,10 +113,11 @@ struct RecallBench: AsyncParsableCommand {
         var times: [Double] = []
         for turn in talk.turns {
             let start = ContinuousClock.now
-            defer { times.append(start.duration(to: .now).milliseconds) }
             model.script.reply.withLock { $0 = turn.response }
             model.script.prompt.withLock { $0 = turn.prompt }
             try await Conversation.$today.withValue(turn.date) { _ = try await conversation.respond(to: turn.prompt) }
+            times.append(start.duration(to: .now).milliseconds)
+            await conversation.waitForSearch()
             result.turns += 1
             if let asked = model.script.lastPrompt, asked != turn.prompt {
                 result.opened += 1

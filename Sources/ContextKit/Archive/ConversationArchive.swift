@@ -124,6 +124,15 @@ public final class ConversationArchive: Sendable {
                     ALTER TABLE conversation ADD COLUMN head_checksum INTEGER;
                     """)
         }
+        migrator.registerMigration("3") { database in
+            try database.execute(
+                sql: """
+                    CREATE TABLE turn_vector (
+                        number INTEGER PRIMARY KEY AUTOINCREMENT,
+                        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, model TEXT NOT NULL,
+                        turn INTEGER NOT NULL, vectors BLOB NOT NULL, UNIQUE (conversation, model, turn));
+                    """)
+        }
         return migrator
     }
 

@@ -7,11 +7,13 @@ extension Conversation {
 
     /// Writes all turns and contexts that have not been written yet.
     func saveUnsaved() throws {
+        let hasNewTurns = !state.unsavedTurns.isEmpty
         while let turn = state.unsavedTurns.first {
             // Recalled turns in front of the prompt are already in the archive.
             try archive.recordAnswer(turn.withOriginalPrompt, in: id)
             state.savedTurn()
         }
+        if hasNewTurns { prepareSearch() }
         for _ in 0..<Self.maximumRounds where state.isContextUnsaved {
             let context = state.contextToSave
             if let revision = try archive.save(context, state.unsavedRecords, revision: state.revision, in: id) {

@@ -42,6 +42,8 @@ public actor Conversation {
     private(set) var session: LanguageModelSession
     /// The task that reads the model's computations, which the first request waits for.
     var restoring: Task<Void, Never>?
+    /// The task that prepares new turns for searches.
+    private var preparing: Task<Void, Never>?
     /// Number of entries of the session's transcript that belong to the head or to recorded turns.
     private(set) var recordedCount: Int
     /// Held by the task that has exclusive access to the conversation.
@@ -105,6 +107,7 @@ public actor Conversation {
     /// Loads the model and processes the part of the next request that is already known, or reads it from the file that
     /// ``saveComputation()`` wrote.
     public func prewarm() {
+        prepareSearch()
         guard let file = archive.cacheFile(of: id), FileManager.default.fileExists(atPath: file.path),
             let store = model.computationStore
         else { return session.prewarm() }
@@ -193,6 +196,22 @@ public actor Conversation {
             continuation.onTermination = { _ in task.cancel() }
         }
     }
+
+    // MARK: - Search
+
+    /// Prepares new turns for searches, in the background.
+    func prepareSearch() {
+        guard let search = policy.recall?.search else { return }
+        // A detached task is not part of the request that has exclusive access.
+        preparing = Task.detached(priority: .background) { [archive, id, previous = preparing] in
+            await previous?.value
+            // Turns without preparation are found by their words; the next answer tries again.
+            try? await search.prepare(id, of: archive)
+        }
+    }
+
+    /// Waits until all answered turns can be found by their meaning. Requests do not need this.
+    public func waitForSearch() async { await preparing?.value }
 
     // MARK: - Exclusive access
 

@@ -16,7 +16,7 @@ public struct RecallPolicy: Sendable {
     /// contain the other half of an exchange.
     public var neighbours = 1
     /// The search that finds the turns.
-    public var search: any TurnSearch = LexicalSearch()
+    public var search: any TurnSearch = HybridSearch()
 
     /// The maximum number of tokens of recalled turns. Low evidence gets a fifth of the share, high evidence up to 70
     /// %, so that an unnecessary recall is cheap and tokens remain for the next turn. The minimum is 128 tokens or a

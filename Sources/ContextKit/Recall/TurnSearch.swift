@@ -1,5 +1,5 @@
-/// Finds the turns of a conversation that are relevant for a prompt. ``LexicalSearch`` compares words; a search by
-/// embeddings, or one that combines several, can replace it (``RecallPolicy/search``).
+/// Finds the turns of a conversation that are relevant for a prompt. ``HybridSearch`` compares words and meaning,
+/// ``LexicalSearch`` words only; another search can replace them (``RecallPolicy/search``).
 public protocol TurnSearch: Sendable {
     /// Returns the turns that are relevant for a prompt, best first.
     ///
@@ -12,6 +12,14 @@ public protocol TurnSearch: Sendable {
     nonisolated(nonsending) func turns(
         for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
     ) async throws -> [ScoredTurn]
+
+    /// Prepares new turns of a conversation for searches. Called in the background after each answer; nothing waits for it.
+    nonisolated(nonsending) func prepare(_ conversation: String, of archive: ConversationArchive) async throws
+}
+
+extension TurnSearch {
+    /// Does nothing.
+    public nonisolated(nonsending) func prepare(_ conversation: String, of archive: ConversationArchive) async throws {}
 }
 
 /// A turn that may be relevant for a prompt.

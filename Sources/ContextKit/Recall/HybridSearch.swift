@@ -1,0 +1,185 @@
+internal import AsyncLocks
+public import Embeddings
+import Foundation
+import FoundationModels
+import Synchronization
+internal import TextSearch
+
+/// Ranks turns by the words that they share with a prompt and by the similarity of their meaning, so that a question in other
+/// words finds them.
+///
+/// The vectors of turns are computed in the background and stored in the archive. Without an embedding model (`fm model pull
+/// embedder`), and for turns without vectors, this is the same as ``LexicalSearch``.
+public struct HybridSearch: TurnSearch {
+    private let model: any EmbeddingModel
+    private let lexical = LexicalSearch()
+    /// Shared by copies.
+    private let memory = VectorMemory()
+
+    /// Creates a search with the default embedding model, or another one.
+    public init(model: any EmbeddingModel = GGUFEmbeddingModel.default) { self.model = model }
+
+    /// Whether the model can be used. A file that is missing is not an error.
+    private var isAvailable: Bool { (model as? GGUFEmbeddingModel)?.isAvailable ?? true }
+
+    // MARK: - Indexing
+
+    /// Turns whose vectors are computed together.
+    private static let batchTurns = 32
+    /// The maximum number of parts of a turn that have vectors of their own.
+    private static let maximumParts = 48
+
+    public nonisolated(nonsending) func prepare(_ conversation: String, of archive: ConversationArchive) async throws {
+        guard isAvailable, !archive.isReadOnly else { return }
+        try await memory.lock.acquire()
+        defer { memory.lock.release() }
+        let info = try await model.info()
+        while true {
+            try Task.checkCancellation()
+            let turns = try archive.turnsWithoutVectors(in: conversation, model: info.identifier, limit: Self.batchTurns)
+            if turns.isEmpty { return }
+            let parts = turns.map { Self.parts(of: $0.text) }
+            let vectors = try await model.embed(parts.flatMap(\.self), as: .document)
+            var next = 0
+            var records: [(turn: Int, vectors: Data)] = []
+            for (turn, parts) in zip(turns, parts) {
+                let data = vectors[next..<next + parts.count].reduce(into: Data()) { $0.append(contentsOf: VectorTable.encoded($1)) }
+                records.append((turn.number, data))
+                next += parts.count
+            }
+            try archive.addVectors(records, in: conversation, model: info.identifier)
+        }
+    }
+
+    /// The sentences of a turn; of a long turn, groups of sentences.
+    private static func parts(of text: String) -> [String] {
+        let sentences = TextUnits.sentences(of: text).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter { !$0.isEmpty }
+        let size = (sentences.count + maximumParts - 1) / maximumParts
+        guard size > 1 else { return sentences }
+        return stride(from: 0, to: sentences.count, by: size).map {
+            sentences[$0..<min($0 + size, sentences.count)].joined(separator: " ")
+        }
+    }
+
+    // MARK: - Search
+
+    /// The number of turns that the search by meaning adds.
+    private static let depth = 12
+
+    public nonisolated(nonsending) func turns(
+        for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
+    ) async throws -> [ScoredTurn] {
+        let byWords = try await lexical.turns(for: prompt, in: conversation, of: archive, count: count, except: known)
+        guard isAvailable, count > known.count else { return byWords }
+        let info = try await model.info()
+        let queries = Self.queries(in: prompt)
+        let vectors = try await model.embed(queries, as: .query)
+        let table = try memory.table(of: conversation, in: archive, info)
+        guard table.count > 0 else { return byWords }
+        // The best part of each turn, for any sentence of the prompt.
+        var best: [Int: Double] = [:]
+        for vector in vectors {
+            for (key, cosine) in table.nearest(to: vector, count: (Self.depth + known.count) * 4) {
+                let turn = Int(key >> 8)
+                best[turn] = max(best[turn] ?? 0, Double(cosine))
+            }
+        }
+        let recent = count - RecallGate.recentTurns(of: count)
+        let nearest = best.filter { !known.contains($0.key) && $0.key < count }
+            .sorted { $0.value == $1.value ? $0.key > $1.key : $0.value > $1.value }.prefix(Self.depth)
+        guard let top = nearest.first else { return byWords }
+        let inContext = best.filter { known.contains($0.key) || $0.key >= recent }.map(\.value).max() ?? 0
+        let gate = MeaningGate(
+            isQuestion: Self.isQuestion(prompt), best: top.value, inContext: inContext,
+            similar: nearest.count { $0.value > MeaningGate.similarShare * top.value })
+        return Self.fused(byWords, Array(nearest), evidence: gate.evidence)
+    }
+
+    /// Joins both rankings. Turns that were found by meaning only have the evidence of the gate, if they are as near as the
+    /// best one.
+    private static func fused(
+        _ byWords: [ScoredTurn], _ nearest: [(key: Int, value: Double)], evidence: Double
+    ) -> [ScoredTurn] {
+        let turns = Dictionary(byWords.map { ($0.number, $0) }) { first, _ in first }
+        let ranking = RankFusion.fused([(byWords.map(\.number), 1), (nearest.map(\.key), 1)])
+        return ranking.map { number, score in
+            var turn = turns[number] ?? ScoredTurn(number: number, score: 0, evidence: 0, matches: ["meaning"])
+            turn.score = score * 100
+            if number == nearest.first?.key { turn.evidence = max(turn.evidence, evidence) }
+            return turn
+        }
+    }
+
+    /// The questions of a prompt, which say what is wanted; all of it if there are none.
+    private static func queries(in prompt: String) -> [String] {
+        let sentences = TextUnits.sentences(of: prompt).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+        let questions = sentences.filter { isQuestion($0) }.suffix(3)
+        return questions.isEmpty ? [prompt] : Array(questions)
+    }
+
+    private static func isQuestion(_ text: String) -> Bool {
+        text.unicodeScalars.contains { $0 == "?" || $0 == "？" || $0 == "؟" }
+    }
+}
+
+/// Estimates from the similarity of vectors whether a prompt refers to an earlier turn.
+struct MeaningGate {
+    /// Turns that are nearly as similar as the best one are talk about a topic and not the answer to a question.
+    static let similarShare = 0.8
+
+    /// Whether the prompt asks something.
+    var isQuestion: Bool
+    /// The cosine of the most similar turn that is not in the context.
+    var best: Double
+    /// The cosine of the most similar turn that is in the context or belongs to the current topic.
+    var inContext: Double
+    /// The number of turns that are nearly as similar as the best one, including it.
+    var similar: Int
+
+    /// The likelihood, from 0 to 1, that the prompt needs the most similar turn. The limits were chosen with the first two sets
+    /// of generated conversations of `context-bench recall`.
+    var evidence: Double {
+        isQuestion && similar == 1 && best >= 0.4 && best - inContext >= 0.1 ? 0.75 : 0
+    }
+}
+
+/// The vectors of conversations that were searched, in memory.
+private final class VectorMemory: Sendable {
+    /// Held while vectors are computed.
+    let lock = AsyncLock()
+
+    private struct Key: Hashable {
+        var archive: ObjectIdentifier
+        var conversation: String
+        var model: String
+    }
+
+    private struct Entry {
+        var table: VectorTable
+        var lastRow: Int64 = 0
+    }
+
+    private let entries = Mutex<[Key: Entry]>([:])
+
+    /// All vectors of a conversation. Only those that are new since the last search are read.
+    func table(of conversation: String, in archive: ConversationArchive, _ info: EmbeddingModelInfo) throws -> VectorTable {
+        let key = Key(archive: ObjectIdentifier(archive), conversation: conversation, model: info.identifier)
+        return try entries.withLock { entries in
+            var entry = entries.removeValue(forKey: key) ?? Entry(table: VectorTable(dimension: info.dimension))
+            for record in try archive.vectors(in: conversation, model: info.identifier, after: entry.lastRow) {
+                let size = info.dimension + 4
+                record.vectors.withUnsafeBytes { bytes in
+                    // Damaged data is ignored: the turn is still found by its words.
+                    for part in 0..<min(256, bytes.count / size) {
+                        _ = entry.table.append(
+                            Int64(record.turn) << 8 | Int64(part),
+                            encoded: UnsafeRawBufferPointer(rebasing: bytes[part * size..<(part + 1) * size]))
+                    }
+                }
+                entry.lastRow = record.row
+            }
+            entries[key] = entry
+            return entry.table
+        }
+    }
+}
