@@ -93,7 +93,7 @@ let package = Package(
         .executableTarget(
             name: "context-bench",
             dependencies: [
-                "ContextKit", "FoundationModels", "FoundationModelsGGUF",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Context", swiftSettings: settings),
@@ -140,7 +140,8 @@ let package = Package(
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
-                "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval", "TestSupport", "TextSearch",
+                "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval", "TestSupport",
+                "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

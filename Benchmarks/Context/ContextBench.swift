@@ -1,8 +1,8 @@
 import ArgumentParser
 
-/// Measures conversations that are longer than the context window.
+/// Measures conversations that are longer than the context window, and searches.
 @main struct ContextBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "context-bench", abstract: "Measures conversations that are longer than the context window.",
-        subcommands: [LongConversation.self, RecallBench.self, Counting.self, Book.self])
+        commandName: "context-bench", abstract: "Measures conversations that are longer than the context window, and searches.",
+        subcommands: [LongConversation.self, RecallBench.self, Counting.self, Book.self, SearchBench.self])
 }

@@ -145,6 +145,14 @@ struct LongConversation: AsyncParsableCommand {
         var answered = 0
         var carried = 0
         let head = await conversation.transcript.first?.description ?? ""
+        // Paraphrases first: the questions put the facts back into the context.
+        await conversation.waitForSearch()
+        for fact in chatter.facts {
+            let found = try await conversation.recall(for: fact.paraphrase)
+            let isThere = found.recalledItems.contains { $0.text.contains(fact.evidence) }
+            if isThere { other += 1 }
+            if shows { print("  \(fact.paraphrase)\(isThere ? "" : " (not found)") \(found.report)") }
+        }
         for fact in chatter.facts {
             if head.contains(fact.evidence) { carried += 1 }
             let response = try await conversation.respond(to: fact.question, options: options)
@@ -152,11 +160,6 @@ struct LongConversation: AsyncParsableCommand {
             if isThere { same += 1 }
             if response.content.contains(fact.evidence) { answered += 1 }
             if shows { print("  \(fact.question)\(isThere ? "" : " (not in the context)") → \(response.content)") }
-        }
-        // The questions have put the facts back into the context, so paraphrases are looked up in the archive directly.
-        for fact in chatter.facts {
-            let found = try await conversation.recall(for: fact.paraphrase)
-            if found.recalledItems.contains(where: { $0.text.contains(fact.evidence) }) { other += 1 }
         }
         let count = chatter.facts.count
         print("facts in the context when asked in the same words: \(same) of \(count); correct answers: \(answered)")

@@ -131,7 +131,8 @@ struct DocumentChunker {
             var length = max(1, limit * 4)
             while true {
                 let end = rest.utf8.index(rest.startIndex, offsetBy: length, limitedBy: rest.endIndex) ?? rest.endIndex
-                var cut = end < rest.endIndex ? rest[..<end].lastIndex(where: \.isWhitespace).map { rest.index(after: $0) } ?? end : end
+                var cut =
+                    end < rest.endIndex ? rest[..<end].lastIndex(where: \.isWhitespace).map { rest.index(after: $0) } ?? end : end
                 // Never within a character.
                 if cut < rest.endIndex { cut = rest.index(rest.startIndex, offsetBy: rest[..<cut].count) }
                 if cut == rest.startIndex { cut = rest.index(after: rest.startIndex) }

@@ -52,9 +52,12 @@ public struct ExtractedText: Sendable {
             case "md", "markdown", "mdx", "mdown": self = .markdown
             case "html", "htm", "xhtml": self = .html
             case "pdf": self = .pdf
-            case "swift", "c", "h", "cc", "cpp", "hpp", "m", "mm", "rs", "go", "java", "kt", "scala", "py", "rb", "js", "ts", "jsx",
-                "tsx", "php", "pl", "lua", "sh", "bash", "zsh", "sql", "r", "jl", "cs", "fs", "hs", "ml", "ex", "exs", "erl", "clj",
-                "dart", "css", "scss", "json", "jsonl", "yaml", "yml", "toml", "ini", "cfg", "xml", "csv", "tsv", "proto", "cmake",
+            case "swift", "c", "h", "cc", "cpp", "hpp", "m", "mm", "rs", "go", "java", "kt", "scala", "py", "rb", "js", "ts",
+                "jsx",
+                "tsx", "php", "pl", "lua", "sh", "bash", "zsh", "sql", "r", "jl", "cs", "fs", "hs", "ml", "ex", "exs", "erl",
+                "clj",
+                "dart", "css", "scss", "json", "jsonl", "yaml", "yml", "toml", "ini", "cfg", "xml", "csv", "tsv", "proto",
+                "cmake",
                 "gradle", "vue", "svelte", "zig", "nim", "asm", "s", "el", "vim", "tf":
                 self = .code
             default: return nil
@@ -205,7 +208,8 @@ enum MarkdownText {
                 continue
             }
             let marks = content.prefix { $0 == "#" }.count
-            if (1...6).contains(marks), line.count - content.count < 4, content.dropFirst(marks).first.map({ $0 == " " }) ?? true {
+            if (1...6).contains(marks), line.count - content.count < 4, content.dropFirst(marks).first.map({ $0 == " " }) ?? true
+            {
                 let title = content.dropFirst(marks).trimmingCharacters(in: .whitespaces)
                 begin(marks, title.trimmingCharacters(in: CharacterSet(charactersIn: "# ")))
                 continue

@@ -13,14 +13,16 @@ enum HTMLText {
     private static let hidden: Set<String> = ["script", "style", "noscript", "template", "svg", "head"]
     /// Elements that continue a paragraph. All others begin a new one.
     private static let inline: Set<String> = [
-        "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img", "ins", "kbd", "label", "mark",
+        "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img", "ins", "kbd", "label",
+        "mark",
         "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
     ]
     private static let named: [String: String] = [
         "amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'", "nbsp": " ", "ndash": "–", "mdash": "—", "hellip": "…",
         "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”", "laquo": "«", "raquo": "»", "copy": "©", "reg": "®", "trade": "™",
         "euro": "€", "pound": "£", "deg": "°", "times": "×", "middot": "·", "bull": "•", "auml": "ä", "ouml": "ö", "uuml": "ü",
-        "Auml": "Ä", "Ouml": "Ö", "Uuml": "Ü", "szlig": "ß", "eacute": "é", "egrave": "è", "agrave": "à", "ccedil": "ç", "shy": "",
+        "Auml": "Ä", "Ouml": "Ö", "Uuml": "Ü", "szlig": "ß", "eacute": "é", "egrave": "è", "agrave": "à", "ccedil": "ç",
+        "shy": "",
     ]
 
     private struct Reader {

@@ -148,7 +148,9 @@ final class IndexStore: Sendable {
             let rows = try Row.fetchAll(
                 database, sql: "SELECT id, path, size, modified, hash FROM document WHERE source = ?", arguments: [source])
             return Dictionary(
-                rows.map { ($0["path"], DocumentRecord(id: $0["id"], size: $0["size"], modified: $0["modified"], hash: $0["hash"])) },
+                rows.map {
+                    ($0["path"], DocumentRecord(id: $0["id"], size: $0["size"], modified: $0["modified"], hash: $0["hash"]))
+                },
                 uniquingKeysWith: { $1 })
         }
     }
@@ -243,7 +245,9 @@ final class IndexStore: Sendable {
 
     private static func vector(_ data: Data) -> [Float] {
         data.withUnsafeBytes { bytes in
-            (0..<bytes.count / 2).map { Float(Float16(bitPattern: UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2 * $0, as: UInt16.self)))) }
+            (0..<bytes.count / 2).map {
+                Float(Float16(bitPattern: UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 2 * $0, as: UInt16.self))))
+            }
         }
     }
 
@@ -286,15 +290,21 @@ final class IndexStore: Sendable {
             var documents: [Int64] = []
             let rows = try Row.fetchCursor(database, sql: "SELECT id, path, metadata FROM document")
             while let row = try rows.next() {
-                let metadata = (try? JSONDecoder().decode([String: String].self, from: Data((row["metadata"] as String).utf8))) ?? [:]  // damaged: none
-                if filter.includes(path: row["path"], metadata: metadata) { documents.append(row["id"]) }
+                if filter.includes(path: row["path"], metadata: Self.metadata(row)) { documents.append(row["id"]) }
             }
             var chunks: Set<Int64> = []
             for document in documents {
-                chunks.formUnion(try Int64.fetchAll(database, sql: "SELECT id FROM chunk WHERE document = ?", arguments: [document]))
+                chunks.formUnion(
+                    try Int64.fetchAll(database, sql: "SELECT id FROM chunk WHERE document = ?", arguments: [document]))
             }
             return chunks
         }
+    }
+
+    /// The metadata of a document; empty if it is damaged, so that the text is still found.
+    fileprivate static func metadata(_ row: Row) -> [String: String] {
+        let text: String = row["metadata"]
+        return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
     }
 
     /// The chunks that contain any of the words, best first (BM25).
@@ -360,13 +370,11 @@ final class IndexStore: Sendable {
 extension Passage {
     fileprivate init(_ row: Row) {
         let headings: String = row["headings"]
-        let metadata: String = row["metadata"]
         self.init(
             id: row["id"], documentID: row["document"], number: row["number"], source: row["source"], path: row["path"],
             title: row["title"], headings: headings.isEmpty ? [] : headings.components(separatedBy: "\n"), text: row["text"],
             lines: (row["line"] as Int)...max(row["line"] as Int, row["last_line"] as Int), page: row["page"],
             tokenCount: row["tokens"],
-            // Damaged metadata must not hide the text.
-            metadata: (try? JSONDecoder().decode([String: String].self, from: Data(metadata.utf8))) ?? [:])
+            metadata: IndexStore.metadata(row))
     }
 }

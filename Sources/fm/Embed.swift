@@ -108,7 +108,9 @@ struct Embed: AsyncParsableCommand {
                 throw ValidationError("“\(path)” cannot be read: \(error.localizedDescription)")
             }
         } else {
-            if isatty(STDIN_FILENO) == 1 { throw ValidationError("There is no text. Pass it as an argument or on standard input.") }
+            if isatty(STDIN_FILENO) == 1 {
+                throw ValidationError("There is no text. Pass it as an argument or on standard input.")
+            }
             data = try FileHandle.standardInput.readToEnd() ?? Data()
         }
         guard let text = String(validating: data, as: UTF8.self) else {

@@ -112,6 +112,7 @@ struct Model: AsyncParsableCommand {
                     return
                 }
                 try installer.install(files, title: title)
+                if name == nil { Self.installEmbedder() }
                 print("Installed \(title): \(installer.destination(of: first).path)")
                 if name != nil, ModelStore.systemModelPath != installer.destination(of: first).path {
                     let short = ModelStore.installed.first { $0.file == installer.destination(of: first) }?.name ?? first.fileName
@@ -119,6 +120,14 @@ struct Model: AsyncParsableCommand {
                 }
             } catch {
                 throw Model.fail(error)
+            }
+        }
+
+        /// The default model comes with the embedder, for searches and recall by meaning.
+        private static func installEmbedder() {
+            do { try EmbedderInstaller(EmbedderCatalogue.standard).install(isQuiet: true) } catch {
+                // Everything else works without it.
+                Shell.say("fm: \(error)")
             }
         }
 

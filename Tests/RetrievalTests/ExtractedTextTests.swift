@@ -53,7 +53,9 @@ struct ExtractedTextTests {
 
     /// Any bytes give some text and never a trap: cut-off tags, entities and comments.
     @Test func damagedHTML() {
-        for text in ["<", "<a", "<a href='", "&", "&#", "&#x110000;", "<!--", "<script>", "</", "<h1", "<title>", "<p>x</p", "a<b"] {
+        for text in [
+            "<", "<a", "<a href='", "&", "&#", "&#x110000;", "<!--", "<script>", "</", "<h1", "<title>", "<p>x</p", "a<b",
+        ] {
             _ = ExtractedText(text, format: .html)
         }
         #expect(ExtractedText("a<1", format: .html).blocks.map(\.text) == ["a<1"])

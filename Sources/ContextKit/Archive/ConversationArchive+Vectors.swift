@@ -36,7 +36,8 @@ extension ConversationArchive {
         try read { database in
             try Row.fetchAll(
                 database,
-                sql: "SELECT number, turn, vectors FROM turn_vector WHERE conversation = ? AND model = ? AND number > ? ORDER BY number",
+                sql:
+                    "SELECT number, turn, vectors FROM turn_vector WHERE conversation = ? AND model = ? AND number > ? ORDER BY number",
                 arguments: [conversation, model, row]
             ).compactMap { row in
                 guard let number = row.value("number", as: Int64.self), let turn = row.value("turn", as: Int.self),

@@ -43,7 +43,9 @@ public struct HybridSearch: TurnSearch {
             var next = 0
             var records: [(turn: Int, vectors: Data)] = []
             for (turn, parts) in zip(turns, parts) {
-                let data = vectors[next..<next + parts.count].reduce(into: Data()) { $0.append(contentsOf: VectorTable.encoded($1)) }
+                let data = vectors[next..<next + parts.count].reduce(into: Data()) {
+                    $0.append(contentsOf: VectorTable.encoded($1))
+                }
                 records.append((turn.number, data))
                 next += parts.count
             }
@@ -51,9 +53,12 @@ public struct HybridSearch: TurnSearch {
         }
     }
 
-    /// The sentences of a turn; of a long turn, groups of sentences.
+    /// The sentences of a turn, without questions, which ask for something and do not say it; of a long turn, groups of
+    /// sentences.
     private static func parts(of text: String) -> [String] {
-        let sentences = TextUnits.sentences(of: text).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter { !$0.isEmpty }
+        let all = TextUnits.sentences(of: text).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter { !$0.isEmpty }
+        let statements = all.filter { !isQuestion($0) }
+        let sentences = statements.isEmpty ? all : statements
         let size = (sentences.count + maximumParts - 1) / maximumParts
         guard size > 1 else { return sentences }
         return stride(from: 0, to: sentences.count, by: size).map {
@@ -90,7 +95,8 @@ public struct HybridSearch: TurnSearch {
         guard let top = nearest.first else { return byWords }
         let inContext = best.filter { known.contains($0.key) || $0.key >= recent }.map(\.value).max() ?? 0
         let gate = MeaningGate(
-            isQuestion: Self.isQuestion(prompt), best: top.value, inContext: inContext,
+            question: Self.isQuestion(prompt) ? PersonWords(queries.joined(separator: " ")) : nil, best: top.value,
+            inContext: inContext,
             similar: nearest.count { $0.value > MeaningGate.similarShare * top.value })
         return Self.fused(byWords, Array(nearest), evidence: gate.evidence)
     }
@@ -119,27 +125,6 @@ public struct HybridSearch: TurnSearch {
 
     private static func isQuestion(_ text: String) -> Bool {
         text.unicodeScalars.contains { $0 == "?" || $0 == "？" || $0 == "؟" }
-    }
-}
-
-/// Estimates from the similarity of vectors whether a prompt refers to an earlier turn.
-struct MeaningGate {
-    /// Turns that are nearly as similar as the best one are talk about a topic and not the answer to a question.
-    static let similarShare = 0.8
-
-    /// Whether the prompt asks something.
-    var isQuestion: Bool
-    /// The cosine of the most similar turn that is not in the context.
-    var best: Double
-    /// The cosine of the most similar turn that is in the context or belongs to the current topic.
-    var inContext: Double
-    /// The number of turns that are nearly as similar as the best one, including it.
-    var similar: Int
-
-    /// The likelihood, from 0 to 1, that the prompt needs the most similar turn. The limits were chosen with the first two sets
-    /// of generated conversations of `context-bench recall`.
-    var evidence: Double {
-        isQuestion && similar == 1 && best >= 0.4 && best - inContext >= 0.1 ? 0.75 : 0
     }
 }
 

@@ -62,7 +62,9 @@ package actor TextEmbedder {
     /// ``maximumTokens``.
     package nonisolated func tokens(of text: String) -> [TokenID] {
         var tokens = tokenizer.encode([.user(text)], addsBoundaryTokens: true)
-        if tokens.isEmpty { tokens = [tokenizer.addsBeginning ? tokenizer.beginningToken : nil, tokenizer.endMark].compactMap(\.self) }
+        if tokens.isEmpty {
+            tokens = [tokenizer.addsBeginning ? tokenizer.beginningToken : nil, tokenizer.endMark].compactMap(\.self)
+        }
         guard tokens.count > maximumTokens else { return tokens }
         tokens.removeLast(tokens.count - maximumTokens)
         if let end = tokenizer.endMark { tokens[tokens.count - 1] = end }

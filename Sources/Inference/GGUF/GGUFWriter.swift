@@ -53,7 +53,9 @@ package struct GGUFWriter {
 
     private func header() -> Data {
         var out = Data("GGUF".utf8)
-        func put<Number: FixedWidthInteger>(_ value: Number) { withUnsafeBytes(of: value.littleEndian) { out.append(contentsOf: $0) } }
+        func put<Number: FixedWidthInteger>(_ value: Number) {
+            withUnsafeBytes(of: value.littleEndian) { out.append(contentsOf: $0) }
+        }
         func put(_ string: String) {
             put(UInt64(string.utf8.count))
             out.append(contentsOf: string.utf8)

@@ -119,7 +119,9 @@ package struct HuggingFaceFolder {
                 field: "model.type of tokenizer.json", value: file.model.type ?? "none", supported: "WordPiece")
         }
         let count = (vocabulary.values.max() ?? -1) + 1
-        guard count > 0, count <= 1 << 22 else { throw ModelError.invalid(field: "tokenizer.json", reason: "has \(count) tokens") }
+        guard count > 0, count <= 1 << 22 else {
+            throw ModelError.invalid(field: "tokenizer.json", reason: "has \(count) tokens")
+        }
         let special = Set((file.added_tokens ?? []).filter { $0.special ?? true }.map(\.content))
         var tokens = (0..<count).map { "[unused\($0)]" }
         var types = [Int32](repeating: 5, count: count)
@@ -130,7 +132,8 @@ package struct HuggingFaceFolder {
             // By bytes: a combining mark after “##” forms one character with it.
             let continued = text.utf8.starts(with: "##".utf8) && text.utf8.count > 2
             tokens[id] =
-                special.contains(text) ? text : continued ? String(decoding: text.utf8.dropFirst(2), as: UTF8.self) : "\u{2581}" + text
+                special.contains(text)
+                ? text : continued ? String(decoding: text.utf8.dropFirst(2), as: UTF8.self) : "\u{2581}" + text
         }
         func id(_ name: String) throws -> UInt32 {
             guard let id = vocabulary[name] else { throw ModelError.missing("token \(name) in tokenizer.json") }
@@ -179,6 +182,16 @@ package struct HuggingFaceFolder {
                     type: Self.type(of: target, isMatrix: isMatrix && fits, type),
                     values: { try tensor.values() }))
         }
+        // The loader takes biases as optional, because some families have none.
+        let found = Set(result.map(\.name))
+        for layer in 0..<(config.num_hidden_layers ?? 0) {
+            for name in Self.layerTensors.values {
+                for kind in ["weight", "bias"] where !found.contains("blk.\(layer).\(name).\(kind)") {
+                    throw ModelError.missing("tensor blk.\(layer).\(name).\(kind)")
+                }
+            }
+        }
+        for name in Self.embeddingTensors.values where !found.contains(name) { throw ModelError.missing("tensor \(name)") }
         return result
     }
 
@@ -195,24 +208,26 @@ package struct HuggingFaceFolder {
     }
 
     private static func name(of path: String) -> String? {
-        let fixed = [
-            "embeddings.word_embeddings.weight": "token_embd.weight",
-            "embeddings.position_embeddings.weight": "position_embd.weight",
-            "embeddings.token_type_embeddings.weight": "token_types.weight",
-            "embeddings.LayerNorm.weight": "token_embd_norm.weight", "embeddings.LayerNorm.bias": "token_embd_norm.bias",
-        ]
-        if let name = fixed[path] { return name }
+        if let name = embeddingTensors[path] { return name }
         let parts = path.split(separator: ".").map(String.init)
         guard parts.count > 4, parts[0] == "encoder", parts[1] == "layer", let layer = Int(parts[2]), let kind = parts.last,
             kind == "weight" || kind == "bias"
         else { return nil }
-        let names = [
-            "attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
-            "attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
-            "intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
-        ]
-        return names[parts[3..<parts.count - 1].joined(separator: ".")].map { "blk.\(layer).\($0).\(kind)" }
+        return layerTensors[parts[3..<parts.count - 1].joined(separator: ".")].map { "blk.\(layer).\($0).\(kind)" }
     }
+
+    private static let embeddingTensors = [
+        "embeddings.word_embeddings.weight": "token_embd.weight",
+        "embeddings.position_embeddings.weight": "position_embd.weight",
+        "embeddings.token_type_embeddings.weight": "token_types.weight",
+        "embeddings.LayerNorm.weight": "token_embd_norm.weight", "embeddings.LayerNorm.bias": "token_embd_norm.bias",
+    ]
+
+    private static let layerTensors = [
+        "attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
+        "attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
+        "intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
+    ]
 
     // MARK: - Files
 

@@ -50,7 +50,9 @@ struct Safetensors {
 
     private mutating func add(_ url: URL) throws {
         let source = try SourceFile(path: url.path)
-        guard source.size >= 8 else { throw ModelError.truncated(field: "the header of \(url.lastPathComponent)", offset: source.size) }
+        guard source.size >= 8 else {
+            throw ModelError.truncated(field: "the header of \(url.lastPathComponent)", offset: source.size)
+        }
         var length: UInt64 = 0
         try withUnsafeMutableBytes(of: &length) { try source.read(into: $0, at: 0) }
         length = UInt64(littleEndian: length)

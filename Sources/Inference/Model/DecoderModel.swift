@@ -29,7 +29,7 @@ package final class DecoderModel {
         shape = try ModelShape(file: file)
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)
         self.pool = pool
-        scratch = try Scratch(shape, batch: shape.isEncoder ? batchSize : min(batchSize, shape.contextLength))
+        scratch = try Scratch(shape, batch: shape.pooling == nil ? min(batchSize, shape.contextLength) : batchSize)
     }
 
     /// The number of bytes of weights that one generated token reads, without the KV cache.

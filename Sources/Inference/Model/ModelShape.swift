@@ -189,7 +189,8 @@ package struct ModelShape: Sendable, Equatable {
         package var inputWidth: Int { inner + mixedWidth + heads }
     }
 
-    package enum Activation: Sendable, Equatable { case silu
+    package enum Activation: Sendable, Equatable {
+        case silu
         /// The tanh approximation.
         case gelu
         /// With the error function.
