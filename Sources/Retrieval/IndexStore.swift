@@ -307,20 +307,35 @@ final class IndexStore: Sendable {
         return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
     }
 
-    /// The chunks that contain any of the words, best first (BM25).
+    /// A word that more chunks contain says little about any of them.
+    private static let frequent = 2_000
+
+    /// The chunks that contain any of the words, best first (BM25). Of words of different frequency, chunks must contain one of
+    /// the less frequent ones: ranking all chunks with a frequent word would take most of the time.
     func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [Int64] {
         guard !words.isEmpty else { return [] }
-        let query = words.map { "\"\($0.replacingOccurrences(of: "\"", with: ""))\"" }.joined(separator: " OR ")
+        func any(_ words: [String]) -> String { words.map { "\"\($0)\"" }.joined(separator: " OR ") }
         return try read { database in
-            var result: [Int64] = []
-            let rows = try Int64.fetchCursor(
-                database,
-                sql: "SELECT rowid FROM chunk_text WHERE chunk_text MATCH ? ORDER BY bm25(chunk_text, 1.0, 0.5) LIMIT ?",
-                arguments: [query, included == nil ? limit : -1])
-            while result.count < limit, let id = try rows.next() {
-                if included?.contains(id) ?? true { result.append(id) }
+            let rare = try words.filter { word in
+                let sql = "SELECT count(*) FROM (SELECT 1 FROM chunk_text WHERE chunk_text MATCH ? LIMIT ?)"
+                let count = try Int.fetchOne(database, sql: sql, arguments: [any([word]), Self.frequent]) ?? 0
+                return count > 0 && count < Self.frequent
             }
-            return result
+            func ranked(_ query: String) throws -> [Int64] {
+                var result: [Int64] = []
+                let rows = try Int64.fetchCursor(
+                    database,
+                    sql: "SELECT rowid FROM chunk_text WHERE chunk_text MATCH ? ORDER BY bm25(chunk_text, 1.0, 0.5) LIMIT ?",
+                    arguments: [query, included == nil ? limit : -1])
+                while result.count < limit, let id = try rows.next() {
+                    if included?.contains(id) ?? true { result.append(id) }
+                }
+                return result
+            }
+            // The second part adds the frequent words to the ranking.
+            if !rare.isEmpty { return try ranked("(\(any(rare))) AND (\(any(words)))") }
+            let all = try ranked(words.map { "\"\($0)\"" }.joined(separator: " AND "))
+            return all.count >= limit ? all : try ranked(any(words))
         }
     }
 

@@ -81,8 +81,9 @@ public struct RetrievedContext: Sendable {
 
             \(text)
 
-            Answer the question from the excerpts, and cite them by their numbers, such as [1]. If they do not contain the \
-            answer, say so.
+            Answer the following question in full sentences from the excerpts. After each sentence, write the number of the \
+            excerpt that it is from, such as [1]. If none of the excerpts is about the question, say that the documents do \
+            not answer it.
 
             Question: \(question)
             """

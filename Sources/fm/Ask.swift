@@ -8,7 +8,7 @@ struct Ask: AsyncParsableCommand {
         abstract: "Answer a question from the documents of an index, with citations.",
         discussion: """
             The best passages are put before the question, as far as they fit. The numbers in the answer refer to the list of \
-            sources below it.
+            sources below it; --json lists all passages that the model has read.
 
               fm ask --in docs.index "How do I renew a passport?"
               fm ask --in docs.index "Who signed the contract?" --json | jq -r .answer
@@ -16,7 +16,7 @@ struct Ask: AsyncParsableCommand {
 
     @OptionGroup var search: SearchFlags
     @Argument(help: "The question.") var question: String
-    @Option(help: "The maximum number of tokens of the passages (default: half of the context window).") var passageTokens: Int?
+    @Option(help: "The maximum number of tokens of the passages (default: 30 % of the context window).") var passageTokens: Int?
     @Option(help: "The maximum number of tokens of the answer.") var maxTokens = 400
     @Option(help: ArgumentHelp("The language model to use this time.", valueName: "name")) var model: String?
     @Flag(help: "Print the answer and its sources as JSON.") var json = false
@@ -26,7 +26,8 @@ struct Ask: AsyncParsableCommand {
         do {
             let index = try await search.index()
             let model = SystemLanguageModel.default
-            let budget = passageTokens ?? model.contextSize / 2
+            // Small models answer better from a few good passages than from many.
+            let budget = passageTokens ?? model.contextSize * 3 / 10
             let context = try await RetrievedContext(
                 for: question, from: index, tokens: min(budget, model.contextSize - maxTokens - 200),
                 options: search.options(limit: 24, diversity: 0.3), model: model)
@@ -39,22 +40,29 @@ struct Ask: AsyncParsableCommand {
                 try write(answer, context)
                 return
             }
-            var written = 0
+            var (written, answer) = (0, "")
             let output = Output()
             for try await snapshot in session.streamResponse(to: context.prompt(), options: options)
             where snapshot.content.utf8.count > written {
                 try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
                 written = snapshot.content.utf8.count
+                answer = snapshot.content
             }
             try output.write("\n")
             guard !context.citations.isEmpty else {
                 Shell.say("(Nothing was found in the documents.)")
                 return
             }
-            try output.write("\nSources\n" + context.citations.map { "  [\($0.number)] \($0.place)\n" }.joined())
+            try output.write("\nSources\n" + cited(in: answer, context).map { "  [\($0.number)] \($0.place)\n" }.joined())
         } catch {
             throw Failure.exit(for: error)
         }
+    }
+
+    /// The sources that an answer cites; all of them if it cites none.
+    private func cited(in answer: String, _ context: RetrievedContext) -> [RetrievedContext.Citation] {
+        let cited = context.citations.filter { answer.contains("[\($0.number)]") }
+        return cited.isEmpty ? context.citations : cited
     }
 
     private func write(_ answer: String, _ context: RetrievedContext) throws {
@@ -62,6 +70,7 @@ struct Ask: AsyncParsableCommand {
             var number: Int
             var place: String
             var file: String
+            var isCited: Bool
             var text: String
         }
         struct Result: Encodable {
@@ -74,6 +83,7 @@ struct Ask: AsyncParsableCommand {
         let sources = context.citations.map { citation in
             Source(
                 number: citation.number, place: citation.place, file: citation.passages.first?.path ?? "",
+                isCited: answer.contains("[\(citation.number)]"),
                 text: citation.passages.map(\.text).joined(separator: "\n"))
         }
         let result = Result(answer: answer, sources: sources, passageTokens: context.tokenCount)
