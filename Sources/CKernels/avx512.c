@@ -18,7 +18,7 @@
 #define OWN_QUANTIZE
 #include "generic.h"
 
-/// The same arithmetic as the generic function. Sums of bytes are products with ones, which take a few instructions.
+/// The same arithmetic as the generic function, for finite values. Sums of bytes are products with ones, which take a few instructions.
 TARGET static void quantize_avx512(const ck_activations *a, int32_t row) {
     size_t columns = (size_t)a->columns, blocks = columns / 32;
     const float *x = a->x + (size_t)row * columns;

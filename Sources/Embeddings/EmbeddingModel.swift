@@ -53,6 +53,26 @@ extension EmbeddingModel {
     }
 }
 
+extension EmbeddingModel {
+    /// Computes vectors and checks what the model returns, which may be the work of another program.
+    ///
+    /// - Throws: ``EmbeddingError`` if there is not one vector of `dimension` finite numbers for each text.
+    public nonisolated(nonsending) func checkedVectors(
+        of texts: [String], as role: EmbeddingRole, dimension: Int
+    ) async throws -> [[Float]] {
+        let vectors = try await embed(texts, as: role)
+        guard vectors.count == texts.count else {
+            throw EmbeddingError("The embedding model returned \(vectors.count) vectors for \(texts.count) texts.")
+        }
+        for vector in vectors where vector.count != dimension || !vector.allSatisfy(\.isFinite) {
+            throw EmbeddingError(
+                "The embedding model returned a vector of \(vector.count) elements that is not one of \(dimension) finite numbers."
+            )
+        }
+        return vectors
+    }
+}
+
 /// The dot product of two vectors: the cosine similarity of vectors of length 1.
 ///
 /// - Precondition: The vectors have the same number of elements.

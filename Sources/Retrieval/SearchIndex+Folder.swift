@@ -55,7 +55,7 @@ extension SearchIndex {
         state.totalBytes = files.reduce(0) { $0 + $1.size }
         var pending: [IndexStore.Indexed] = []
         func write() async throws {
-            let vectors = try await model.embed(pending.flatMap { $0.chunks.map(\.embedded) }, as: .document)
+            let vectors = try await vectors(of: pending.flatMap(\.chunks))
             var next = 0
             for index in pending.indices {
                 pending[index].vectors = Array(vectors[next..<next + pending[index].chunks.count])

@@ -23,7 +23,8 @@ public final class SearchIndex: Sendable {
 
     let store: IndexStore
     let chunker: DocumentChunker
-    private let vectors: Mutex<Vectors>
+    private let loaded: Mutex<Vectors>
+    private let dimension: Int
 
     private struct Vectors {
         var table: VectorTable
@@ -75,7 +76,8 @@ public final class SearchIndex: Sendable {
         }
         (self.store, self.url, self.model) = (store, url, model)
         chunker = DocumentChunker(limit: properties.chunkTokens, overlap: properties.overlap, model: model)
-        vectors = Mutex(Vectors(table: VectorTable(dimension: info.dimension)))
+        dimension = info.dimension
+        loaded = Mutex(Vectors(table: VectorTable(dimension: info.dimension)))
     }
 
     /// The numbers of documents and passages.
@@ -100,9 +102,13 @@ public final class SearchIndex: Sendable {
         var indexed = IndexStore.Indexed(
             source: source, path: path, title: document.title, hash: 0, metadata: metadata)
         indexed.chunks = try await chunker.chunks(of: document)
-        indexed.vectors = try await model.embed(indexed.chunks.map(\.embedded), as: .document)
+        indexed.vectors = try await vectors(of: indexed.chunks)
         try store.replace([indexed])
         return indexed.chunks.count
+    }
+
+    func vectors(of chunks: [Chunk]) async throws -> [[Float]] {
+        try await model.checkedVectors(of: chunks.map(\.embedded), as: .document, dimension: dimension)
     }
 
     /// Removes a document. Does nothing if it is not in the index.
@@ -120,7 +126,9 @@ public final class SearchIndex: Sendable {
         let depth = max(Self.depth, options.limit)
         let included = try store.included(options.filter)
         var wanted: [Float] = []
-        if options.mode != .words { wanted = try await model.embed(query, as: .query) }
+        if options.mode != .words {
+            wanted = try await model.checkedVectors(of: [query], as: .query, dimension: dimension).first ?? []
+        }
         let words = options.mode == .meaning ? [] : SearchText.words(of: query)
         let lexical = try store.lexical(words, limit: depth, included: included)
         var nearest: [Int64] = []
@@ -169,7 +177,7 @@ public final class SearchIndex: Sendable {
         to query: [Float], count: Int, included: Set<Int64>?
     ) throws -> [(key: Int64, cosine: Float)] {
         let revision = try store.revision()
-        return try vectors.withLock { vectors in
+        return try loaded.withLock { vectors in
             if vectors.revision != revision { vectors.revision = try store.load(into: &vectors.table) }
             guard let included else { return vectors.table.nearest(to: query, count: count) }
             return vectors.table.nearest(to: query, count: count) { included.contains($0) }

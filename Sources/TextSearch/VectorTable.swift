@@ -64,7 +64,7 @@ public struct VectorTable: Sendable {
 
     private static func quantized(_ vector: [Float]) -> ([Int8], Float) {
         let largest = vector.reduce(0) { max($0, abs($1)) }
-        guard largest > 0, largest.isFinite else { return ([Int8](repeating: 0, count: vector.count), 0) }
+        guard largest > 1e-30, vector.allSatisfy(\.isFinite) else { return ([Int8](repeating: 0, count: vector.count), 0) }
         let inverse = 127 / largest
         return (vector.map { Int8(($0 * inverse).rounded()) }, largest / 127)
     }

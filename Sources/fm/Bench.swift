@@ -175,6 +175,7 @@ struct Bench: AsyncParsableCommand {
         var figures: [String: Double] = ["threads": Double(threads)]
         let loadStart = ContinuousClock.now
         let file = try GGUFFile(path: path)
+        try ModelShape(file: file).checkGeneratesText()
         let model = try DecoderModel(
             file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)

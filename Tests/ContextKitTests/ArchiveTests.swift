@@ -115,6 +115,7 @@ struct ArchiveTests {
         }
         // The check of the context after the last answer could still have the file open.
         _ = try await conversation.report()
+        await conversation.waitForSearch()
         try conversation.archive.database.close()
         return file
     }

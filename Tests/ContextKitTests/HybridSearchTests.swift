@@ -35,6 +35,16 @@ struct HybridSearchTests {
         func tokenCounts(of texts: [String], as role: EmbeddingRole) async throws -> [Int] { texts.map { $0.count } }
     }
 
+    /// A model that returns the same for any texts.
+    private struct Fixed: EmbeddingModel {
+        var vectors: [[Float]]
+        func info() async throws -> EmbeddingModelInfo {
+            EmbeddingModelInfo(name: "fixed", identifier: "f", dimension: 2, maximumTokenCount: 100)
+        }
+        func embed(_ texts: [String], as role: EmbeddingRole) async throws -> [[Float]] { vectors }
+        func tokenCounts(of texts: [String], as role: EmbeddingRole) async throws -> [Int] { texts.map { _ in 1 } }
+    }
+
     private func archive(_ prompts: [String]) throws -> ConversationArchive {
         let archive = try ConversationArchive()
         try archive.begin("c", .init())
@@ -96,6 +106,17 @@ struct HybridSearchTests {
         var broken = Words()
         broken.fails = true
         await #expect(throws: EmbeddingError.self) { try await HybridSearch(model: broken).prepare("c", of: archive) }
+        // Vectors are there, but the model fails now.
+        try await HybridSearch(model: Words()).prepare("c", of: archive)
+        let again = try await HybridSearch(model: broken)
+            .turns(for: "What is my dentist called?", in: "c", of: archive, count: 62, except: [])
+        #expect(again == found)
+        for vectors in [[[Float]](), [[.nan, 1]], [[1]]] {
+            let wrong = HybridSearch(model: Fixed(vectors: vectors))
+            await #expect(throws: EmbeddingError.self) { try await wrong.prepare("c", of: archive) }
+            #expect(
+                try await wrong.turns(for: "What is my dentist called?", in: "c", of: archive, count: 62, except: []) == found)
+        }
     }
 
     @Test func personsOfAQuestion() {

@@ -227,6 +227,54 @@ struct HuggingFaceTests {
         #expect(!names.contains { $0.hasSuffix(".part") })
     }
 
+    /// Numbers and shapes that overflow, and folders that convert to nothing usable, leave an existing file alone.
+    @Test func hostileNumbers() throws {
+        let folder = try folder()
+        let target = folder.url.appendingPathComponent("model.gguf")
+        try HuggingFaceFolder(folder.url).write(to: target, name: "good")
+        let good = try Data(contentsOf: target)
+        func refused(_ file: String, _ change: (String) -> String) throws -> Bool {
+            let url = folder.url.appendingPathComponent(file)
+            let before = try Data(contentsOf: url)
+            defer { try? before.write(to: url) }  // the next check would fail
+            try Data(change(String(decoding: before, as: UTF8.self)).utf8).write(to: url)
+            do { try HuggingFaceFolder(folder.url).write(to: target, name: "bad") } catch is ModelError { return true }
+            return false
+        }
+        #expect(try refused("tokenizer.json") { $0.replacing("\"cat\": 6", with: "\"cat\": 9223372036854775807") })
+        #expect(try refused("tokenizer.json") { $0.replacing("\"cat\": 6", with: "\"cat\": 4000000") })
+        #expect(try refused("tokenizer.json") { $0.replacing("\"cat\": 6", with: "\"cat\": -1") })
+        #expect(try refused("config.json") { $0.replacing("\"num_attention_heads\": 2", with: "\"num_attention_heads\": 7") })
+        #expect(try refused("config.json") { $0.replacing("1e-12", with: "-1") })
+        #expect(
+            try refused("config.json") { $0.replacing("\"num_hidden_layers\": 1", with: "\"num_hidden_layers\": 4294967295") })
+        let name = "embeddings.word_embeddings.weight"
+        for shape in ["[0, 9223372036854775807, 9223372036854775807]", "[]", "[1, 1, 1, 1, 320]", "[-1, -320]", "[2147483648]"] {
+            let header = Data("{\"\(name)\": {\"dtype\": \"F32\", \"shape\": \(shape), \"data_offsets\": [0, 0]}}".utf8)
+            let data = withUnsafeBytes(of: UInt64(header.count).littleEndian) { Data($0) } + header
+            try folder.write("model.safetensors", data)
+            #expect(throws: ModelError.self) { try HuggingFaceFolder(folder.url).write(to: target, name: "bad") }
+        }
+        #expect(try Data(contentsOf: target) == good)
+        #expect(!(try FileManager.default.contentsOfDirectory(atPath: folder.url.path)).contains { $0.hasSuffix(".part") })
+    }
+
+    /// An encoder has no output head.
+    @Test func encodersGenerateNoText() async throws {
+        let folder = try folder()
+        let target = folder.url.appendingPathComponent("model.gguf")
+        try HuggingFaceFolder(folder.url).write(to: target, name: "tiny")
+        await #expect {
+            try await LoadedModel.load(path: target.path, threads: 1)
+        } throws: { "\($0)".contains("computes embeddings") }
+    }
+
+    @Test func namedPipesDoNotBlock() throws {
+        let folder = try Folder()
+        #expect(mkfifo(folder.url.appendingPathComponent("config.json").path, 0o600) == 0)
+        #expect(throws: ModelError.self) { try HuggingFaceFolder(folder.url) }
+    }
+
     @Test func otherModels() throws {
         let folder = try folder()
         try folder.write("config.json", Data(#"{"model_type": "t5"}"#.utf8))

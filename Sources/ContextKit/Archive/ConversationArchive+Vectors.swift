@@ -29,15 +29,21 @@ extension ConversationArchive {
         }
     }
 
+    /// The number of a conversation in the archive; nil if there is none.
+    func number(of conversation: String) throws -> Int64? {
+        try read { try Int64.fetchOne($0, sql: "SELECT number FROM conversation WHERE id = ?", arguments: [conversation]) }
+    }
+
     /// The records of a conversation after a row, in order.
     func vectors(
         in conversation: String, model: String, after row: Int64
     ) throws -> [(row: Int64, turn: Int, vectors: Data)] {
         try read { database in
+            // The plus signs make SQLite read the rows after a number instead of all rows of the conversation.
             try Row.fetchAll(
                 database,
                 sql:
-                    "SELECT number, turn, vectors FROM turn_vector WHERE conversation = ? AND model = ? AND number > ? ORDER BY number",
+                    "SELECT number, turn, vectors FROM turn_vector WHERE +conversation = ? AND +model = ? AND number > ? ORDER BY number",
                 arguments: [conversation, model, row]
             ).compactMap { row in
                 guard let number = row.value("number", as: Int64.self), let turn = row.value("turn", as: Int.self),

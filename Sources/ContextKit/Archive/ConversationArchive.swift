@@ -8,6 +8,8 @@ import GRDB
 /// and left out, and all others stay usable. Several processes may use one archive and take turns in one conversation.
 public final class ConversationArchive: Sendable {
     let database: DatabaseQueue
+    /// The vectors of conversations that were searched by meaning.
+    let vectors = VectorMemory()
     /// Whether the archive was opened for reading only.
     public let isReadOnly: Bool
 
@@ -65,7 +67,8 @@ public final class ConversationArchive: Sendable {
         configuration.busyMode = .timeout(5)
         func open(_ path: String) throws -> DatabaseQueue {
             let database = try DatabaseQueue(path: path, configuration: configuration)
-            guard try database.read({ try migrator.hasCompletedMigrations($0) }) else {
+            // Without later migrations, turns are found by their words only.
+            guard try database.read({ try migrator.completedMigrations($0).contains("2") }) else {
                 throw ConversationError.archive(.init("it is not an archive, or it is too old: open it for writing once."))
             }
             return database

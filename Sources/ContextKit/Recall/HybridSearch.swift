@@ -2,7 +2,6 @@ internal import AsyncLocks
 public import Embeddings
 import Foundation
 import FoundationModels
-import Synchronization
 internal import TextSearch
 
 /// Ranks turns by the words that they share with a prompt and by the similarity of their meaning, so that a question in other
@@ -13,8 +12,6 @@ internal import TextSearch
 public struct HybridSearch: TurnSearch {
     private let model: any EmbeddingModel
     private let lexical = LexicalSearch()
-    /// Shared by copies.
-    private let memory = VectorMemory()
 
     /// Creates a search with the default embedding model, or another one.
     public init(model: any EmbeddingModel = GGUFEmbeddingModel.default) { self.model = model }
@@ -31,15 +28,16 @@ public struct HybridSearch: TurnSearch {
 
     public nonisolated(nonsending) func prepare(_ conversation: String, of archive: ConversationArchive) async throws {
         guard isAvailable, !archive.isReadOnly else { return }
-        try await memory.lock.acquire()
-        defer { memory.lock.release() }
+        try await archive.vectors.lock.acquire()
+        defer { archive.vectors.lock.release() }
         let info = try await model.info()
         while true {
             try Task.checkCancellation()
             let turns = try archive.turnsWithoutVectors(in: conversation, model: info.identifier, limit: Self.batchTurns)
             if turns.isEmpty { return }
             let parts = turns.map { Self.parts(of: $0.text) }
-            let vectors = try await model.embed(parts.flatMap(\.self), as: .document)
+            let vectors = try await model.checkedVectors(
+                of: parts.flatMap(\.self), as: .document, dimension: info.dimension)
             var next = 0
             var records: [(turn: Int, vectors: Data)] = []
             for (turn, parts) in zip(turns, parts) {
@@ -76,11 +74,34 @@ public struct HybridSearch: TurnSearch {
     ) async throws -> [ScoredTurn] {
         let byWords = try await lexical.turns(for: prompt, in: conversation, of: archive, count: count, except: known)
         guard isAvailable, count > known.count else { return byWords }
+        let nearest: Nearest?
+        do {
+            nearest = try await self.nearest(to: prompt, in: conversation, of: archive, count: count, except: known)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // A model that cannot be used must not hide what was found by words.
+            nearest = nil
+        }
+        guard let nearest, !nearest.turns.isEmpty else { return byWords }
+        return Self.fused(byWords, nearest.turns, evidence: nearest.evidence)
+    }
+
+    private struct Nearest {
+        /// Numbers of turns and their cosines, best first.
+        var turns: [(key: Int, value: Double)]
+        var evidence: Double
+    }
+
+    /// The turns that are most similar to a prompt.
+    private nonisolated(nonsending) func nearest(
+        to prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
+    ) async throws -> Nearest? {
         let info = try await model.info()
         let queries = Self.queries(in: prompt)
-        let vectors = try await model.embed(queries, as: .query)
-        let table = try memory.table(of: conversation, in: archive, info)
-        guard table.count > 0 else { return byWords }
+        let vectors = try await model.checkedVectors(of: queries, as: .query, dimension: info.dimension)
+        let table = try archive.vectors.table(of: conversation, in: archive, info)
+        guard table.count > 0 else { return nil }
         // The best part of each turn, for any sentence of the prompt.
         var best: [Int: Double] = [:]
         for vector in vectors {
@@ -92,13 +113,13 @@ public struct HybridSearch: TurnSearch {
         let recent = count - RecallGate.recentTurns(of: count)
         let nearest = best.filter { !known.contains($0.key) && $0.key < count }
             .sorted { $0.value == $1.value ? $0.key > $1.key : $0.value > $1.value }.prefix(Self.depth)
-        guard let top = nearest.first else { return byWords }
+        guard let top = nearest.first else { return nil }
         let inContext = best.filter { known.contains($0.key) || $0.key >= recent }.map(\.value).max() ?? 0
         let gate = MeaningGate(
             question: Self.isQuestion(prompt) ? PersonWords(queries.joined(separator: " ")) : nil, best: top.value,
             inContext: inContext,
             similar: nearest.count { $0.value > MeaningGate.similarShare * top.value })
-        return Self.fused(byWords, Array(nearest), evidence: gate.evidence)
+        return Nearest(turns: Array(nearest), evidence: gate.evidence)
     }
 
     /// Joins both rankings. Turns that were found by meaning only have the evidence of the gate, if they are as near as the
@@ -125,46 +146,5 @@ public struct HybridSearch: TurnSearch {
 
     private static func isQuestion(_ text: String) -> Bool {
         text.unicodeScalars.contains { $0 == "?" || $0 == "？" || $0 == "؟" }
-    }
-}
-
-/// The vectors of conversations that were searched, in memory.
-private final class VectorMemory: Sendable {
-    /// Held while vectors are computed.
-    let lock = AsyncLock()
-
-    private struct Key: Hashable {
-        var archive: ObjectIdentifier
-        var conversation: String
-        var model: String
-    }
-
-    private struct Entry {
-        var table: VectorTable
-        var lastRow: Int64 = 0
-    }
-
-    private let entries = Mutex<[Key: Entry]>([:])
-
-    /// All vectors of a conversation. Only those that are new since the last search are read.
-    func table(of conversation: String, in archive: ConversationArchive, _ info: EmbeddingModelInfo) throws -> VectorTable {
-        let key = Key(archive: ObjectIdentifier(archive), conversation: conversation, model: info.identifier)
-        return try entries.withLock { entries in
-            var entry = entries.removeValue(forKey: key) ?? Entry(table: VectorTable(dimension: info.dimension))
-            for record in try archive.vectors(in: conversation, model: info.identifier, after: entry.lastRow) {
-                let size = info.dimension + 4
-                record.vectors.withUnsafeBytes { bytes in
-                    // Damaged data is ignored: the turn is still found by its words.
-                    for part in 0..<min(256, bytes.count / size) {
-                        _ = entry.table.append(
-                            Int64(record.turn) << 8 | Int64(part),
-                            encoded: UnsafeRawBufferPointer(rebasing: bytes[part * size..<(part + 1) * size]))
-                    }
-                }
-                entry.lastRow = record.row
-            }
-            entries[key] = entry
-            return entry.table
-        }
     }
 }

@@ -9,16 +9,17 @@ package struct GGUFWriter {
         case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), float32s([Float])
     }
 
-    /// A tensor and the function that reads its numbers, row by row.
+    /// A tensor and the function that reads a range of its numbers.
     package struct Tensor {
         var name: String
         /// Dimensions, fastest-varying first.
         var shape: [Int]
         /// F32, F16 or Q8_0.
         var type: TensorType
-        var values: () throws -> [Float]
+        var values: (Range<Int>) throws -> [Float]
 
-        var bytes: Int { shape.reduce(1, *) / type.blockElements * type.blockBytes }
+        var count: Int { shape.reduce(1, *) }
+        var bytes: Int { count / type.blockElements * type.blockBytes }
     }
 
     var metadata: [(String, Value)] = []
@@ -26,8 +27,13 @@ package struct GGUFWriter {
 
     private static let alignment = 32
 
-    /// - Parameter progress: called with the share of the work that is done, from 0 to 1.
-    func write(to url: URL, progress: (Double) -> Void) throws {
+    /// Numbers that are in memory at the same time; whole blocks of every type.
+    private static let partCount = 1 << 20
+
+    /// - Parameters:
+    ///   - progress: called with the share of the work that is done, from 0 to 1.
+    ///   - check: receives the path of the complete file under its temporary name. If it throws, the file is removed.
+    func write(to url: URL, progress: (Double) -> Void, check: (String) throws -> Void) throws {
         let temporary = url.appendingPathExtension("\(getpid()).part")
         guard FileManager.default.createFile(atPath: temporary.path, contents: nil) else {
             throw ModelError.unreadable(path: temporary.path, reason: "it cannot be created")
@@ -39,12 +45,17 @@ package struct GGUFWriter {
         let total = Double(tensors.reduce(0) { $0 + $1.bytes })
         var done = 0
         for tensor in tensors {
-            try file.write(contentsOf: Self.padded(Self.encoded(try tensor.values(), tensor.type)))
+            for start in stride(from: 0, to: tensor.count, by: Self.partCount) {
+                let part = start..<min(start + Self.partCount, tensor.count)
+                try file.write(contentsOf: Self.encoded(try tensor.values(part), tensor.type))
+                progress((Double(done) + Double(tensor.bytes) * Double(part.upperBound) / Double(tensor.count)) / total)
+            }
+            try file.write(contentsOf: Self.padding(after: tensor.bytes))
             done += tensor.bytes
-            progress(Double(done) / total)
         }
         try file.synchronize()
         try file.close()
+        try check(temporary.path)
         guard rename(temporary.path, url.path) == 0 else {
             throw ModelError.unreadable(path: url.path, reason: String(cString: strerror(errno)))
         }
@@ -91,12 +102,10 @@ package struct GGUFWriter {
             put(UInt64(offset))
             offset += (tensor.bytes + Self.alignment - 1) / Self.alignment * Self.alignment
         }
-        return Self.padded(out)
+        return out + Self.padding(after: out.count)
     }
 
-    private static func padded(_ data: Data) -> Data {
-        data + Data(count: (alignment - data.count % alignment) % alignment)
-    }
+    private static func padding(after count: Int) -> Data { Data(count: (alignment - count % alignment) % alignment) }
 
     private static func encoded(_ values: [Float], _ type: TensorType) -> Data {
         var bytes = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)

@@ -9,7 +9,8 @@ final class SourceFile: Sendable {
 
     init(path: String) throws(ModelError) {
         self.path = path
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // A named pipe without a writer must not block; for regular files, the flag means nothing.
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadable(path: path, reason: String(cString: strerror(errno))) }
         var status = stat()
         let isKnown = fstat(descriptor, &status) == 0

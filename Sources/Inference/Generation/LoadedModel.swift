@@ -52,6 +52,7 @@ package actor LoadedModel {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
+        try ModelShape(file: file).checkGeneratesText()
         let adapterFile = try adapter.map { try AdapterFile(path: $0) }
         identity = ([file] + (adapterFile.map { [$0.file] } ?? [])).reduce(UInt64?(1)) { known, file in
             known.flatMap { known in file.identity.map { known &* 31 &+ $0 } }

@@ -48,7 +48,18 @@ package struct HuggingFaceFolder {
         if let license { writer.metadata.append(("general.license", .string(license))) }
         writer.metadata += try shape() + tokenizer() + prompts()
         writer.tensors = try tensors(type)
-        try writer.write(to: url, progress: progress)
+        try writer.write(to: url, progress: progress) { path in
+            // A file that cannot be used must not replace one that can.
+            let file = try GGUFFile(path: path)
+            let shape = try ModelShape(file: file)
+            _ = try DecoderModel.bytesPerToken(file: file, shape: shape, pool: .shared())
+            let tokenizer = try Tokenizer(file: file)
+            guard tokenizer.vocabulary.count <= shape.vocabularySize else {
+                throw ModelError.invalid(
+                    field: "tokenizer.json",
+                    reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(shape.vocabularySize) embeddings")
+            }
+        }
     }
 
     // MARK: - Parts of a BERT model
@@ -118,10 +129,11 @@ package struct HuggingFaceFolder {
             throw ModelError.unsupported(
                 field: "model.type of tokenizer.json", value: file.model.type ?? "none", supported: "WordPiece")
         }
-        let count = (vocabulary.values.max() ?? -1) + 1
-        guard count > 0, count <= 1 << 22 else {
-            throw ModelError.invalid(field: "tokenizer.json", reason: "has \(count) tokens")
+        let last = vocabulary.values.max() ?? -1
+        guard last >= 0, last < 1 << 22 else {
+            throw ModelError.invalid(field: "tokenizer.json", reason: "has the token number \(last)")
         }
+        let count = last + 1
         let special = Set((file.added_tokens ?? []).filter { $0.special ?? true }.map(\.content))
         var tokens = (0..<count).map { "[unused\($0)]" }
         var types = [Int32](repeating: 5, count: count)
@@ -180,7 +192,7 @@ package struct HuggingFaceFolder {
                 GGUFWriter.Tensor(
                     name: target, shape: tensor.shape.reversed(),
                     type: Self.type(of: target, isMatrix: isMatrix && fits, type),
-                    values: { try tensor.values() }))
+                    values: { try tensor.values($0) }))
         }
         // The loader takes biases as optional, because some families have none.
         let found = Set(result.map(\.name))

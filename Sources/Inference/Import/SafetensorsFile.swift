@@ -16,13 +16,14 @@ struct Safetensors {
 
         var count: Int { shape.reduce(1, *) }
 
-        /// All numbers of the tensor, or those of some rows of its first dimension.
-        func values() throws(ModelError) -> [Float] {
-            var bytes = [UInt8](repeating: 0, count: range.count)
+        /// Some of the tensor's numbers, in the order of the file.
+        func values(_ part: Range<Int>) throws(ModelError) -> [Float] {
+            let size = type.blockBytes
+            var bytes = [UInt8](repeating: 0, count: part.count * size)
             try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
-                try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)
+                try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound + part.lowerBound * size)
             }
-            var values = [Float](repeating: 0, count: count)
+            var values = [Float](repeating: 0, count: part.count)
             ck_dequantize(type.kernelType, bytes, values.count, &values)
             return values
         }
@@ -76,8 +77,8 @@ struct Safetensors {
             }
             var count = 1
             for size in shape {
-                guard size >= 0, case let (product, overflow) = count.multipliedReportingOverflow(by: size), !overflow,
-                    product <= 1 << 40
+                guard size > 0, case let (product, overflow) = count.multipliedReportingOverflow(by: size), !overflow,
+                    product < 1 << 31, shape.count <= 4
                 else { throw ModelError.invalid(field: field, reason: "has the shape \(shape)") }
                 count = product
             }

@@ -132,6 +132,7 @@ struct ForwardPass {
     /// - Parameter row: the row of the batch for each row of the logits.
     func head(count: Int, row: (Int) -> Int) {
         let s = scratch
+        precondition(!shape.isEncoder, "encoders have no memory for logits")
         // The rows of different sequences are not adjacent.
         for index in 0..<count { (s.branch + index * width).update(from: s.residual + row(index) * width, count: width) }
         normalizeForHead(s.branch, rows: count)

@@ -255,6 +255,14 @@ package struct ModelShape: Sendable, Equatable {
         self = try ModelFamily.shape(of: file)
     }
 
+    /// - Throws: ``ModelError/unsupported(field:value:supported:)`` for encoders, which have no output head.
+    package func checkGeneratesText() throws(ModelError) {
+        guard isEncoder else { return }
+        throw .unsupported(
+            field: "general.architecture", value: architecture,
+            supported: "models that generate text; this one computes embeddings (“fm embed --model FILE”)")
+    }
+
     init(architecture: String, name: String, width: Int, vocabularySize: Int, contextLength: Int, normEpsilon: Double) {
         self.architecture = architecture
         self.name = name

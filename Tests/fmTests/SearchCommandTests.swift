@@ -1,0 +1,105 @@
+import Foundation
+import Inference
+import TestSupport
+import Testing
+
+/// `fm embed`, `fm index`, `fm search` and `fm ask` with the default embedding model, which `./test` installs.
+struct SearchCommandTests {
+    private final class Folder {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(at: url) }  // the system removes what is left
+
+        func write(_ name: String, _ text: String) throws {
+            try Data(text.utf8).write(to: url.appendingPathComponent(name))
+        }
+    }
+
+    private func fm(_ arguments: [String]) throws -> CommandTests.Run {
+        try CommandTests().fm(arguments, environment: ["FM_EMBEDDER": "embedder"])
+    }
+
+    private static let isInstalled = FileManager.default.fileExists(atPath: ModelStore.embedderPath(of: "embedder"))
+
+    @Test func theEmbedderIsInstalled() { #expect(Self.isInstalled) }
+
+    @Test("[D8] vectors of texts, as JSON and binary, and similar lines") func embed() throws {
+        struct Line: Decodable { var text: String, tokens: Int, embedding: [Float] }
+        let json = try fm(["embed", "The cat sleeps.", "Wieviel?"])
+        let lines = try json.output.split(separator: "\n").map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+        #expect(lines.map(\.text) == ["The cat sleeps.", "Wieviel?"] && lines[0].embedding.count == 384)
+        #expect(lines[0].tokens == 6)
+        let folder = try Folder()
+        try folder.write("lines.txt", "Stocks fell today.\r\nA feline is resting.\n\nIt rains.\n")
+        let similar = try fm(
+            [
+                "embed", "--similar", "The cat sleeps.", folder.url.appendingPathComponent("lines.txt").path, "--json", "--top",
+                "1",
+            ])
+        #expect(similar.output.contains("\"line\":2") && similar.output.contains("A feline is resting."))
+        #expect(try fm(["embed", "--similar", "x", "/nowhere"]).status == 64)
+        #expect(try fm(["embed", "-m", "./missing.gguf", "x"]).status == 3)
+    }
+
+    @Test("[D8] an index is built, brought up to date and searched") func search() throws {
+        let (docs, out) = (try Folder(), try Folder())
+        let index = out.url.appendingPathComponent("docs.index").path
+        try docs.write("pets.md", "# Pets\n\nThe dog barks at night.\n\n# Travel\n\nPassports are renewed at the town hall.")
+        try docs.write("food.txt", "Bread is baked in the morning.")
+        let built = try fm(["index", docs.url.path, "--out", index])
+        #expect(built.status == 0 && built.output.contains("2 added") && built.output.contains("2 documents in 3 passages"))
+        let found = try fm(["search", "--in", index, "extend the validity of a travel document", "--json", "--top", "1"])
+        struct Result: Decodable { var file: String, score: Double, place: String, text: String, headings: [String] }
+        let result = try JSONDecoder().decode(Result.self, from: Data(found.output.utf8))
+        #expect(result.file == "pets.md" && result.place == "pets.md:7" && result.headings == ["Travel"])
+        #expect(result.text == "Passports are renewed at the town hall." && result.score > 0)
+        #expect(try fm(["search", "--in", index, "bread"]).output.contains("food.txt:1"))
+        let again = try fm(["index", docs.url.path, "--out", index, "--json"])
+        #expect(again.output.contains("\"unchanged\":2"))
+        let missing = try fm(["search", "--in", "/nowhere/x", "bread"])
+        #expect(missing.status == 1 && missing.error.contains("fm index"))
+        #expect(try fm(["index", "/nowhere", "--out", index]).status == 1)
+        #expect(try fm(["search", "--in", index, "x", "--mode", "psychic"]).status == 64)
+    }
+
+    @Test("[D8] an index whose program was killed is completed by the next run") func killed() throws {
+        let (docs, out) = (try Folder(), try Folder())
+        var random = SeededGenerator(9)
+        let words = ["river", "stone", "bridge", "violin", "lantern", "harbour", "meadow", "clock", "winter", "letter"]
+        for number in 0..<150 {
+            let text = (0..<40).map { _ in words[Int(random.next() % 10)] }.joined(separator: " ")
+            try docs.write("\(number).txt", "Document \(number). \(text).")
+        }
+        let index = out.url.appendingPathComponent("killed.index").path
+        for round in 0..<4 {
+            let process = Process()
+            process.executableURL = CommandTests.binary
+            process.environment = ProcessInfo.processInfo.environment.merging(["FM_EMBEDDER": "embedder"]) { $1 }
+            process.arguments = ["index", docs.url.path, "--out", index]
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            // Kills it after it has written a random number of bytes.
+            let enough = Int(random.next() % 300_000) + 40_000 * round
+            func written() -> Int {
+                [index, index + "-wal"].reduce(0) { sum, path in
+                    var status = stat()
+                    return sum + (stat(path, &status) == 0 ? Int(status.st_size) : 0)
+                }
+            }
+            while process.isRunning, written() < enough { usleep(1_000) }
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+        let last = try fm(["index", docs.url.path, "--out", index])
+        #expect(last.status == 0 && last.output.contains("150 documents in 150 passages"))
+        let whole = out.url.appendingPathComponent("whole.index").path
+        _ = try fm(["index", docs.url.path, "--out", whole, "--quiet"])
+        for query in ["Document 77", "a violin near the harbour", "winter"] {
+            // By meaning only: without ties, the order does not depend on the order of writing.
+            let arguments = [query, "--json", "--top", "50", "--mode", "meaning"]
+            let texts = try [index, whole].map { try fm(["search", "--in", $0] + arguments).output }
+            #expect(texts[0] == texts[1] && texts[0].split(separator: "\n").count == 50)
+        }
+    }
+}
