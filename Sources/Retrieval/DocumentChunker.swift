@@ -25,6 +25,8 @@ struct DocumentChunker {
     private struct Sentence {
         var text: Substring
         var line: Int
+        /// The last line, if it does not follow from the text.
+        var lastLine: Int?
         var page: Int?
         var tokens: Int
         var isRepeated = false
@@ -33,45 +35,60 @@ struct DocumentChunker {
     func chunks(of document: ExtractedText) async throws -> [Chunk] {
         var result: [Chunk] = []
         var section: [ExtractedText.Block] = []
+        var omitted: Set<[String]> = []
         // A chunk belongs to one section.
         for block in document.blocks {
             if let last = section.last, last.headings != block.headings {
-                result += try await chunks(ofSection: section)
+                result += try await chunks(ofSection: section, omitted: &omitted)
                 section = []
             }
             section.append(block)
         }
-        return result + (try await chunks(ofSection: section))
+        return result + (try await chunks(ofSection: section, omitted: &omitted))
     }
 
-    private func chunks(ofSection blocks: [ExtractedText.Block]) async throws -> [Chunk] {
+    /// - Parameter omitted: the headings that were too long to be shown so far, with those above them.
+    private func chunks(
+        ofSection blocks: [ExtractedText.Block], omitted: inout Set<[String]>
+    ) async throws -> [Chunk] {
         guard let headings = blocks.first?.headings else { return [] }
+        var blocks = blocks
+        // Headings of unusual length must leave most of the chunk to the text: the outer ones are left out.
+        var shownHeadings = headings
         var headingTokens = 0
-        if !headings.isEmpty {
-            headingTokens = try await model.tokenCounts(of: [headings.joined(separator: " › ")], as: .document).first ?? 0
+        while !shownHeadings.isEmpty {
+            headingTokens = try await model.tokenCounts(of: [shownHeadings.joined(separator: " › ")], as: .document).first ?? 0
+            if headingTokens <= limit / 3 { break }
+            shownHeadings.removeFirst()
+            headingTokens = 0
         }
-        // Headings of unusual length must leave most of the chunk to the text.
-        let shownHeadings = headingTokens <= limit / 3 ? headings : []
-        let room = max(8, limit - (shownHeadings.isEmpty ? 0 : headingTokens))
+        // Those that are left out are texts, once in a document.
+        for count in (0..<headings.count - shownHeadings.count).map({ $0 + 1 }).reversed() {
+            guard let first = blocks.first, omitted.insert(Array(headings[..<count])).inserted else { continue }
+            blocks.insert(
+                .init(text: headings[count - 1], headings: headings, line: first.line, lastLine: first.lastLine, page: first.page),
+                at: 0)
+        }
+        let room = max(8, limit - headingTokens)
         var result: [Chunk] = []
         var current: [Sentence] = []
         var total = 0
         func flush() {
             guard current.contains(where: { !$0.isRepeated }), let first = current.first, let last = current.last else { return }
             let text = current.map { String($0.text) }.joined()
-            let lines = last.text.utf8.count { $0 == 0x0A } - (last.text.hasSuffix("\n") ? 1 : 0)
+            let lines = last.text.utf8.reversed().drop { $0 == 0x0A }.count { $0 == 0x0A }
             result.append(
                 Chunk(
                     text: text.trimmingNewlines, headings: shownHeadings, firstLine: first.line,
-                    lastLine: last.line + max(0, lines), page: first.page, tokens: total))
+                    lastLine: last.lastLine ?? last.line + lines, page: first.page, tokens: total))
             var repeated: [Sentence] = []
             var tokens = 0
             for sentence in current.reversed() {
                 tokens += sentence.tokens
                 if tokens > overlap || repeated.count + 1 >= current.count { break }
-                repeated.insert(sentence, at: 0)
+                repeated.append(sentence)
             }
-            current = repeated.map { sentence in
+            current = repeated.reversed().map { sentence in
                 var sentence = sentence
                 sentence.isRepeated = true
                 return sentence
@@ -100,8 +117,8 @@ struct DocumentChunker {
             var line = block.line
             let text = index + 1 < blocks.count ? block.text + "\n\n" : block.text
             for sentence in TextUnits.sentences(of: text) {
-                sentences.append(Sentence(text: sentence, line: line, page: block.page, tokens: 0))
-                line += sentence.utf8.count { $0 == 0x0A }
+                sentences.append(Sentence(text: sentence, line: line, lastLine: block.lastLine, page: block.page, tokens: 0))
+                if block.lastLine == nil { line += sentence.utf8.count { $0 == 0x0A } }
             }
         }
         // The model adds the same tokens to every text.
@@ -110,7 +127,7 @@ struct DocumentChunker {
         var result: [Sentence] = []
         for (sentence, count) in zip(sentences, counts) {
             var sentence = sentence
-            sentence.tokens = max(0, count - added)
+            sentence.tokens = Self.tokens(count - added, sentence.text)
             if sentence.tokens <= limit - added {
                 result.append(sentence)
             } else {
@@ -119,6 +136,9 @@ struct DocumentChunker {
         }
         return result
     }
+
+    /// A text has at least one token for 16 bytes: a model may have a single token for a long text that it does not know.
+    private static func tokens(_ count: Int, _ text: Substring) -> Int { max(count, (text.utf8.count + 15) / 16) }
 
     /// Divides a sentence that is too long, between words if possible.
     private func parts(of sentence: Sentence, limit: Int, added: Int) async throws -> [Sentence] {
@@ -137,10 +157,14 @@ struct DocumentChunker {
                 if cut < rest.endIndex { cut = rest.index(rest.startIndex, offsetBy: rest[..<cut].count) }
                 if cut == rest.startIndex { cut = rest.index(after: rest.startIndex) }
                 let piece = rest[..<cut]
-                let tokens = max(0, (try await model.tokenCounts(of: [String(piece)], as: .document).first ?? 0) - added)
+                let count = try await model.tokenCounts(of: [String(piece)], as: .document).first ?? 0
+                let tokens = Self.tokens(count - added, piece)
                 if tokens <= limit || length <= 8 || piece.count == 1 {
-                    pieces.append(Sentence(text: piece, line: line, page: sentence.page, tokens: min(tokens, limit)))
-                    line += piece.utf8.count { $0 == 0x0A }
+                    pieces.append(
+                        Sentence(
+                            text: piece, line: line, lastLine: sentence.lastLine, page: sentence.page,
+                            tokens: min(tokens, limit)))
+                    if sentence.lastLine == nil { line += piece.utf8.count { $0 == 0x0A } }
                     rest = rest[cut...]
                     break
                 }

@@ -10,11 +10,14 @@ public struct ExtractedText: Sendable {
         public var headings: [String]
         /// The line at which it begins, from 1; in a PDF, the line of its page.
         public var line: Int
+        /// The line at which it ends, if the lines of the text are not those of the document, as in HTML; else nil.
+        public var lastLine: Int?
         /// The page, from 1; nil for documents without pages.
         public var page: Int?
 
         /// Creates a block.
-        public init(text: String, headings: [String] = [], line: Int = 1, page: Int? = nil) {
+        public init(text: String, headings: [String] = [], line: Int = 1, lastLine: Int? = nil, page: Int? = nil) {
+            self.lastLine = lastLine
             self.text = text
             self.headings = headings
             self.line = line
@@ -98,7 +101,8 @@ public struct ExtractedText: Sendable {
         guard !data.contains(0), let text = String(validating: data, as: UTF8.self) else {
             throw RetrievalError.unreadable(file: file, reason: "it is not UTF-8 text")
         }
-        self.init(text, format: format)
+        // A byte order mark is not part of the text.
+        self.init(text.hasPrefix("\u{FEFF}") ? String(text.dropFirst()) : text, format: format)
     }
 }
 
@@ -173,15 +177,26 @@ enum MarkdownText {
         var headings: [(level: Int, text: String)] = []
         var lines: [Substring] = []
         var first = 1
+        // A heading without text below it is a text of its own.
+        var (hasText, headingLine) = (true, 1)
         var fence: Substring?
         func end() {
             if !lines.isEmpty {
+                hasText = true
                 result.blocks.append(.init(text: lines.joined(separator: "\n"), headings: headings.map(\.text), line: first))
             }
             lines = []
         }
-        func begin(_ level: Int, _ title: String) {
+        func endHeading() {
+            if !hasText, let last = headings.last {
+                result.blocks.append(.init(text: last.text, headings: headings.dropLast().map(\.text), line: headingLine))
+            }
+            hasText = true
+        }
+        func begin(_ level: Int, _ title: String, at line: Int) {
             end()
+            if headings.last.map({ $0.level >= level }) ?? false { endHeading() }
+            (hasText, headingLine) = (false, line)
             headings.removeAll { $0.level >= level }
             headings.append((level, title))
             if result.title == nil { result.title = title }
@@ -196,7 +211,8 @@ enum MarkdownText {
                 }
                 continue
             }
-            if content.hasPrefix("```") || content.hasPrefix("~~~") {
+            let marksCode = content.hasPrefix("```") && !content.drop(while: { $0 == "`" }).contains("`")
+            if marksCode || content.hasPrefix("~~~") {
                 end()
                 first = number
                 fence = content.prefix { $0 == content.first }
@@ -211,20 +227,21 @@ enum MarkdownText {
             if (1...6).contains(marks), line.count - content.count < 4, content.dropFirst(marks).first.map({ $0 == " " }) ?? true
             {
                 let title = content.dropFirst(marks).trimmingCharacters(in: .whitespaces)
-                begin(marks, title.trimmingCharacters(in: CharacterSet(charactersIn: "# ")))
+                begin(marks, String(title.replacing(/(^|[ \t])#+$/, with: "")).trimmingCharacters(in: .whitespaces), at: number)
                 continue
             }
             // A line of “===” or “---” under a paragraph makes it a heading.
             if lines.count == 1, content.count >= 2, content.allSatisfy({ $0 == "=" }) || content.allSatisfy({ $0 == "-" }) {
                 let title = String(lines[0]).trimmingCharacters(in: .whitespaces)
                 lines = []
-                begin(content.first == "=" ? 1 : 2, title)
+                begin(content.first == "=" ? 1 : 2, title, at: first)
                 continue
             }
             if lines.isEmpty { first = number }
             lines.append(line)
         }
         end()
+        endHeading()
         return result
     }
 }

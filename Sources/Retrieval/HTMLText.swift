@@ -10,7 +10,7 @@ enum HTMLText {
     }
 
     /// Elements whose contents are not shown.
-    private static let hidden: Set<String> = ["script", "style", "noscript", "template", "svg", "head"]
+    private static let hidden: Set<String> = ["script", "style", "noscript", "template", "svg"]
     /// Elements that continue a paragraph. All others begin a new one.
     private static let inline: Set<String> = [
         "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img", "ins", "kbd", "label",
@@ -36,6 +36,8 @@ enum HTMLText {
         /// The level of the heading that is being read.
         private var heading: Int?
         private var isTitle = false
+        /// Whether there is text below the last heading, and the line of that.
+        private var (hasText, headingLine) = (true, 1)
         private var isPreformatted = false
 
         init(bytes: [UInt8]) { self.bytes = bytes }
@@ -49,6 +51,7 @@ enum HTMLText {
                 }
             }
             endBlock()
+            endHeading()
         }
 
         private func isTag(_ index: Int) -> Bool {
@@ -101,14 +104,15 @@ enum HTMLText {
                 index += 1
             }
             position = min(bytes.count, index + 1)
-            apply(String(decoding: name, as: UTF8.self), isEnd: isEnd)
+            let isClosed = index > 0 && index < bytes.count && bytes[index - 1] == UInt8(ascii: "/")
+            apply(String(decoding: name, as: UTF8.self), isEnd: isEnd, isClosed: isClosed)
         }
 
         private func isNameByte(_ byte: UInt8) -> Bool {
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
         }
 
-        private mutating func apply(_ name: String, isEnd: Bool) {
+        private mutating func apply(_ name: String, isEnd: Bool, isClosed: Bool) {
             if name == "title" {
                 if isEnd {
                     isTitle = true
@@ -119,7 +123,7 @@ enum HTMLText {
                 }
                 return
             }
-            if HTMLText.hidden.contains(name), !isEnd, name != "head" {
+            if HTMLText.hidden.contains(name), !isEnd, !isClosed {
                 skip(past: "</\(name)")
                 skip(past: ">")
                 return
@@ -167,7 +171,8 @@ enum HTMLText {
             if value == nil, name.hasPrefix("#") {
                 let digits = name.dropFirst()
                 let number = digits.lowercased().hasPrefix("x") ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-                value = number.flatMap(Unicode.Scalar.init).map { String(Character($0)) }
+                // As in browsers, what is no character becomes U+FFFD.
+                value = number.map { String(Character($0 == 0 ? "\u{FFFD}" : Unicode.Scalar($0) ?? "\u{FFFD}")) }
             }
             guard let value else {
                 append(UInt8(ascii: "&"))
@@ -178,6 +183,15 @@ enum HTMLText {
             position = end + 1
         }
 
+        /// A heading without text below it is a text of its own.
+        private mutating func endHeading() {
+            if !hasText, let last = headings.last {
+                result.blocks.append(
+                    .init(text: last.text, headings: headings.dropLast().map(\.text), line: headingLine, lastLine: headingLine))
+            }
+            hasText = true
+        }
+
         private mutating func endBlock() {
             let content = String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             text = []
@@ -185,11 +199,15 @@ enum HTMLText {
             if isTitle {
                 result.title = content
             } else if let heading {
+                if headings.last.map({ $0.level >= heading }) ?? false { endHeading() }
                 headings.removeAll { $0.level >= heading }
                 headings.append((heading, content))
+                (hasText, headingLine) = (false, firstLine)
                 if result.title == nil { result.title = content }
             } else {
-                result.blocks.append(.init(text: content, headings: headings.map(\.text), line: firstLine))
+                hasText = true
+                result.blocks.append(
+                    .init(text: content, headings: headings.map(\.text), line: firstLine, lastLine: max(line, firstLine)))
             }
         }
     }

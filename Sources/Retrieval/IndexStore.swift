@@ -31,7 +31,7 @@ final class IndexStore: Sendable {
                     at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
                 configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
                 let pool = try DatabasePool(path: path, configuration: configuration)
-                try Self.migrate(pool, created)
+                try Self.migrate(pool, created, path: path)
                 (reader, writer) = (pool, pool)
             } else {
                 guard FileManager.default.fileExists(atPath: path) else {
@@ -40,6 +40,20 @@ final class IndexStore: Sendable {
                 configuration.readonly = true
                 (reader, writer) = (try DatabaseQueue(path: path, configuration: configuration), nil)
             }
+        } catch { throw Self.readable(error, path) }
+    }
+
+    func close() throws {
+        guard let writer else { return }
+        do {
+            try writer.close()
+            // Without a write-ahead log, readers need not write beside the file. If another program uses the index, the log
+            // stays.
+            let alone = try DatabaseQueue(path: path)
+            try alone.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+            try alone.close()
+        } catch let error as DatabaseError where error.resultCode.primaryResultCode == .SQLITE_BUSY {
+            return
         } catch { throw Self.readable(error, path) }
     }
 
@@ -71,9 +85,12 @@ final class IndexStore: Sendable {
         do { return try writer.write(body) } catch { throw Self.readable(error, path) }
     }
 
-    private static func migrate(_ database: DatabasePool, _ created: Properties) throws {
+    private static func migrate(_ database: DatabasePool, _ created: Properties, path: String) throws {
         try database.write { database in
             if try database.tableExists("property") { return }
+            guard try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0 else {
+                throw RetrievalError.index(path: path, reason: "it is a database of another program")
+            }
             try database.execute(
                 sql: """
                     CREATE TABLE property (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -290,7 +307,8 @@ final class IndexStore: Sendable {
             var documents: [Int64] = []
             let rows = try Row.fetchCursor(database, sql: "SELECT id, path, metadata FROM document")
             while let row = try rows.next() {
-                if filter.includes(path: row["path"], metadata: Self.metadata(row)) { documents.append(row["id"]) }
+                let path = String.fromDatabaseValue(row["path"]) ?? ""
+                if filter.includes(path: path, metadata: Self.metadata(row)) { documents.append(row["id"]) }
             }
             var chunks: Set<Int64> = []
             for document in documents {
@@ -303,7 +321,7 @@ final class IndexStore: Sendable {
 
     /// The metadata of a document; empty if it is damaged, so that the text is still found.
     fileprivate static func metadata(_ row: Row) -> [String: String] {
-        let text: String = row["metadata"]
+        let text = String.fromDatabaseValue(row["metadata"]) ?? ""
         return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
     }
 
@@ -358,7 +376,7 @@ final class IndexStore: Sendable {
             var result: [Int64: Passage] = [:]
             for id in ids {
                 if let row = try Row.fetchOne(database, sql: Self.passageQuery + " WHERE chunk.id = ?", arguments: [id]) {
-                    result[id] = Passage(row)
+                    result[id] = try Passage(row, path: path)
                 }
             }
             return result
@@ -372,7 +390,7 @@ final class IndexStore: Sendable {
                 database,
                 sql: Self.passageQuery + " WHERE document = ? AND number BETWEEN ? AND ? ORDER BY number",
                 arguments: [document, numbers.lowerBound, numbers.upperBound]
-            ).map { Passage($0) }
+            ).map { try Passage($0, path: path) }
         }
     }
 
@@ -383,13 +401,21 @@ final class IndexStore: Sendable {
 }
 
 extension Passage {
-    fileprivate init(_ row: Row) {
-        let headings: String = row["headings"]
+    /// - Throws: ``RetrievalError/index(path:reason:)`` if the row is damaged.
+    fileprivate init(_ row: Row, path: String) throws {
+        func value<Value: DatabaseValueConvertible>(_ name: String) throws -> Value {
+            guard let value = Value.fromDatabaseValue(row[name]) else {
+                throw RetrievalError.index(path: path, reason: "it is damaged; build it again")
+            }
+            return value
+        }
+        let headings: String = try value("headings")
+        let line: Int = try value("line")
         self.init(
-            id: row["id"], documentID: row["document"], number: row["number"], source: row["source"], path: row["path"],
-            title: row["title"], headings: headings.isEmpty ? [] : headings.components(separatedBy: "\n"), text: row["text"],
-            lines: (row["line"] as Int)...max(row["line"] as Int, row["last_line"] as Int), page: row["page"],
-            tokenCount: row["tokens"],
-            metadata: IndexStore.metadata(row))
+            id: try value("id"), documentID: try value("document"), number: try value("number"), source: try value("source"),
+            path: try value("path"), title: String.fromDatabaseValue(row["title"]),
+            headings: headings.isEmpty ? [] : headings.components(separatedBy: "\n"), text: try value("text"),
+            lines: line...max(line, try value("last_line")), page: Int.fromDatabaseValue(row["page"]),
+            tokenCount: try value("tokens"), metadata: IndexStore.metadata(row))
     }
 }

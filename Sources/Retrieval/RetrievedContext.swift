@@ -104,7 +104,7 @@ private struct Packing {
     mutating func add(_ passage: Passage, isResult: Bool, count: (String) async throws -> Int) async throws {
         guard !ids.contains(passage.id) else { return }
         // Headings and numbers are counted for each passage, although adjacent ones share them.
-        let cost = try await count("[99] \(passage.place)\n\(passage.text)\n\n")
+        let cost = try await count("\(Self.heading(99, passage))\n\(passage.text)\n\n")
         guard tokens + cost <= limit else { return }
         tokens += cost
         ids.insert(passage.id)
@@ -138,11 +138,15 @@ private struct Packing {
             whole.lines = first.lines.lowerBound...max(first.lines.upperBound, last.lines.upperBound)
             let number = citations.count + 1
             citations.append(.init(number: number, place: whole.place, passages: group))
-            let headings = first.headings.isEmpty ? "" : " (\(first.headings.joined(separator: " › ")))"
-            text += "[\(number)] \(whole.place)\(headings)\n\(Self.joined(group))\n\n"
+            text += "\(Self.heading(number, whole))\n\(Self.joined(group))\n\n"
         }
         while text.last == "\n" { text.removeLast() }
         return (text, citations, text.isEmpty ? 0 : try await count(text))
+    }
+
+    private static func heading(_ number: Int, _ passage: Passage) -> String {
+        let headings = passage.headings.isEmpty ? "" : " (\(passage.headings.joined(separator: " › ")))"
+        return "[\(number)] \(passage.place)\(headings)"
     }
 
     /// The texts of adjacent passages, without what a passage repeats from the one before it.

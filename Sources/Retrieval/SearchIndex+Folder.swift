@@ -40,17 +40,20 @@ extension SearchIndex {
     ///
     /// - Parameters:
     ///   - folder: The folder, with all folders in it, or a single file. Hidden files and links are left out.
-    ///   - source: The name under which the documents are stored; nil for the name of the folder.
+    ///   - source: The name of the collection; nil for the path of the folder, so that folders with the same name are kept
+    ///     apart.
     ///   - progress: Called after each document.
     /// - Throws: ``RetrievalError``, the error of the model, or `CancellationError`. Files that cannot be read are listed in
     ///   the result.
     @discardableResult public func update(
         folder: URL, source: String? = nil, progress: (Progress) -> Void = { _ in }
     ) async throws -> Changes {
-        let source = source ?? folder.standardizedFileURL.lastPathComponent
-        let files = try Self.files(in: folder)
+        let listing = try Listing(folder)
+        let source = source ?? listing.source
+        let files = listing.files
         let known = try store.documents(source: source)
         var (changes, state) = (Changes(), Progress())
+        changes.problems = listing.problems
         state.totalDocuments = files.count
         state.totalBytes = files.reduce(0) { $0 + $1.size }
         var pending: [IndexStore.Indexed] = []
@@ -93,7 +96,7 @@ extension SearchIndex {
         }
         if !pending.isEmpty { try await write() }
         // A file that cannot be read now may be readable later: its old version stays.
-        let gone = Set(known.keys).subtracting(files.map(\.path))
+        let gone = Set(known.keys).subtracting(files.map(\.path)).filter { listing.includes($0) }
         changes.removed = gone.isEmpty ? 0 : try store.remove(source: source, paths: gone.sorted())
         progress(state)
         return changes
@@ -135,12 +138,80 @@ extension SearchIndex {
         return document
     }
 
-    /// Folders with files that programs generate.
-    private static let skipped: Set<String> = ["node_modules", "__pycache__", "DerivedData"]
+    /// The documents of a folder, or a single one.
+    private struct Listing {
+        var files: [File] = []
+        /// The path of the folder.
+        var source: String
+        /// Folders that cannot be read.
+        var problems: [String] = []
+        private var unreadable: [String] = []
+        /// The name of the file if only that is listed.
+        private var single: String?
 
-    private static func files(in folder: URL) throws -> [File] {
-        let keys: Set<URLResourceKey> = [.isRegularFileKey, .isSymbolicLinkKey, .fileSizeKey, .contentModificationDateKey]
-        func file(_ url: URL, _ path: String) -> File? {
+        /// Folders with files that programs generate.
+        private static let skipped: Set<String> = ["node_modules", "__pycache__", "DerivedData"]
+
+        init(_ folder: URL) throws {
+            let folder = folder.standardizedFileURL
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
+                throw RetrievalError.unreadable(file: folder.path, reason: "it does not exist")
+            }
+            guard isFolder.boolValue else {
+                source = folder.deletingLastPathComponent().path
+                single = folder.lastPathComponent
+                guard let file = Self.file(folder.resolvingSymlinksInPath(), folder.lastPathComponent) else {
+                    throw RetrievalError.unreadable(file: folder.path, reason: "its kind is not known")
+                }
+                files = [file]
+                return
+            }
+            source = folder.path
+            // The folder itself may be a link.
+            let root = folder.resolvingSymlinksInPath().path
+            do { _ = try FileManager.default.contentsOfDirectory(atPath: root) } catch {
+                throw RetrievalError.unreadable(file: folder.path, reason: error.localizedDescription)
+            }
+            func relative(_ url: URL) -> String {
+                url.path.hasPrefix(root + "/") ? String(url.path.dropFirst(root.count + 1)) : url.path
+            }
+            var failed: [String] = []
+            let found = FileManager.default.enumerator(
+                at: URL(filePath: root), includingPropertiesForKeys: Array(Self.keys), options: [.skipsHiddenFiles]
+            ) { url, _ in
+                failed.append(relative(url))
+                return true
+            }
+            while let url = found?.nextObject() as? URL {
+                if Self.skipped.contains(url.lastPathComponent) {
+                    found?.skipDescendants()
+                    continue
+                }
+                // Some file systems report a folder without permission as empty.
+                var isFolder: ObjCBool = false
+                if FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), isFolder.boolValue {
+                    if access(url.path, R_OK | X_OK) != 0 { failed.append(relative(url)) }
+                } else if let file = Self.file(url, relative(url)) {
+                    files.append(file)
+                }
+            }
+            files.sort { $0.path < $1.path }
+            unreadable = Array(Set(failed)).sorted()
+            problems = unreadable.map { "“\($0)” cannot be read: its documents stay as they are in the index." }
+        }
+
+        /// Whether a document of the source would have been found if it existed.
+        func includes(_ path: String) -> Bool {
+            if let single { return path == single }
+            return !unreadable.contains { path == $0 || path.hasPrefix($0 + "/") }
+        }
+
+        private static let keys: Set<URLResourceKey> = [
+            .isRegularFileKey, .isSymbolicLinkKey, .fileSizeKey, .contentModificationDateKey,
+        ]
+
+        private static func file(_ url: URL, _ path: String) -> File? {
             // A file that is removed meanwhile is left out.
             guard ExtractedText.Format(fileName: path) != nil, let values = try? url.resourceValues(forKeys: keys),
                 values.isRegularFile == true, values.isSymbolicLink != true
@@ -149,28 +220,5 @@ extension SearchIndex {
                 url: url, path: path, size: values.fileSize ?? 0,
                 modified: values.contentModificationDate?.timeIntervalSince1970 ?? 0)
         }
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) else {
-            throw RetrievalError.unreadable(file: folder.path, reason: "it does not exist")
-        }
-        guard isFolder.boolValue else {
-            guard let single = file(folder, folder.lastPathComponent) else {
-                throw RetrievalError.unreadable(file: folder.path, reason: "its kind is not known")
-            }
-            return [single]
-        }
-        var files: [File] = []
-        let root = folder.standardizedFileURL.path
-        let found = FileManager.default.enumerator(
-            at: URL(filePath: root), includingPropertiesForKeys: Array(keys), options: [.skipsHiddenFiles])
-        while let url = found?.nextObject() as? URL {
-            if Self.skipped.contains(url.lastPathComponent) {
-                found?.skipDescendants()
-                continue
-            }
-            let path = url.path.hasPrefix(root + "/") ? String(url.path.dropFirst(root.count + 1)) : url.path
-            if let file = file(url, path) { files.append(file) }
-        }
-        return files.sorted { $0.path < $1.path }
     }
 }

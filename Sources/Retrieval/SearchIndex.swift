@@ -80,6 +80,10 @@ public final class SearchIndex: Sendable {
         loaded = Mutex(Vectors(table: VectorTable(dimension: info.dimension)))
     }
 
+    /// Closes the index after writing, so that it is a single file that can be copied and read from a read-only disk. Must be the
+    /// last call.
+    public func close() throws { try store.close() }
+
     /// The numbers of documents and passages.
     public func counts() throws -> (documents: Int, passages: Int) {
         let counts = try store.counts()
@@ -118,18 +122,22 @@ public final class SearchIndex: Sendable {
 
     /// The number of results of each search that are combined.
     private static let depth = 50
+    private static let maximumLimit = 100_000
 
     /// The passages that answer a query, best first.
     ///
     /// - Throws: ``RetrievalError``, or the error of the model.
     public func search(_ query: String, options: SearchOptions = SearchOptions()) async throws -> [SearchResult] {
-        let depth = max(Self.depth, options.limit)
+        let limit = min(max(0, options.limit), Self.maximumLimit)
+        let depth = max(Self.depth, limit)
         let included = try store.included(options.filter)
         var wanted: [Float] = []
         if options.mode != .words {
             wanted = try await model.checkedVectors(of: [query], as: .query, dimension: dimension).first ?? []
         }
-        let words = options.mode == .meaning ? [] : SearchText.words(of: query)
+        var words = options.mode == .meaning ? [] : SearchText.words(of: query)
+        // A query of common words only is a search for them.
+        if words.isEmpty, options.mode != .meaning { words = SearchText.words(of: query, includesCommon: true) }
         let lexical = try store.lexical(words, limit: depth, included: included)
         var nearest: [Int64] = []
         if options.mode != .words {
@@ -139,7 +147,11 @@ public final class SearchIndex: Sendable {
         let stored = try store.vectors(Array(Set(lexical + nearest)))
         var cosines: [Int64: Double] = [:]
         if !wanted.isEmpty {
-            for (id, vector) in stored where vector.count == wanted.count { cosines[id] = Double(dotProduct(wanted, vector)) }
+            for (id, vector) in stored where vector.count == wanted.count {
+                // A damaged vector is not similar to anything.
+                let cosine = Double(dotProduct(wanted, vector))
+                cosines[id] = cosine.isFinite ? cosine : 0
+            }
             nearest = Array(nearest.sorted { (cosines[$0] ?? 0, $1) > (cosines[$1] ?? 0, $0) }.prefix(depth))
         }
         let lists = [(lexical, options.mode != .meaning), (nearest, options.mode != .words)].filter(\.1).map { ($0.0, 1.0) }
@@ -148,11 +160,11 @@ public final class SearchIndex: Sendable {
         if options.diversity > 0 {
             let pool = Array(fused.prefix(depth))
             let order = Diversity.chosen(
-                count: options.limit, relevance: pool.map { $0.score / best }, vectors: pool.map { stored[$0.key] ?? [] },
+                count: limit, relevance: pool.map { $0.score / best }, vectors: pool.map { stored[$0.key] ?? [] },
                 diversity: min(1, options.diversity))
             fused = order.map { pool[$0] }
         }
-        let chosen = Array(fused.prefix(max(0, options.limit)))
+        let chosen = Array(fused.prefix(limit))
         let passages = try store.passages(chosen.map(\.key))
         func ranks(_ ids: [Int64]) -> [Int64: Int] { Dictionary(uniqueKeysWithValues: zip(ids, 1...)) }
         let (lexicalRanks, vectorRanks) = (ranks(lexical), ranks(nearest))

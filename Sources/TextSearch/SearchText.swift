@@ -17,13 +17,17 @@ public enum SearchText {
     }
 
     /// The distinct words of a text, without common words.
-    public static func words(of text: String, limit: Int = 40) -> [String] {
+    ///
+    /// - Parameter includesCommon: whether common words are included.
+    public static func words(of text: String, limit: Int = 40, includesCommon: Bool = false) -> [String] {
         var seen: Set<String> = []
         // Splits by Unicode scalars: a character that begins with a letter may contain a quotation mark.
         let words = indexed(text.lowercased()).unicodeScalars.split {
             !$0.properties.isAlphabetic && $0.properties.numericType == nil && !$0.properties.isDiacritic
         }
-        return words.map { String($0) }.filter { !common.contains($0) && seen.insert($0).inserted }.prefix(limit).map { $0 }
+        return words.map { String($0) }.filter { (includesCommon || !common.contains($0)) && seen.insert($0).inserted }.prefix(
+            limit
+        ).map { $0 }
     }
 
     /// Number of words in a text, which is the length of a turn in the ranking.

@@ -79,7 +79,8 @@ public struct VectorTable: Sendable {
         to query: [Float], count: Int, where isIncluded: (Int64) -> Bool = { _ in true }
     ) -> [(key: Int64, cosine: Float)] {
         precondition(query.count == dimension, "the vector is of another model")
-        guard count > 0, !keys.isEmpty else { return [] }
+        let count = min(count, keys.count)
+        guard count > 0 else { return [] }
         let (wanted, factor) = Self.quantized(query)
         var best: [(key: Int64, cosine: Float)] = []
         // Results are collected up to twice the number and then cut, so that each costs a constant time on average.

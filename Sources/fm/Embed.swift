@@ -116,8 +116,9 @@ struct Embed: AsyncParsableCommand {
         guard let text = String(validating: data, as: UTF8.self) else {
             throw ValidationError("\(path.map { "“\($0)”" } ?? "Standard input") is not valid UTF-8 text.")
         }
-        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            String(line.hasSuffix("\r") ? line.dropLast() : line)
+        // By bytes: “\r\n” is one character.
+        var lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
+            String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
         }
         if lines.last == "" { lines.removeLast() }
         return lines

@@ -36,7 +36,8 @@ struct EmbedderInstaller {
             try HuggingFaceFolder(scratch).write(to: destination, name: model.title, license: model.license)
             // What remains is only in the way; it does not make the installation fail.
             try? FileManager.default.removeItem(at: scratch)
-            print("Installed \(model.title): \(destination.path)")
+            // Commands that need the model now write to standard output themselves.
+            if isQuiet { Shell.say("Installed \(model.title).") } else { print("Installed \(model.title): \(destination.path)") }
             return
         }
         throw InstallError.notFetched(name: model.title, attempts: attempts)

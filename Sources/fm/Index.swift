@@ -32,6 +32,9 @@ struct Index: AsyncParsableCommand {
     func run() async throws {
         do {
             let start = ContinuousClock.now
+            for folder in folders where !FileManager.default.fileExists(atPath: folder) {
+                throw RetrievalError.unreadable(file: folder, reason: "it does not exist")
+            }
             var configuration = SearchIndex.Configuration()
             if let passageTokens { configuration.passageTokens = passageTokens }
             let index = try await SearchIndex(
@@ -54,13 +57,14 @@ struct Index: AsyncParsableCommand {
                 total.passages += changes.passages
                 total.problems += changes.problems
             }
+            let counts = try index.counts()
+            try index.close()
             for problem in total.problems { Shell.say("fm: \(problem)") }
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
                 try Output().write(String(decoding: try encoder.encode(total), as: UTF8.self) + "\n")
             } else if !quiet {
-                let counts = try index.counts()
                 let seconds = Double((ContinuousClock.now - start).components.seconds)
                 print(
                     "\(total.added) added, \(total.changed) changed, \(total.removed) removed, \(total.unchanged) unchanged"
@@ -96,6 +100,7 @@ struct Search: AsyncParsableCommand {
         var score: Double
         var cosine: Double
         var file: String
+        var folder: String
         var place: String
         var lines: [Int]
         var page: Int?
@@ -115,7 +120,8 @@ struct Search: AsyncParsableCommand {
                 let passage = result.passage
                 if json {
                     let line = Line(
-                        rank: number + 1, score: result.score, cosine: result.cosine, file: passage.path, place: passage.place,
+                        rank: number + 1, score: result.score, cosine: result.cosine, file: passage.path, folder: passage.source,
+                        place: passage.place,
                         lines: [passage.lines.lowerBound, passage.lines.upperBound], page: passage.page, title: passage.title,
                         headings: passage.headings, text: passage.text)
                     try Output().write(String(decoding: try encoder.encode(line), as: UTF8.self) + "\n")

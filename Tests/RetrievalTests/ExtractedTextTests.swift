@@ -61,6 +61,28 @@ struct ExtractedTextTests {
         #expect(ExtractedText("a<1", format: .html).blocks.map(\.text) == ["a<1"])
     }
 
+    /// Structure that common files have: byte order marks, code between backticks in a line, names that end in “#”, headings
+    /// without text.
+    @Test func markdownOfManyKinds() {
+        func blocks(_ text: String) -> [String] { ExtractedText(text, format: .markdown).blocks.map(\.text) }
+        #expect(blocks("```fm index``` is a command\n\n# Second\n\nText.") == ["```fm index``` is a command", "Text."])
+        #expect(ExtractedText("# C#\n\nText.", format: .markdown).title == "C#")
+        let headings = ExtractedText("# Glossary\n\n## Pterodactyl\n\n## Stegosaur\n\nAn animal.\n\n## Last\n", format: .markdown)
+        #expect(headings.blocks.map(\.text) == ["Pterodactyl", "An animal.", "Last"])
+        #expect(headings.blocks.map(\.headings) == [["Glossary"], ["Glossary", "Stegosaur"], ["Glossary"]])
+        #expect(headings.blocks.map(\.line) == [3, 7, 9])
+        #expect(blocks("# Only") == ["Only"])
+    }
+
+    @Test func htmlOfManyKinds() {
+        func blocks(_ text: String) -> [String] { ExtractedText(text, format: .html).blocks.map(\.text) }
+        #expect(blocks("<script src='a.js'/><p>one</p><svg/><p>two</p>") == ["one", "two"])
+        #expect(blocks("<p>a &#0; b &#xD800; c</p>") == ["a \u{FFFD} b \u{FFFD} c"])
+        #expect(blocks("<h1>Clavichord</h1>") == ["Clavichord"])
+        let lines = ExtractedText("<p>a<br>b\nc\nd</p>", format: .html).blocks[0]
+        #expect(lines.line == 1 && lines.lastLine == 3)
+    }
+
     @Test func plain() {
         let document = ExtractedText("one\r\ntwo\r\n\r\n\r\nthree", format: .plain)
         #expect(document.blocks.map(\.text) == ["one\ntwo", "three"])

@@ -37,6 +37,9 @@ struct SearchCommandTests {
                 "1",
             ])
         #expect(similar.output.contains("\"line\":2") && similar.output.contains("A feline is resting."))
+        try folder.write("windows.txt", "cats sleep\r\ndogs bark\r\n")
+        let windows = try fm(["embed", "--similar", "felines", folder.url.appendingPathComponent("windows.txt").path, "--json"])
+        #expect(windows.output.split(separator: "\n").count == 2)
         #expect(try fm(["embed", "--similar", "x", "/nowhere"]).status == 64)
         #expect(try fm(["embed", "-m", "./missing.gguf", "x"]).status == 3)
     }
