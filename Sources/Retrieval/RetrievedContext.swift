@@ -49,11 +49,11 @@ public struct RetrievedContext: Sendable {
         if options == nil { (search.limit, search.diversity) = (24, 0.3) }
         let results = try await index.search(question, options: search)
         var packing = Packing(limit: tokens)
-        for result in results { try await packing.add(result.passage, isResult: true, count: count) }
+        for result in results { try await packing.add(result.passage, count: count) }
         if neighbours > 0 {
             for result in results where packing.contains(result.passage) {
                 for neighbour in try index.neighbours(of: result.passage, distance: neighbours) {
-                    try await packing.add(neighbour, isResult: false, count: count)
+                    try await packing.add(neighbour, count: count)
                 }
             }
         }
@@ -101,7 +101,7 @@ private struct Packing {
 
     func contains(_ passage: Passage) -> Bool { ids.contains(passage.id) }
 
-    mutating func add(_ passage: Passage, isResult: Bool, count: (String) async throws -> Int) async throws {
+    mutating func add(_ passage: Passage, count: (String) async throws -> Int) async throws {
         guard !ids.contains(passage.id) else { return }
         // Headings and numbers are counted for each passage, although adjacent ones share them.
         let cost = try await count("\(Self.heading(99, passage))\n\(passage.text)\n\n")

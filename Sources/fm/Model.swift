@@ -76,6 +76,10 @@ struct Model: AsyncParsableCommand {
                 let fits = memory.map { needs < $0 ? "" : "  (too large for this machine)" } ?? ""
                 print(row(false, model.name, model.size, "\(model.title), \(model.license)\(fits)"))
             }
+            for model in EmbedderCatalogue.models
+            where !FileManager.default.fileExists(atPath: ModelStore.embedderPath(of: model.name)) {
+                print(row(false, model.name, model.size, "\(model.title), \(model.license), for embeddings and search"))
+            }
         }
 
         private func row(_ isCurrent: Bool, _ name: String, _ bytes: Int, _ text: String) -> String {
