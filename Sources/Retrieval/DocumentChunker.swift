@@ -36,9 +36,9 @@ struct DocumentChunker {
         var result: [Chunk] = []
         var section: [ExtractedText.Block] = []
         var omitted: Set<[String]> = []
-        // A chunk belongs to one section.
+        // A chunk belongs to one section and one page, so that its place is right.
         for block in document.blocks {
-            if let last = section.last, last.headings != block.headings {
+            if let last = section.last, last.headings != block.headings || last.page != block.page {
                 result += try await chunks(ofSection: section, omitted: &omitted)
                 section = []
             }
@@ -65,9 +65,9 @@ struct DocumentChunker {
         // Those that are left out are texts, once in a document.
         for count in (0..<headings.count - shownHeadings.count).map({ $0 + 1 }).reversed() {
             guard let first = blocks.first, omitted.insert(Array(headings[..<count])).inserted else { continue }
-            blocks.insert(
-                .init(text: headings[count - 1], headings: headings, line: first.line, lastLine: first.lastLine, page: first.page),
-                at: 0)
+            var heading = first
+            heading.text = headings[count - 1]
+            blocks.insert(heading, at: 0)
         }
         let room = max(8, limit - headingTokens)
         var result: [Chunk] = []

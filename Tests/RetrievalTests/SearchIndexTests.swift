@@ -90,6 +90,17 @@ struct SearchIndexTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["test.index"])
     }
 
+    @Test func passagesBelongToOnePage() async throws {
+        let folder = try TemporaryFolder()
+        let index = try await index(folder)
+        let pages = [(1, "Bees make honey."), (1, "They dance."), (2, "Glaciers move slowly.")]
+        try await index.add(
+            ExtractedText(blocks: pages.map { .init(text: $0.1, line: 1, page: $0.0) }), path: "book.pdf")
+        #expect(try index.counts().passages == 2)
+        #expect(try await index.search("glaciers").first?.passage.place == "book.pdf, page 2")
+        #expect(try await index.search("honey").first?.passage.text == "Bees make honey.\n\nThey dance.")
+    }
+
     /// What a model does not know is one token of any length; passages have a maximum size nevertheless.
     @Test func unknownTexts() async throws {
         let chunker = DocumentChunker(limit: 50, overlap: 10, model: model)
