@@ -13,6 +13,12 @@ let settings: [SwiftSetting] = [
 // this.
 let hasMacros = Context.environment["FM_WITHOUT_MACROS"] == nil
 
+// Archives and indexes on a PostgreSQL server need the headers of libpq. Without them, everything else can be built.
+let hasPostgreSQL = Context.environment["FM_WITHOUT_POSTGRESQL"] == nil
+// Tests of archives and indexes run on both databases.
+let postgreSQL: [Target.Dependency] = hasPostgreSQL ? ["FoundationModelsPostgreSQL"] : []
+let settingsOfDatabaseTests = settings + (hasPostgreSQL ? [.define("POSTGRESQL")] : [])
+
 // ./test optimises the targets in which the tests spend their time. Assertions stay enabled.
 let optimized =
     Context.environment["FM_OPTIMIZED_TESTS"] == nil
@@ -135,16 +141,16 @@ let package = Package(
                 "AsyncLocks", "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting",
                 "Inference", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: settings),
+            ] + postgreSQL,
+            swiftSettings: settingsOfDatabaseTests),
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
                 "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval", "TestSupport",
                 "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: settings),
+            ] + postgreSQL,
+            swiftSettings: settingsOfDatabaseTests),
         // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
             name: "SourceCompatibilityTests", dependencies: ["FoundationModels"], swiftSettings: [.swiftLanguageMode(.v6)]),
@@ -157,6 +163,17 @@ let package = Package(
     ],
     cLanguageStandard: .gnu11
 )
+
+if hasPostgreSQL {
+    package.products.append(.library(name: "FoundationModelsPostgreSQL", targets: ["FoundationModelsPostgreSQL"]))
+    package.targets += [
+        .systemLibrary(
+            name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
+        .target(
+            name: "FoundationModelsPostgreSQL",
+            dependencies: ["CPostgreSQL", "ContextKit", "Embeddings", "Retrieval", "TextSearch"], swiftSettings: settings),
+    ]
+}
 
 if hasMacros {
     package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in

@@ -28,7 +28,7 @@ struct SearchBench: AsyncParsableCommand {
         let model = RandomEmbedder()
         let index = try await SearchIndex(url: url, model: model)
         let perDocument = 500
-        if try index.counts().passages == 0 {
+        if try await index.counts().passages == 0 {
             for document in 0..<passages / perDocument {
                 // Each paragraph is a passage.
                 let blocks = (0..<perDocument).map { number in
@@ -50,7 +50,7 @@ struct SearchBench: AsyncParsableCommand {
                 times[mode, default: []].append(start.duration(to: .now).milliseconds)
             }
         }
-        print("\(try index.counts().passages) passages, \(queries) queries of six words")
+        print("\(try await index.counts().passages) passages, \(queries) queries of six words")
         for mode in SearchOptions.Mode.allCases {
             let sorted = (times[mode] ?? []).sorted()
             print(

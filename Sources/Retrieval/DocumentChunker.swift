@@ -2,13 +2,13 @@ import Embeddings
 import TextSearch
 
 /// A part of a document that is searched as a whole.
-struct Chunk: Sendable {
-    var text: String
-    var headings: [String]
-    var firstLine: Int
-    var lastLine: Int
-    var page: Int?
-    var tokens: Int
+package struct Chunk: Sendable {
+    package var text: String
+    package var headings: [String]
+    package var firstLine: Int
+    package var lastLine: Int
+    package var page: Int?
+    package var tokens: Int
 
     /// What is embedded: the headings say what the text is about.
     var embedded: String { headings.isEmpty ? text : headings.joined(separator: " › ") + "\n" + text }

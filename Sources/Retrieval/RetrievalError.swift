@@ -16,7 +16,7 @@ public enum RetrievalError: Error, LocalizedError, CustomStringConvertible, Equa
         case .unreadable(let file, let reason): "“\(file)” cannot be read: \(reason)."
         case .index(let path, let reason): "The index “\(path)” cannot be used: \(reason)."
         case .otherModel(let path, let indexed, let current):
-            "The index “\(path)” was built with the embedding model \(indexed), but the current one is \(current). Use that model (--model, FM_EMBEDDER), or build the index again: delete the file and index the documents."
+            "The index “\(path)” was built with the embedding model \(indexed), but the current one is \(current). Use that model (--model, FM_EMBEDDER), or build a new index of the documents."
         case .readOnly(let path): "The index “\(path)” was opened for reading only."
         }
     }

@@ -52,7 +52,7 @@ public struct RetrievedContext: Sendable {
         for result in results { try await packing.add(result.passage, count: count) }
         if neighbours > 0 {
             for result in results where packing.contains(result.passage) {
-                for neighbour in try index.neighbours(of: result.passage, distance: neighbours) {
+                for neighbour in try await index.neighbours(of: result.passage, distance: neighbours) {
                     try await packing.add(neighbour, count: count)
                 }
             }

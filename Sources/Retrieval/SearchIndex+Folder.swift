@@ -51,12 +51,12 @@ extension SearchIndex {
         let listing = try Listing(folder)
         let source = source ?? listing.source
         let files = listing.files
-        let known = try store.documents(source: source)
+        let known = try await store.documents(source: source)
         var (changes, state) = (Changes(), Progress())
         changes.problems = listing.problems
         state.totalDocuments = files.count
         state.totalBytes = files.reduce(0) { $0 + $1.size }
-        var pending: [IndexStore.Indexed] = []
+        var pending: [IndexedDocument] = []
         func write() async throws {
             let vectors = try await vectors(of: pending.flatMap(\.chunks))
             var next = 0
@@ -64,7 +64,7 @@ extension SearchIndex {
                 pending[index].vectors = Array(vectors[next..<next + pending[index].chunks.count])
                 next += pending[index].chunks.count
             }
-            try store.replace(pending)
+            try await store.replace(pending)
             for document in pending {
                 if known[document.path] == nil { changes.added += 1 } else { changes.changed += 1 }
                 changes.passages += document.chunks.count
@@ -97,7 +97,7 @@ extension SearchIndex {
         if !pending.isEmpty { try await write() }
         // A file that cannot be read now may be readable later: its old version stays.
         let gone = Set(known.keys).subtracting(files.map(\.path)).filter { listing.includes($0) }
-        changes.removed = gone.isEmpty ? 0 : try store.remove(source: source, paths: gone.sorted())
+        changes.removed = gone.isEmpty ? 0 : try await store.remove(source: source, paths: gone.sorted())
         progress(state)
         return changes
     }
@@ -111,7 +111,7 @@ extension SearchIndex {
     }
 
     /// Reads a document and cuts it into chunks; nil if its content has not changed.
-    private func read(_ file: File, source: String, old: IndexStore.DocumentRecord?) async throws -> IndexStore.Indexed? {
+    private func read(_ file: File, source: String, old: DocumentRecord?) async throws -> IndexedDocument? {
         guard file.size <= Self.maximumBytes else {
             throw RetrievalError.unreadable(file: file.path, reason: "it has \(file.size >> 20) MB")
         }
@@ -124,14 +124,14 @@ extension SearchIndex {
             Int64(bitPattern: bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
         }
         if let old, old.hash == hash {
-            try store.touch(old.id, size: file.size, modified: file.modified)
+            try await store.touch(old.id, size: file.size, modified: file.modified)
             return nil
         }
         guard let format = ExtractedText.Format(fileName: file.path) else { return nil }
         let text =
             format == .pdf
             ? try ExtractedText(contentsOf: file.url) : try ExtractedText(data: data, format: format, file: file.path)
-        var document = IndexStore.Indexed(
+        var document = IndexedDocument(
             source: source, path: file.path, title: text.title, size: file.size, modified: file.modified, hash: hash,
             metadata: ["format": format.rawValue])
         document.chunks = try await chunker.chunks(of: text)

@@ -1,9 +1,8 @@
 public import Embeddings
 public import Foundation
-import Synchronization
 import TextSearch
 
-/// An index of documents in one SQLite file, searched by words and by meaning.
+/// An index of documents, searched by words and by meaning.
 ///
 /// ```swift
 /// let index = try await SearchIndex(url: URL(filePath: "docs.index"))
@@ -11,25 +10,20 @@ import TextSearch
 /// for result in try await index.search("How do I renew a passport?") { print(result.passage.place, result.passage.text) }
 /// ```
 ///
-/// Documents are cut into passages between sentences. Several processes may read an index while one writes it. Each document
+/// An index is a file of SQLite; the product `FoundationModelsPostgreSQL` has indexes on a PostgreSQL server, for large
+/// collections. Documents are cut into passages between sentences. Several processes may read an index while one writes it. Each document
 /// is replaced in one transaction: whenever a program ends, an index has either the old or the new version of it.
 public final class SearchIndex: Sendable {
-    /// The file of the index.
-    public let url: URL
+    /// The path of the file, or the place on a server.
+    public var name: String { store.name }
     /// The model that computes the vectors of passages and queries.
     public let model: any EmbeddingModel
     /// Whether the index was opened for reading.
     public var isReadOnly: Bool { store.isReadOnly }
 
-    let store: IndexStore
+    let store: any DocumentStore
     let chunker: DocumentChunker
-    private let loaded: Mutex<Vectors>
     private let dimension: Int
-
-    private struct Vectors {
-        var table: VectorTable
-        var revision = -1
-    }
 
     /// Options of a new index.
     public struct Configuration: Sendable {
@@ -52,41 +46,48 @@ public final class SearchIndex: Sendable {
     public convenience init(
         url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default, configuration: Configuration = Configuration()
     ) async throws {
+        let created = try await Self.properties(model, configuration)
+        try await self.init(store: SQLiteDocumentStore(path: url.path, created: created), model: model)
+    }
+
+    /// The properties of a new index.
+    package static func properties(
+        _ model: any EmbeddingModel, _ configuration: Configuration
+    ) async throws -> IndexProperties {
         let info = try await model.info()
         let tokens = max(16, min(configuration.passageTokens, info.maximumTokenCount - 2))
-        let created = IndexStore.Properties(
+        return IndexProperties(
             model: info, chunkTokens: tokens, overlap: max(0, min(configuration.overlap, tokens / 2)))
-        try self.init(store: IndexStore(path: url.path, created: created), url: url, model: model, info: info)
     }
 
     /// Opens an existing index for reading only, for example one that was shipped with a program.
     ///
     /// - Throws: ``RetrievalError``, or the error of the model.
     public convenience init(readingFrom url: URL, model: any EmbeddingModel = GGUFEmbeddingModel.default) async throws {
-        let store = try IndexStore(path: url.path, created: nil)
-        try self.init(store: store, url: url, model: model, info: try await model.info())
+        try await self.init(store: SQLiteDocumentStore(path: url.path, created: nil), model: model)
     }
 
-    private init(store: IndexStore, url: URL, model: any EmbeddingModel, info: EmbeddingModelInfo) throws {
-        let properties = try store.properties()
+    /// Opens an index in another database.
+    package init(store: any DocumentStore, model: any EmbeddingModel) async throws {
+        let properties = try await store.properties()
+        let info = try await model.info()
         guard properties.model.identifier == info.identifier, properties.model.dimension == info.dimension else {
             throw RetrievalError.otherModel(
-                path: url.path, indexed: "\(properties.model.name) (\(properties.model.identifier))",
+                path: store.name, indexed: "\(properties.model.name) (\(properties.model.identifier))",
                 current: "\(info.name) (\(info.identifier))")
         }
-        (self.store, self.url, self.model) = (store, url, model)
+        (self.store, self.model) = (store, model)
         chunker = DocumentChunker(limit: properties.chunkTokens, overlap: properties.overlap, model: model)
         dimension = info.dimension
-        loaded = Mutex(Vectors(table: VectorTable(dimension: info.dimension)))
     }
 
     /// Closes the index after writing, so that it is a single file that can be copied and read from a read-only disk. Must be the
     /// last call.
-    public func close() throws { try store.close() }
+    public func close() async throws { try await store.close() }
 
     /// The numbers of documents and passages.
-    public func counts() throws -> (documents: Int, passages: Int) {
-        let counts = try store.counts()
+    public func counts() async throws -> (documents: Int, passages: Int) {
+        let counts = try await store.counts()
         return (counts.documents, counts.chunks)
     }
 
@@ -103,11 +104,11 @@ public final class SearchIndex: Sendable {
     @discardableResult public func add(
         _ document: ExtractedText, path: String, source: String = "", metadata: [String: String] = [:]
     ) async throws -> Int {
-        var indexed = IndexStore.Indexed(
+        var indexed = IndexedDocument(
             source: source, path: path, title: document.title, hash: 0, metadata: metadata)
         indexed.chunks = try await chunker.chunks(of: document)
         indexed.vectors = try await vectors(of: indexed.chunks)
-        try store.replace([indexed])
+        try await store.replace([indexed])
         return indexed.chunks.count
     }
 
@@ -116,7 +117,9 @@ public final class SearchIndex: Sendable {
     }
 
     /// Removes a document. Does nothing if it is not in the index.
-    public func remove(path: String, source: String = "") throws { _ = try store.remove(source: source, paths: [path]) }
+    public func remove(path: String, source: String = "") async throws {
+        _ = try await store.remove(source: source, paths: [path])
+    }
 
     // MARK: - Search
 
@@ -130,7 +133,6 @@ public final class SearchIndex: Sendable {
     public func search(_ query: String, options: SearchOptions = SearchOptions()) async throws -> [SearchResult] {
         let limit = min(max(0, options.limit), Self.maximumLimit)
         let depth = max(Self.depth, limit)
-        let included = try store.included(options.filter)
         var wanted: [Float] = []
         if options.mode != .words {
             wanted = try await model.checkedVectors(of: [query], as: .query, dimension: dimension).first ?? []
@@ -138,13 +140,11 @@ public final class SearchIndex: Sendable {
         var words = options.mode == .meaning ? [] : SearchText.words(of: query)
         // A query of common words only is a search for them.
         if words.isEmpty, options.mode != .meaning { words = SearchText.words(of: query, includesCommon: true) }
-        let lexical = try store.lexical(words, limit: depth, included: included)
-        var nearest: [Int64] = []
-        if options.mode != .words {
-            // Texts whose vectors point elsewhere have nothing to do with the query, whatever their rank.
-            nearest = try self.nearest(to: wanted, count: depth * 2, included: included).filter { $0.cosine > 0 }.map(\.key)
-        }
-        let stored = try store.vectors(Array(Set(lexical + nearest)))
+        let found = try await store.candidates(
+            words: words, near: options.mode == .words ? nil : wanted, limit: depth, filter: options.filter)
+        let lexical = found.lexical
+        var nearest = found.nearest
+        let stored = try await store.vectors(Array(Set(lexical + nearest)))
         var cosines: [Int64: Double] = [:]
         if !wanted.isEmpty {
             for (id, vector) in stored where vector.count == wanted.count {
@@ -152,6 +152,8 @@ public final class SearchIndex: Sendable {
                 let cosine = Double(dotProduct(wanted, vector))
                 cosines[id] = cosine.isFinite ? cosine : 0
             }
+            // Texts whose vectors point elsewhere have nothing to do with the query, whatever their rank.
+            nearest = nearest.filter { cosines[$0] ?? 0 > 0 }
             nearest = Array(nearest.sorted { (cosines[$0] ?? 0, $1) > (cosines[$1] ?? 0, $0) }.prefix(depth))
         }
         let lists = [(lexical, options.mode != .meaning), (nearest, options.mode != .words)].filter(\.1).map { ($0.0, 1.0) }
@@ -165,7 +167,7 @@ public final class SearchIndex: Sendable {
             fused = order.map { pool[$0] }
         }
         let chosen = Array(fused.prefix(limit))
-        let passages = try store.passages(chosen.map(\.key))
+        let passages = try await store.passages(chosen.map(\.key))
         func ranks(_ ids: [Int64]) -> [Int64: Int] { Dictionary(uniqueKeysWithValues: zip(ids, 1...)) }
         let (lexicalRanks, vectorRanks) = (ranks(lexical), ranks(nearest))
         return chosen.compactMap { key, score in
@@ -178,21 +180,10 @@ public final class SearchIndex: Sendable {
     }
 
     /// The passages around one, in the same document: `distance` before and after it.
-    public func neighbours(of passage: Passage, distance: Int) throws -> [Passage] {
+    public func neighbours(of passage: Passage, distance: Int) async throws -> [Passage] {
         let distance = max(0, min(distance, 1_000))
-        return try store.passages(
+        return try await store.passages(
             document: passage.documentID, numbers: passage.number - distance...passage.number + distance
         ).filter { $0.number != passage.number }
-    }
-
-    private func nearest(
-        to query: [Float], count: Int, included: Set<Int64>?
-    ) throws -> [(key: Int64, cosine: Float)] {
-        let revision = try store.revision()
-        return try loaded.withLock { vectors in
-            if vectors.revision != revision { vectors.revision = try store.load(into: &vectors.table) }
-            guard let included else { return vectors.table.nearest(to: query, count: count) }
-            return vectors.table.nearest(to: query, count: count) { included.contains($0) }
-        }
     }
 }

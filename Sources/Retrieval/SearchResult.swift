@@ -24,6 +24,24 @@ public struct Passage: Sendable, Codable, Identifiable {
     /// The metadata of the document.
     public var metadata: [String: String]
 
+    package init(
+        id: Int64, documentID: Int64, number: Int, source: String, path: String, title: String?, headings: [String],
+        text: String, lines: ClosedRange<Int>, page: Int?, tokenCount: Int, metadata: [String: String]
+    ) {
+        self.id = id
+        self.documentID = documentID
+        self.number = number
+        self.source = source
+        self.path = path
+        self.title = title
+        self.headings = headings
+        self.text = text
+        self.lines = lines
+        self.page = page
+        self.tokenCount = tokenCount
+        self.metadata = metadata
+    }
+
     /// Where the passage is, for people: `guide.md:12-20`, or `book.pdf, page 3`.
     public var place: String {
         if let page { return "\(path), page \(page)" }
@@ -60,7 +78,7 @@ public struct SearchFilter: Sendable, Equatable {
         self.metadata = metadata
     }
 
-    var isEmpty: Bool { pathPrefix == nil && metadata.isEmpty }
+    package var isEmpty: Bool { pathPrefix == nil && metadata.isEmpty }
 
     func includes(path: String, metadata found: [String: String]) -> Bool {
         if let pathPrefix, !path.utf8.starts(with: pathPrefix.utf8) { return false }

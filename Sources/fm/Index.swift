@@ -57,8 +57,8 @@ struct Index: AsyncParsableCommand {
                 total.passages += changes.passages
                 total.problems += changes.problems
             }
-            let counts = try index.counts()
-            try index.close()
+            let counts = try await index.counts()
+            try await index.close()
             for problem in total.problems { Shell.say("fm: \(problem)") }
             if json {
                 let encoder = JSONEncoder()

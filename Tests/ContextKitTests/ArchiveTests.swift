@@ -2,9 +2,14 @@ import Foundation
 import FoundationModels
 import GRDB
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ContextKit
+
+#if POSTGRESQL
+    import FoundationModelsPostgreSQL
+#endif
 
 /// Tests that conversations survive the end of a program, full disks and damaged files.
 struct ArchiveTests {
@@ -14,7 +19,19 @@ struct ArchiveTests {
         return url
     }
 
-    @Test("[D4] a conversation that is opened again continues without any loss") func reopened() async throws {
+    /// An archive in a file, or in a schema of the name of the file's folder.
+    private static func archive(_ file: URL, _ database: TestDatabase) throws -> ConversationArchive {
+        #if POSTGRESQL
+            if let server = database.server {
+                return try ConversationArchive(postgreSQL: server, schema: file.deletingLastPathComponent().lastPathComponent)
+            }
+        #endif
+        return try ConversationArchive(url: file)
+    }
+
+    @Test("[D4] a conversation that is opened again continues without any loss", arguments: TestDatabase.available) func reopened(
+        database: TestDatabase
+    ) async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
@@ -22,14 +39,14 @@ struct ArchiveTests {
         var transcript = Transcript()
         do {
             let conversation = try await Conversation(
-                model: model, instructions: "Be brief.", archive: ConversationArchive(url: file), id: "a")
+                model: model, instructions: "Be brief.", archive: Self.archive(file, database), id: "a")
             try await conversation.pin("The code is 4711.")
             for turn in 0..<50 { try await conversation.respond(to: "Message \(turn) of subject\(turn).") }
             await conversation.compact()
             try await conversation.respond(to: "After the compaction.")
             transcript = await conversation.transcript
         }
-        let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        let again = try await Conversation(model: model, archive: Self.archive(file, database), id: "a")
         #expect(again.instructions == "Be brief.")
         #expect(await again.transcript.map(\.description) == transcript.map(\.description))
         #expect(await again.pinned == ["The code is 4711."])
@@ -40,16 +57,17 @@ struct ArchiveTests {
         #expect(try again.archive.conversations().first?.turnCount == 52)
     }
 
-    @Test("[D4] an unanswered prompt is reported when the conversation is opened again") func unanswered() async throws {
+    @Test("[D4] an unanswered prompt is reported when the conversation is opened again", arguments: TestDatabase.available)
+    func unanswered(database: TestDatabase) async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let model = StubModel(contextSize: 300)
-        let conversation = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        let conversation = try await Conversation(model: model, archive: Self.archive(file, database), id: "a")
         try await conversation.respond(to: "One.")
         // The state that a program leaves if it ends while the model answers.
         #expect(try conversation.archive.recordPrompt("Two.", number: 1, date: nil, in: "a"))
-        let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        let again = try await Conversation(model: model, archive: Self.archive(file, database), id: "a")
         #expect(await again.unanswered == "Two.")
         try await again.respond(to: "Three.")
         #expect(await again.unanswered == nil)
@@ -64,7 +82,8 @@ struct ArchiveTests {
         let file = folder.appending(path: "talk.sqlite")
         let long = (0..<3_000).map { "w\($0)" }.joined(separator: " ")
         let model = StubModel(contextSize: 20_000) { _ in long }
-        let archive = try ConversationArchive(url: file, maximumPageCount: 40)
+        let store = try SQLiteArchiveStore(url: file, isReadOnly: false, maximumPageCount: 40)
+        let archive = ConversationArchive(store: store)
         let conversation = try await Conversation(model: model, archive: archive, id: "a")
         var answered = 0
         var unsaved = 0
@@ -87,7 +106,7 @@ struct ArchiveTests {
         #expect(await conversation.archiveProblem != nil)
         #expect(await conversation.state.turns.count == answered)
         // Space is available again.
-        try await archive.database.write { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
+        try await store.database.write { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
         try await conversation.respond(to: "Now there is room.")
         #expect(await conversation.archiveProblem == nil)
         let again = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
@@ -116,7 +135,7 @@ struct ArchiveTests {
         // The check of the context after the last answer could still have the file open.
         _ = try await conversation.report()
         await conversation.waitForSearch()
-        try conversation.archive.database.close()
+        try (conversation.archive.store as? SQLiteArchiveStore)?.database.close()
         return file
     }
 
@@ -190,15 +209,17 @@ struct ArchiveTests {
         #expect(throws: ConversationError.self) { try ConversationArchive(url: folder.appending(path: "none"), isReadOnly: true) }
     }
 
-    @Test("[D4] two programs continue one conversation: each sees the other's turns, and none is lost") func twoPrograms()
+    @Test(
+        "[D4] two programs continue one conversation: each sees the other's turns, and none is lost",
+        arguments: TestDatabase.available) func twoPrograms(database: TestDatabase)
         async throws
     {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
         let file = folder.appending(path: "talk.sqlite")
         let model = StubModel(contextSize: 400)
-        let one = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
-        let two = try await Conversation(model: model, archive: ConversationArchive(url: file), id: "a")
+        let one = try await Conversation(model: model, archive: Self.archive(file, database), id: "a")
+        let two = try await Conversation(model: model, archive: Self.archive(file, database), id: "a")
         for round in 0..<60 {
             try await one.respond(to: "One says \(round) about subject\(round).")
             try await two.respond(to: "Two says \(round) about topic\(round).")
@@ -304,8 +325,10 @@ struct ArchiveTests {
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<38))
     }
 
-    @Test("[D4] a turn that another program is answering survives compactions by either program; pins of both are kept")
-    func inFlightElsewhere()
+    @Test(
+        "[D4] a turn that another program is answering survives compactions by either program; pins of both are kept",
+        arguments: TestDatabase.available)
+    func inFlightElsewhere(database: TestDatabase)
         async throws
     {
         let folder = try Self.folder()
@@ -319,13 +342,13 @@ struct ArchiveTests {
             }
             return "Yes."
         }
-        let one = try await Conversation(model: slow, archive: ConversationArchive(url: file), id: "a")
+        let one = try await Conversation(model: slow, archive: Self.archive(file, database), id: "a")
         try await one.respond(to: "Begin.")
         try await one.pin("The code is 4711.")
         let answer = Task { try await one.respond(to: "Slow question about Halcyon.") }
         for await _ in asked.stream { break }
         // Opens, prompts, pins and compacts while the first program answers.
-        let two = try await Conversation(model: StubModel(contextSize: 400), archive: ConversationArchive(url: file), id: "a")
+        let two = try await Conversation(model: StubModel(contextSize: 400), archive: Self.archive(file, database), id: "a")
         #expect(await two.unanswered == "Slow question about Halcyon.")
         try await two.respond(to: "Quick one.")
         await two.unpin("The code is 4711.")

@@ -36,7 +36,7 @@ struct WordEmbedder: EmbeddingModel {
 }
 
 /// A folder that is removed with the value.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
     let url: URL
 
     init() throws {

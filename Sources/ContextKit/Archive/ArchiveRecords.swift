@@ -1,6 +1,5 @@
 import Foundation
 import FoundationModels
-import GRDB
 import TextSearch
 
 extension ConversationArchive {
@@ -41,7 +40,7 @@ extension ConversationArchive {
     }
 
     /// The maximum number of a turn: the index has 32 bits for it.
-    static let maximumNumber = Int(UInt32.max) - 1
+    package static let maximumNumber = Int(UInt32.max) - 1
 
     /// Number of newest turns that form the new context when the stored one is damaged.
     private static let turnsAfterDamage = 20
@@ -63,84 +62,58 @@ extension ConversationArchive {
     // MARK: - Contexts
 
     func context(of conversation: String) throws -> StoredContext? {
-        try read { database in
-            let row = try Row.fetchOne(
-                database,
-                sql: "SELECT context, context_checksum, head, head_checksum, revision FROM conversation WHERE id = ?",
-                arguments: [conversation])
-            guard let row else { return nil }
-            // nil means that the value is damaged; ``repairRevision(of:)`` has set it to 0.
-            let revision = Self.revision(row) ?? 0
-            if let context = Self.decoded(Context.self, row, "context"), context.isValid {
-                return StoredContext(context: context, revision: revision)
-            }
-            let head = Self.decoded(Head.self, row, "head")
-            let last = try Self.state(database, conversation)?.lastTurn ?? -1
-            let pinned = head?.pinned ?? []
-            return StoredContext(
-                context: Context(
-                    instructions: head?.instructions ?? "", pinned: pinned, pinnedInHead: pinned.count,
-                    next: max(0, last + 1 - Self.turnsAfterDamage)),
-                revision: revision,
-                damage: Damage(
-                    turn: nil,
-                    reason: head == nil
-                        ? "the context and its pinned facts cannot be read; the new one contains the newest turns"
-                        : "the context cannot be read; the new one contains the pinned facts and the newest turns"))
+        guard let row = try store.context(of: conversation) else { return nil }
+        // nil means that the value is damaged; ``repairRevision(of:)`` has set it to 0.
+        let revision = Self.valid(row.revision) ?? 0
+        if let context = Self.decoded(Context.self, row.context, row.contextChecksum), context.isValid {
+            return StoredContext(context: context, revision: revision)
         }
+        let head = Self.decoded(Head.self, row.head, row.headChecksum)
+        let last = try state(of: conversation)?.lastTurn ?? -1
+        let pinned = head?.pinned ?? []
+        return StoredContext(
+            context: Context(
+                instructions: head?.instructions ?? "", pinned: pinned, pinnedInHead: pinned.count,
+                next: max(0, last + 1 - Self.turnsAfterDamage)),
+            revision: revision,
+            damage: Damage(
+                turn: nil,
+                reason: head == nil
+                    ? "the context and its pinned facts cannot be read; the new one contains the newest turns"
+                    : "the context cannot be read; the new one contains the pinned facts and the newest turns"))
     }
 
-    private static func revision(_ row: Row) -> Int? {
-        row.value("revision", as: Int64.self).flatMap { (0..<1 << 40).contains($0) ? Int($0) : nil }
+    /// Larger revisions are damaged.
+    package static let maximumRevision = 1 << 40
+
+    private static func valid(_ revision: Int64?) -> Int? {
+        revision.flatMap { (0...Int64(maximumRevision)).contains($0) ? Int($0) : nil }
     }
 
     /// Replaces a damaged revision by 0, so that it can be compared and incremented.
     func repairRevision(of conversation: String) throws {
-        if isReadOnly { return }
-        try write { database in
-            try database.execute(
-                sql: """
-                    UPDATE conversation SET revision = 0
-                    WHERE id = ? AND (typeof(revision) <> 'integer' OR revision NOT BETWEEN 0 AND 1099511627775)
-                    """, arguments: [conversation])
-        }
+        if !isReadOnly { try store.repairRevision(of: conversation) }
     }
 
-    /// Decodes a JSON column; nil if its checksum is wrong or it is damaged. Rows of older archives have no checksum.
-    private static func decoded<Value: Decodable>(_ type: Value.Type, _ row: Row, _ column: String) -> Value? {
-        guard let data = row.value(column, as: Data.self) else { return nil }
-        if let checksum = row.value("\(column)_checksum", as: Int64.self), checksum != Checksum.of(data) { return nil }
+    /// Decodes JSON; nil if its checksum is wrong or it is damaged. Rows of older archives have no checksum.
+    private static func decoded<Value: Decodable>(_ type: Value.Type, _ data: Data?, _ checksum: Int64?) -> Value? {
+        guard let data else { return nil }
+        if let checksum, checksum != Checksum.of(data) { return nil }
         return try? JSONDecoder().decode(type, from: data)  // damaged: the caller reports it
     }
 
-    func state(of conversation: String) throws -> State? { try read { try Self.state($0, conversation) } }
-
-    private static func state(_ database: Database, _ conversation: String) throws -> State? {
-        let row = try Row.fetchOne(
-            database,
-            sql: """
-                SELECT revision, (SELECT max(number) FROM turn WHERE conversation = id AND number BETWEEN 0 AND ?) AS last
-                FROM conversation WHERE id = ?
-                """, arguments: [maximumNumber, conversation])
-        return row.map { State(revision: revision($0) ?? 0, lastTurn: $0.value("last") ?? -1) }
+    func state(of conversation: String) throws -> State? {
+        try store.state(of: conversation).map { State(revision: Self.valid($0.revision) ?? 0, lastTurn: $0.lastTurn ?? -1) }
     }
 
     func begin(_ conversation: String, _ context: Context) throws {
-        let stored = try Self.columns(of: context)
-        try write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO conversation (id, created, title, context, context_checksum, head, head_checksum)
-                    VALUES (?, ?, '', ?, ?, ?, ?)
-                    """,
-                arguments: [conversation, Date().timeIntervalSince1970] + stored)
-        }
+        try writable().begin(conversation, created: Date(), Self.row(of: context))
     }
 
-    private static func columns(of context: Context) throws -> StatementArguments {
+    private static func row(of context: Context) throws -> ContextRow {
         let data = try JSONEncoder().encode(context)
         let head = try JSONEncoder().encode(Head(instructions: context.instructions, pinned: context.pinned))
-        return [data, Checksum.of(data), head, Checksum.of(head)]
+        return ContextRow(context: data, contextChecksum: Checksum.of(data), head: head, headChecksum: Checksum.of(head))
     }
 
     /// Writes a context unless another program has written one in the meantime.
@@ -150,22 +123,10 @@ extension ConversationArchive {
     func save(
         _ context: Context, _ compactions: [Compaction], revision: Int, in conversation: String
     ) throws -> Int? {
-        let stored = try Self.columns(of: context)
         let records = try compactions.map { try JSONEncoder().encode($0) }
-        return try write { database in
-            try database.execute(
-                sql: """
-                    UPDATE conversation SET context = ?, context_checksum = ?, head = ?, head_checksum = ?, revision = revision + 1
-                    WHERE id = ? AND revision = ?
-                    """,
-                arguments: stored + [conversation, revision])
-            guard database.changesCount > 0 else { return nil }
-            for record in records {
-                try database.execute(
-                    sql: "INSERT INTO compaction (conversation, record) VALUES (?, ?)", arguments: [conversation, record])
-            }
-            return revision + 1
-        }
+        let isSaved = try writable().save(
+            Self.row(of: context), compactions: records, revision: revision, in: conversation)
+        return isSaved ? revision + 1 : nil
     }
 
     // MARK: - Turns
@@ -175,150 +136,27 @@ extension ConversationArchive {
     /// - Returns: Whether it was recorded; false if another program has used the number for the same conversation.
     func recordPrompt(_ prompt: String, number: Int, date: Date?, in conversation: String) throws -> Bool {
         let text = Data(prompt.utf8)
-        return try write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO turn (conversation, number, prompt, asked, checksum) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-                    """,
-                arguments: [
-                    conversation, number, text, date?.timeIntervalSince1970,
-                    Checksum.of(turn: number, prompt: text, entries: nil),
-                ])
-            guard database.changesCount > 0 else { return false }
-            try database.execute(
-                sql: "UPDATE conversation SET title = ? WHERE id = ? AND title = ''",
-                arguments: [String(prompt.prefix(80)).replacing("\u{0}", with: " "), conversation])
-            return true
-        }
+        return try writable().addPrompt(
+            TurnRow(
+                number: number, prompt: text, entries: nil, asked: date?.timeIntervalSince1970,
+                checksum: Checksum.of(turn: number, prompt: text, entries: nil)),
+            title: String(prompt.prefix(80)).replacing("\u{0}", with: " "), in: conversation)
     }
 
     /// Records the answer to a prompt.
     func recordAnswer(_ turn: Turn, in conversation: String) throws {
-        do { try recordAnswer(turn, in: conversation, isIndexed: true) } catch ConversationError.archive(let failure)
-            where failure.isDamage
-        {
-            // The turn matters more than the index: a damaged index must not prevent it from being written.
-            try recordAnswer(turn, in: conversation, isIndexed: false)
-            try? rebuildIndex()  // the next search tries again and reports the error
-        }
-    }
-
-    private func recordAnswer(_ turn: Turn, in conversation: String, isIndexed: Bool) throws {
         let prompt = Data(turn.prompt.utf8)
         let entries = try JSONEncoder().encode(Transcript(entries: turn.entries))
-        try write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words) VALUES (?, ?, ?, ?, ?, ?, ?)
-                    ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries, checksum = excluded.checksum,
-                    words = excluded.words WHERE turn.entries IS NULL AND turn.prompt = excluded.prompt
-                    """,
-                arguments: [
-                    conversation, turn.number, prompt, entries, turn.date?.timeIntervalSince1970,
-                    Checksum.of(turn: turn.number, prompt: prompt, entries: entries),
-                    SearchText.wordCount(of: turn.indexedText),
-                ])
-            guard database.changesCount > 0 else {
-                throw ConversationError.archive(.init("another program has answered this prompt."))
-            }
-            if isIndexed, let first = try Self.firstRow(database, conversation) {
-                try Self.index(turn, behind: first, database)
-            }
-        }
-    }
-
-    /// Adds a turn to the index. Its row number combines the numbers of the conversation and the turn, so that a search
-    /// can be limited to one conversation.
-    private static func index(_ turn: Turn, behind first: Int64, _ database: Database) throws {
-        let dates = turn.date.map { DateWords.words(of: $0) } ?? []
-        try database.execute(
-            sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)",
-            arguments: [first + Int64(turn.number), ([turn.indexedText] + dates).joined(separator: " ")])
-    }
-
-    /// Searches the index. A damaged index is rebuilt, and the search is repeated.
-    func search<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        do { return try read(body) } catch ConversationError.archive(let failure) where failure.isDamage && !isReadOnly {
-            try rebuildIndex()
-            return try read(body)
-        }
-    }
-
-    /// Rebuilds the index from all turns that can be read.
-    private func rebuildIndex() throws {
-        try write { database in
-            try Self.emptyIndex(database)
-            for conversation in try String.fetchAll(database, sql: "SELECT id FROM conversation WHERE typeof(id) = 'text'") {
-                guard let first = try Self.firstRow(database, conversation) else { continue }
-                for turn in try Self.turns(database, conversation, "1").turns where !turn.entries.isEmpty {
-                    try Self.index(turn, behind: first, database)
-                }
-            }
-        }
-    }
-
-    private static func emptyIndex(_ database: Database) throws {
-        do {
-            try database.inSavepoint {
-                try database.execute(sql: "INSERT INTO turn_text (turn_text) VALUES ('delete-all')")
-                return .commit
-            }
-        } catch is DatabaseError {
-            // An index whose structure cannot be read accepts no commands: its tables get the rows of a new, empty one.
-            try database.execute(sql: "CREATE VIRTUAL TABLE temp.new_text USING fts5(\(indexDefinition))")
-            for table in ["data", "idx", "docsize", "config"] {
-                try database.execute(
-                    sql: "DELETE FROM turn_text_\(table); INSERT INTO turn_text_\(table) SELECT * FROM temp.new_text_\(table)")
-            }
-            try database.execute(sql: "DROP TABLE temp.new_text")
-        }
-    }
-
-    /// The row of a conversation's turn 0 in the index.
-    static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
-        try Int64.fetchOne(
-            database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
+        let row = TurnRow(
+            number: turn.number, prompt: prompt, entries: entries, asked: turn.date?.timeIntervalSince1970,
+            checksum: Checksum.of(turn: turn.number, prompt: prompt, entries: entries))
+        let isAdded = try writable().addAnswer(
+            row, words: SearchText.wordCount(of: turn.indexedText), text: turn.searchedText, in: conversation)
+        if !isAdded { throw ConversationError.archive(.init("another program has answered this prompt.")) }
     }
 
     func removePrompt(turn number: Int, in conversation: String) throws {
-        try write { database in
-            try database.execute(
-                sql: "DELETE FROM turn WHERE conversation = ? AND number = ? AND entries IS NULL",
-                arguments: [conversation, number])
-        }
-    }
-
-    /// The turns that match an SQL condition on their numbers, if they can be read, and the damage to the others.
-    private static func turns(
-        _ database: Database, _ conversation: String, _ condition: String
-    ) throws -> (turns: [Turn], damage: [Damage]) {
-        let columns = "number, prompt, entries, asked, checksum"
-        let condition = "conversation = ? AND \(condition) ORDER BY number"
-        let arguments: StatementArguments = [conversation]
-        do {
-            let rows = try Row.fetchAll(
-                database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: arguments)
-            return Self.turns(rows)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-            // The numbers come from a separate index. Each turn is read alone, so that a damaged page affects only its
-            // turns.
-            let numbers = try Row.fetchAll(
-                database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: arguments
-            ).compactMap { $0.value("number", as: Int.self) }
-            var (turns, damage): ([Turn], [Damage]) = ([], [])
-            for number in numbers {
-                do {
-                    let row = try Row.fetchAll(
-                        database, sql: "SELECT \(columns) FROM turn WHERE conversation = ? AND number = ?",
-                        arguments: [conversation, number])
-                    let one = Self.turns(row)
-                    (turns, damage) = (turns + one.turns, damage + one.damage)
-                } catch let error as DatabaseError {
-                    damage.append(Damage(turn: number, reason: error.message ?? "\(error.resultCode)"))
-                }
-            }
-            return (turns, damage)
-        }
+        try writable().removePrompt(turn: number, in: conversation)
     }
 
     /// The turns of a conversation as stored in the archive.
@@ -333,43 +171,37 @@ extension ConversationArchive {
 
     /// The turns with this number or a higher one.
     func turns(of conversation: String, from number: Int = 0) throws -> StoredTurns {
-        try read { database in
-            let (turns, damage) = try Self.turns(database, conversation, "number >= \(number)")
-            let last = try Self.state(database, conversation)?.lastTurn ?? -1
-            return StoredTurns(turns: turns, damage: damage, last: last)
-        }
+        let (rows, last) = try store.turns(.from(number), of: conversation)
+        let (turns, damage) = Self.turns(from: rows)
+        return StoredTurns(turns: turns, damage: damage, last: last ?? -1)
     }
 
     /// The turns with these numbers that were answered and can be read.
     func turns(of conversation: String, numbers: Set<Int>) throws -> (turns: [Int: Turn], damage: [Damage]) {
         guard !numbers.isEmpty else { return ([:], []) }
-        let list = numbers.sorted().map(String.init).joined(separator: ",")
-        let (turns, damage) = try read { try Self.turns($0, conversation, "number IN (\(list))") }
+        let (turns, damage) = Self.turns(from: try store.turns(.numbers(numbers.sorted()), of: conversation).rows)
         let answered = turns.filter { !$0.entries.isEmpty }
         return (Dictionary(answered.map { ($0.number, $0) }) { first, _ in first }, damage)
     }
 
-    private static func turns(_ rows: [Row]) -> (turns: [Turn], damage: [Damage]) {
+    static func turns(from rows: [TurnRow]) -> (turns: [Turn], damage: [Damage]) {
         var (turns, damage): ([Turn], [Damage]) = ([], [])
         for row in rows {
-            guard let number = row.value("number", as: Int.self), (0...maximumNumber).contains(number) else {
+            guard let number = row.number, (0...maximumNumber).contains(number) else {
                 damage.append(Damage(turn: nil, reason: "a turn has an invalid number"))
                 continue
             }
-            guard let prompt = row.value("prompt", as: Data.self) else {
-                damage.append(Damage(turn: number, reason: "its prompt cannot be read"))
+            guard let prompt = row.prompt else {
+                damage.append(Damage(turn: number, reason: row.problem ?? "its prompt cannot be read"))
                 continue
             }
-            let data = row.value("entries", as: Data.self)
-            if let checksum = row.value("checksum", as: Int64.self),
-                checksum != Checksum.of(turn: number, prompt: prompt, entries: data)
-            {
+            if let checksum = row.checksum, checksum != Checksum.of(turn: number, prompt: prompt, entries: row.entries) {
                 damage.append(Damage(turn: number, reason: "its checksum is wrong"))
                 continue
             }
             do {
-                let entries = try data.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
-                let asked = row.value("asked", as: Double.self).flatMap { abs($0) < 1e11 ? $0 : nil }
+                let entries = try row.entries.map { Array(try JSONDecoder().decode(Transcript.self, from: $0)) } ?? []
+                let asked = row.asked.flatMap { abs($0) < 1e11 ? $0 : nil }
                 let date = asked.map { Date(timeIntervalSince1970: $0) }
                 turns.append(
                     Turn(number: number, prompt: String(decoding: prompt, as: UTF8.self), date: date, entries: entries))
@@ -379,6 +211,22 @@ extension ConversationArchive {
         }
         return (turns, damage)
     }
+
+    // MARK: - Vectors
+
+    /// Answered turns whose vectors are missing, the oldest first.
+    func turnsWithoutVectors(in conversation: String, model: String, limit: Int) throws -> [Turn] {
+        let numbers = try store.turnsWithoutVectors(in: conversation, model: model, limit: limit)
+        let stored = try turns(of: conversation, numbers: Set(numbers))
+        // Turns that cannot be read get an empty record, so that they are not tried again and again.
+        return numbers.map { stored.turns[$0] ?? Turn(number: $0, prompt: "", date: nil, entries: []) }
+    }
+
+    /// The records of vectors of a conversation after a row, in order. They can be computed again at any time: damaged ones
+    /// are left out.
+    func vectors(in conversation: String, model: String, after row: Int64) throws -> [VectorRow] {
+        try store.vectors(in: conversation, model: model, after: row).filter { (0...Self.maximumNumber).contains($0.turn) }
+    }
 }
 
 extension ConversationArchive.Context {
@@ -386,12 +234,5 @@ extension ConversationArchive.Context {
     fileprivate var isValid: Bool {
         (0...ConversationArchive.maximumNumber).contains(next) && (0...pinned.count).contains(pinnedInHead)
             && kept.allSatisfy { (0..<max(1, next)).contains($0.number) }
-    }
-}
-
-extension Row {
-    /// A column's value; nil for NULL and for a value of another type, which a damaged file may contain.
-    func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
-        Value.fromDatabaseValue(self[column])
     }
 }

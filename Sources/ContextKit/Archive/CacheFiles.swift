@@ -1,14 +1,13 @@
 import Foundation
-import GRDB
 
 /// Files with what a model has computed for conversations. They only save time: they can be removed at any time.
 extension ConversationArchive {
     /// Maximum size of all files of an archive in bytes.
     private static let maximumCacheBytes = 1 << 30
 
-    /// The directory beside the archive; nil for archives in memory and archives that are only read.
+    /// The directory beside the archive; nil for archives that are not in a file and archives that are only read.
     private var cacheDirectory: URL? {
-        database.path == ":memory:" || isReadOnly ? nil : URL(filePath: database.path + "-caches", directoryHint: .isDirectory)
+        isReadOnly ? nil : store.file.map { URL(filePath: $0.path + "-caches", directoryHint: .isDirectory) }
     }
 
     /// The file of a conversation, whether or not it exists; nil if the archive has no such files.

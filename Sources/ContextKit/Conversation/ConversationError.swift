@@ -51,7 +51,7 @@ public enum ConversationError: LocalizedError {
             isDamage = code == .SQLITE_CORRUPT || code == .SQLITE_ERROR || code == .SQLITE_CONSTRAINT
         }
 
-        init(_ reason: String) { (self.reason, isDamage) = (reason, false) }
+        package init(_ reason: String) { (self.reason, isDamage) = (reason, false) }
     }
 
     init(archive error: any Error) { self = error as? ConversationError ?? .archive(.init(error)) }

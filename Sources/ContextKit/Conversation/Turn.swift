@@ -22,8 +22,11 @@ public struct Turn: Sendable {
         self.entries = entries
     }
 
-    /// The text of the full-text index.
+    /// The words of the turn, separated by spaces in all scripts.
     var indexedText: String { SearchText.indexed("\(prompt)\n\(response)") }
+
+    /// The text of the full-text index: the words, and the terms of the date.
+    var searchedText: String { ([indexedText] + (date.map { DateWords.words(of: $0) } ?? [])).joined(separator: " ") }
 
     /// The text of the model's response.
     public var response: String {

@@ -47,7 +47,7 @@ public struct HybridSearch: TurnSearch {
                 records.append((turn.number, data))
                 next += parts.count
             }
-            try archive.addVectors(records, in: conversation, model: info.identifier)
+            try archive.writable().addVectors(records, in: conversation, model: info.identifier)
         }
     }
 

@@ -1,6 +1,5 @@
 import Foundation
 import FoundationModels
-import GRDB
 
 /// Ranks turns by the words, names, numbers and dates that they share with a prompt (BM25: Robertson and Zaragoza,
 /// doi:10.1561/1500000019).
@@ -25,51 +24,46 @@ public struct LexicalSearch: TurnSearch {
     ) async throws -> [ScoredTurn] {
         let query = RecallQuery(prompt)
         guard !query.words.isEmpty, count > known.count else { return [] }
-        return try archive.search { database in
-            guard let first = try ConversationArchive.firstRow(database, conversation) else { return [] }
-            var turns: [Int: [Int]] = [:]  // for each turn, the indices of its words in `terms`
-            var terms: [RecallGate.Term] = []
-            let recent = count - RecallGate.recentTurns(of: count)
-            for word in query.words {
-                let rows = try Int64.fetchAll(
-                    database,
-                    sql: """
-                        SELECT rowid FROM turn_text WHERE turn_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?
-                        """,
-                    arguments: ["\"\(word.text)\"", first, first + Int64(count), Self.maximumRows])
-                // If there are more rows than the limit, the frequency is extrapolated from those that were read.
-                var frequency = rows.count
-                if rows.count == Self.maximumRows, let newest = rows.first, let oldest = rows.last {
-                    frequency = min(count, rows.count * count / max(1, Int(newest - oldest) + 1))
-                }
-                let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
-                var isInContext = false
-                for number in rows.map({ Int($0 - first) }) {
-                    if known.contains(number) || number >= recent { isInContext = true }
-                    turns[number, default: []].append(terms.count)
-                }
-                terms.append(
-                    RecallGate.Term(word: word, weight: weight, turnCount: frequency, isInContext: isInContext))
+        let found = try archive.store.turns(
+            with: query.words.map(\.text), in: conversation, count: count, limit: Self.maximumRows)
+        var turns: [Int: [Int]] = [:]  // for each turn, the indices of its words in `terms`
+        var terms: [RecallGate.Term] = []
+        let recent = count - RecallGate.recentTurns(of: count)
+        for (word, rows) in zip(query.words, found) {
+            // If there are more rows than the limit, the frequency is extrapolated from those that were read.
+            var frequency = rows.count
+            if rows.count == Self.maximumRows, let newest = rows.first, let oldest = rows.last {
+                frequency = min(count, rows.count * count / max(1, newest - oldest + 1))
             }
-            let all = turns.filter { $0.value.count == terms.count }.keys
-            let isTogether = all.count > Self.fewTurns || all.contains { known.contains($0) || $0 >= recent }
-            // Only the best by the sum of the words' weights. The length of a turn changes its rank little.
-            let candidates = turns.compactMap { (number, matched) -> Candidate? in
-                if known.contains(number) { return nil }
-                return Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
-            }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
-            let numbers = candidates.map(\.number)
-            let lengths = (try? Self.lengths(database, conversation, numbers)) ?? [:]  // a damaged page: ranks without lengths
-            let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
-            let gate = RecallGate(terms: terms, turnCount: count, query: query, areTermsTogether: isTogether)
-            return candidates.map { candidate in
-                let length = Double(lengths[candidate.number] ?? Int(average)) / max(1, average)
-                let factor = (Self.k1 + 1) / (1 + Self.k1 * (1 - Self.b + Self.b * length))
-                return ScoredTurn(
-                    number: candidate.number, score: candidate.sum * factor, evidence: gate.evidence(candidate.terms),
-                    matches: candidate.terms.map { terms[$0].word.shown }.withoutRepetitions)
-            }.sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
+            let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
+            var isInContext = false
+            for number in rows {
+                if known.contains(number) || number >= recent { isInContext = true }
+                turns[number, default: []].append(terms.count)
+            }
+            terms.append(
+                RecallGate.Term(word: word, weight: weight, turnCount: frequency, isInContext: isInContext))
         }
+        let all = turns.filter { $0.value.count == terms.count }.keys
+        let isTogether = all.count > Self.fewTurns || all.contains { known.contains($0) || $0 >= recent }
+        // Only the best by the sum of the words' weights. The length of a turn changes its rank little.
+        let candidates = turns.compactMap { (number, matched) -> Candidate? in
+            if known.contains(number) { return nil }
+            return Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
+        }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
+        let numbers = candidates.map(\.number)
+        // A damaged page: ranks without lengths.
+        let lengths = ((try? archive.store.wordCounts(of: numbers, in: conversation)) ?? [:])
+            .mapValues { $0.clamped(to: 0...1_000_000) }
+        let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)
+        let gate = RecallGate(terms: terms, turnCount: count, query: query, areTermsTogether: isTogether)
+        return candidates.map { candidate in
+            let length = Double(lengths[candidate.number] ?? Int(average)) / max(1, average)
+            let factor = (Self.k1 + 1) / (1 + Self.k1 * (1 - Self.b + Self.b * length))
+            return ScoredTurn(
+                number: candidate.number, score: candidate.sum * factor, evidence: gate.evidence(candidate.terms),
+                matches: candidate.terms.map { terms[$0].word.shown }.withoutRepetitions)
+        }.sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
     }
 
     private struct Candidate {
@@ -77,21 +71,6 @@ public struct LexicalSearch: TurnSearch {
         /// Indices of the turn's words in the list of terms.
         let terms: [Int]
         let sum: Double
-    }
-
-    private static func lengths(_ database: Database, _ conversation: String, _ numbers: [Int]) throws -> [Int: Int] {
-        guard !numbers.isEmpty else { return [:] }
-        let list = numbers.map(String.init).joined(separator: ",")
-        let rows = try Row.fetchAll(
-            database, sql: "SELECT number, words FROM turn WHERE conversation = ? AND number IN (\(list))",
-            arguments: [conversation])
-        var lengths: [Int: Int] = [:]
-        for row in rows {
-            if let number = row.value("number", as: Int.self), let words = row.value("words", as: Int.self) {
-                lengths[number] = words.clamped(to: 0...1_000_000)
-            }
-        }
-        return lengths
     }
 }
 

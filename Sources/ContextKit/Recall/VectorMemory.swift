@@ -28,7 +28,7 @@ final class VectorMemory: Sendable {
 
     /// All vectors of a conversation. Only those that are new since the last search are read.
     func table(of conversation: String, in archive: ConversationArchive, _ info: EmbeddingModelInfo) throws -> VectorTable {
-        guard let number = try archive.number(of: conversation) else { return VectorTable(dimension: info.dimension) }
+        guard let number = try archive.store.number(of: conversation) else { return VectorTable(dimension: info.dimension) }
         let key = Key(conversation: number, model: info.identifier)
         // Taken out while rows are added, so that the table is not copied and others need not wait. If two searches of one
         // conversation do this at the same time, the second reads all rows.

@@ -1,27 +1,24 @@
 import Embeddings
 import Foundation
 import GRDB
+import Synchronization
 import TextSearch
 
-/// The tables of an index in an SQLite file: documents, their chunks with vectors, and the full text.
-final class IndexStore: Sendable {
+/// An index in an SQLite file. Vectors are searched in memory.
+final class SQLiteDocumentStore: DocumentStore {
     let path: String
+    var name: String { path }
     private let reader: any DatabaseReader
     private let writer: (any DatabaseWriter)?
 
     var isReadOnly: Bool { writer == nil }
 
-    /// What an index says about itself.
-    struct Properties {
-        var model: EmbeddingModelInfo
-        var chunkTokens: Int
-        var overlap: Int
-    }
+    private let loaded = Mutex<(table: VectorTable, revision: Int)?>(nil)
 
     private static let format = 1
 
     /// - Parameter created: The properties of a new index; nil opens an existing one for reading.
-    init(path: String, created: Properties?) throws {
+    init(path: String, created: IndexProperties?) throws {
         self.path = path
         do {
             var configuration = Configuration()
@@ -85,7 +82,7 @@ final class IndexStore: Sendable {
         do { return try writer.write(body) } catch { throw Self.readable(error, path) }
     }
 
-    private static func migrate(_ database: DatabasePool, _ created: Properties, path: String) throws {
+    private static func migrate(_ database: DatabasePool, _ created: IndexProperties, path: String) throws {
         try database.write { database in
             if try database.tableExists("property") { return }
             guard try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_master") == 0 else {
@@ -118,7 +115,7 @@ final class IndexStore: Sendable {
 
     // MARK: - Properties
 
-    func properties() throws -> Properties {
+    func properties() throws -> IndexProperties {
         try read { database in
             guard try database.tableExists("property") else {
                 throw RetrievalError.index(path: path, reason: "it is not an index")
@@ -134,7 +131,7 @@ final class IndexStore: Sendable {
             guard try integer("format") == Self.format else {
                 throw RetrievalError.index(path: path, reason: "it was written by a newer version of this program")
             }
-            return Properties(
+            return IndexProperties(
                 model: EmbeddingModelInfo(
                     name: try text("modelName"), identifier: try text("model"), dimension: try integer("dimension"),
                     maximumTokenCount: try integer("maximumTokens")),
@@ -153,13 +150,6 @@ final class IndexStore: Sendable {
 
     // MARK: - Documents
 
-    struct DocumentRecord {
-        var id: Int64
-        var size: Int?
-        var modified: Double?
-        var hash: Int64
-    }
-
     func documents(source: String) throws -> [String: DocumentRecord] {
         try read { database in
             let rows = try Row.fetchAll(
@@ -172,21 +162,7 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// A document with everything that is computed for it.
-    struct Indexed: Sendable {
-        var source: String
-        var path: String
-        var title: String?
-        var size: Int?
-        var modified: Double?
-        var hash: Int64
-        var metadata: [String: String]
-        var chunks: [Chunk] = []
-        var vectors: [[Float]] = []
-    }
-
-    /// Replaces documents, in one transaction.
-    func replace(_ documents: [Indexed]) throws {
+    func replace(_ documents: [IndexedDocument]) throws {
         try write { database in
             for document in documents {
                 try Self.remove(database, source: document.source, path: document.path)
@@ -214,7 +190,7 @@ final class IndexStore: Sendable {
                         sql: "INSERT INTO chunk_text (rowid, text, headings) VALUES (?, ?, ?)",
                         arguments: [
                             database.lastInsertedRowID, SearchText.indexed(chunk.text),
-                            SearchText.indexed("\(headings)\n\(document.title ?? "")\n\(document.path)"),
+                            SearchText.indexed(document.context(of: chunk)),
                         ])
                 }
             }
@@ -222,14 +198,12 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// Records that a document was written again with the same content.
     func touch(_ id: Int64, size: Int, modified: Double) throws {
         try write {
             try $0.execute(sql: "UPDATE document SET size = ?, modified = ? WHERE id = ?", arguments: [size, modified, id])
         }
     }
 
-    /// Removes documents. Returns the number of those that were there.
     func remove(source: String, paths: [String]) throws -> Int {
         try write { database in
             var count = 0
@@ -268,16 +242,25 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// Changes whenever a document is replaced or removed.
-    func revision() throws -> Int {
-        try read { try Int.fetchOne($0, sql: "SELECT value FROM property WHERE name = 'revision'") ?? 0 }
+    /// The chunks with the nearest vectors.
+    private func nearest(to query: [Float], count: Int, included: Set<Int64>?) throws -> [Int64] {
+        try loaded.withLock { loaded in
+            var (table, revision) = loaded ?? (VectorTable(dimension: query.count), -1)
+            loaded = nil  // so that changing the table does not copy it
+            revision = try load(into: &table, revision)
+            loaded = (table, revision)
+            guard let included else { return table.nearest(to: query, count: count).map(\.key) }
+            return table.nearest(to: query, count: count) { included.contains($0) }.map(\.key)
+        }
     }
 
-    /// Brings the vectors in memory up to date.
+    /// Brings the vectors in memory up to date. The revision of an index changes whenever a document is replaced or removed.
     ///
     /// - Returns: The revision that they have now.
-    func load(into table: inout VectorTable) throws -> Int {
+    private func load(into table: inout VectorTable, _ known: Int) throws -> Int {
         try read { database in
+            let revision = try Int.fetchOne(database, sql: "SELECT value FROM property WHERE name = 'revision'") ?? 0
+            if revision == known { return revision }
             let newest = table.keys.last ?? 0
             var isDamaged = false
             let rows = try Row.fetchCursor(
@@ -294,14 +277,22 @@ final class IndexStore: Sendable {
                 let current = Set(try Int64.fetchAll(database, sql: "SELECT id FROM chunk"))
                 table.remove(Set(table.keys).subtracting(current))
             }
-            return try Int.fetchOne(database, sql: "SELECT value FROM property WHERE name = 'revision'") ?? 0
+            return revision
         }
     }
 
     // MARK: - Search
 
+    func candidates(words: [String], near vector: [Float]?, limit: Int, filter: SearchFilter) throws -> SearchCandidates {
+        let included = try included(filter)
+        return SearchCandidates(
+            lexical: try lexical(words, limit: limit, included: included),
+            // The order of the last ones is not exact.
+            nearest: try vector.map { try nearest(to: $0, count: limit * 2, included: included) } ?? [])
+    }
+
     /// The chunks of the documents that a filter includes; nil for all.
-    func included(_ filter: SearchFilter) throws -> Set<Int64>? {
+    private func included(_ filter: SearchFilter) throws -> Set<Int64>? {
         if filter.isEmpty { return nil }
         return try read { database in
             var documents: [Int64] = []
@@ -330,7 +321,7 @@ final class IndexStore: Sendable {
 
     /// The chunks that contain any of the words, best first (BM25). Of words of different frequency, chunks must contain one of
     /// the less frequent ones: ranking all chunks with a frequent word would take most of the time.
-    func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [Int64] {
+    private func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [Int64] {
         guard !words.isEmpty else { return [] }
         func any(_ words: [String]) -> String { words.map { "\"\($0)\"" }.joined(separator: " OR ") }
         return try read { database in
@@ -357,7 +348,6 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// The stored vectors of some chunks.
     func vectors(_ ids: [Int64]) throws -> [Int64: [Float]] {
         try read { database in
             var result: [Int64: [Float]] = [:]
@@ -370,7 +360,6 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// The contents of some chunks. `numbers` of the same document that are missing are left out.
     func passages(_ ids: [Int64]) throws -> [Int64: Passage] {
         try read { database in
             var result: [Int64: Passage] = [:]
@@ -383,7 +372,6 @@ final class IndexStore: Sendable {
         }
     }
 
-    /// The chunks of a document with these numbers, in order.
     func passages(document: Int64, numbers: ClosedRange<Int>) throws -> [Passage] {
         try read { database in
             try Row.fetchAll(
@@ -416,6 +404,6 @@ extension Passage {
             path: try value("path"), title: String.fromDatabaseValue(row["title"]),
             headings: headings.isEmpty ? [] : headings.components(separatedBy: "\n"), text: try value("text"),
             lines: line...max(line, try value("last_line")), page: Int.fromDatabaseValue(row["page"]),
-            tokenCount: try value("tokens"), metadata: IndexStore.metadata(row))
+            tokenCount: try value("tokens"), metadata: SQLiteDocumentStore.metadata(row))
     }
 }

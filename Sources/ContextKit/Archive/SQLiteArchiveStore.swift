@@ -1,0 +1,465 @@
+import Foundation
+import GRDB
+
+/// An archive in an SQLite file, or in memory.
+final class SQLiteArchiveStore: ArchiveStore {
+    let database: DatabaseQueue
+    let isReadOnly: Bool
+
+    var file: URL? { database.path == ":memory:" ? nil : URL(filePath: database.path) }
+
+    /// Creates an archive in memory.
+    init() throws {
+        do {
+            (database, isReadOnly) = (try DatabaseQueue(), false)
+            try Self.migrator.migrate(database)
+        } catch { throw ConversationError(archive: error) }
+    }
+
+    /// - Parameter maximumPageCount: The maximum size of the file in pages; tests use it to simulate a full disk.
+    init(url: URL, isReadOnly: Bool, maximumPageCount: Int?) throws {
+        do {
+            database = isReadOnly ? try Self.openForReading(url) : try Self.open(url, maximumPageCount)
+            self.isReadOnly = isReadOnly
+        } catch { throw ConversationError(archive: error) }
+    }
+
+    private static func open(_ url: URL, _ maximumPageCount: Int?) throws -> DatabaseQueue {
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            // Committed data survives a power failure.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            // A turn takes about nine pages of the write-ahead log. The log is checkpointed every few turns and
+            // truncated to 128 KB, because a small disk may not have space for a log of 4 MB.
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 24")
+            try database.execute(sql: "PRAGMA journal_size_limit = 131072")
+            if let maximumPageCount { try database.execute(sql: "PRAGMA max_page_count = \(maximumPageCount)") }
+        }
+        let database = try DatabaseQueue(path: url.path, configuration: configuration)
+        try migrator.migrate(database)
+        return database
+    }
+
+    private static func openForReading(_ url: URL) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        func open(_ path: String) throws -> DatabaseQueue {
+            let database = try DatabaseQueue(path: path, configuration: configuration)
+            // Without later migrations, turns are found by their words only.
+            guard try database.read({ try migrator.completedMigrations($0).contains("2") }) else {
+                throw ConversationError.archive(.init("it is not an archive, or it is too old: open it for writing once."))
+            }
+            return database
+        }
+        do {
+            return try open(url.path)
+        } catch let error as DatabaseError
+            where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode.primaryResultCode)
+        {
+            // SQLite cannot create the index of the write-ahead log on a read-only disk. A copy is opened instead,
+            // which is deleted once it is open.
+            guard FileManager.default.isReadableFile(atPath: url.path) else { throw error }
+            let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }  // the system deletes what is left over
+            let copy = folder.appending(path: "archive")
+            try FileManager.default.copyItem(at: url, to: copy)
+            if FileManager.default.fileExists(atPath: url.path + "-wal") {
+                try FileManager.default.copyItem(atPath: url.path + "-wal", toPath: copy.path + "-wal")
+            }
+            return try open(copy.path)
+        }
+    }
+
+    /// Columns and options of the full-text index.
+    private static let indexDefinition = "text, content = '', tokenize = 'porter unicode61 remove_diacritics 2'"
+
+    private static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in
+            try database.execute(
+                sql: """
+                    CREATE TABLE conversation (
+                        number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL,
+                        title TEXT NOT NULL, context BLOB NOT NULL, revision INTEGER NOT NULL DEFAULT 0);
+                    CREATE TABLE turn (
+                        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number INTEGER NOT NULL,
+                        prompt BLOB NOT NULL, entries BLOB, PRIMARY KEY (conversation, number));
+                    CREATE TABLE compaction (
+                        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, record BLOB NOT NULL);
+                    CREATE VIRTUAL TABLE turn_text USING fts5(\(indexDefinition));
+                    """)
+        }
+        // Dates, checksums, lengths, and a second copy of the data that only the context has. Older rows have none of
+        // these.
+        migrator.registerMigration("2") { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE turn ADD COLUMN asked REAL;
+                    ALTER TABLE turn ADD COLUMN checksum INTEGER;
+                    ALTER TABLE turn ADD COLUMN words INTEGER;
+                    ALTER TABLE conversation ADD COLUMN context_checksum INTEGER;
+                    ALTER TABLE conversation ADD COLUMN head BLOB;
+                    ALTER TABLE conversation ADD COLUMN head_checksum INTEGER;
+                    """)
+        }
+        migrator.registerMigration("3") { database in
+            try database.execute(
+                sql: """
+                    CREATE TABLE turn_vector (
+                        number INTEGER PRIMARY KEY AUTOINCREMENT,
+                        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, model TEXT NOT NULL,
+                        turn INTEGER NOT NULL, vectors BLOB NOT NULL, UNIQUE (conversation, model, turn));
+                    """)
+        }
+        return migrator
+    }
+
+    private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try database.read(body) } catch { throw ConversationError(archive: error) }
+    }
+
+    private func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try database.write(body) } catch { throw ConversationError(archive: error) }
+    }
+
+    // MARK: - Conversations
+
+    func conversations() throws -> [ConversationArchive.Summary] {
+        try read { database in
+            let rows = try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT id, created, title, (SELECT count(*) FROM turn WHERE conversation = id AND entries IS NOT NULL) AS turns
+                    FROM conversation ORDER BY created DESC, id
+                    """)
+            return rows.compactMap { row in
+                guard let id = row.value("id", as: String.self) else { return nil }
+                return ConversationArchive.Summary(
+                    id: id, created: Date(timeIntervalSince1970: row.value("created") ?? 0), title: row.value("title") ?? "",
+                    turnCount: row.value("turns") ?? 0)
+            }
+        }
+    }
+
+    func number(of conversation: String) throws -> Int64? {
+        try read { try Int64.fetchOne($0, sql: "SELECT number FROM conversation WHERE id = ?", arguments: [conversation]) }
+    }
+
+    func context(of conversation: String) throws -> ContextRow? {
+        try read { database in
+            try Row.fetchOne(
+                database,
+                sql: "SELECT context, context_checksum, head, head_checksum, revision FROM conversation WHERE id = ?",
+                arguments: [conversation]
+            ).map { row in
+                ContextRow(
+                    context: row.value("context"), contextChecksum: row.value("context_checksum"), head: row.value("head"),
+                    headChecksum: row.value("head_checksum"), revision: row.value("revision"))
+            }
+        }
+    }
+
+    func state(of conversation: String) throws -> (revision: Int64?, lastTurn: Int?)? {
+        try read { database in
+            let row = try Row.fetchOne(
+                database, sql: "SELECT revision FROM conversation WHERE id = ?", arguments: [conversation])
+            guard let row else { return nil }
+            return (row.value("revision"), try Self.lastTurn(database, conversation))
+        }
+    }
+
+    private static func lastTurn(_ database: Database, _ conversation: String) throws -> Int? {
+        try Int.fetchOne(
+            database, sql: "SELECT max(number) FROM turn WHERE conversation = ? AND number BETWEEN 0 AND ?",
+            arguments: [conversation, ConversationArchive.maximumNumber])
+    }
+
+    func repairRevision(of conversation: String) throws {
+        try write { database in
+            try database.execute(
+                sql: """
+                    UPDATE conversation SET revision = 0
+                    WHERE id = ? AND (typeof(revision) <> 'integer' OR revision NOT BETWEEN 0 AND ?)
+                    """, arguments: [conversation, ConversationArchive.maximumRevision])
+        }
+    }
+
+    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws {
+        try write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO conversation (id, created, title, context, context_checksum, head, head_checksum)
+                    VALUES (?, ?, '', ?, ?, ?, ?)
+                    """,
+                arguments: [
+                    conversation, created.timeIntervalSince1970, context.context, context.contextChecksum, context.head,
+                    context.headChecksum,
+                ])
+        }
+    }
+
+    func save(_ context: ContextRow, compactions: [Data], revision: Int, in conversation: String) throws -> Bool {
+        try write { database in
+            try database.execute(
+                sql: """
+                    UPDATE conversation SET context = ?, context_checksum = ?, head = ?, head_checksum = ?, revision = revision + 1
+                    WHERE id = ? AND revision = ?
+                    """,
+                arguments: [
+                    context.context, context.contextChecksum, context.head, context.headChecksum, conversation, revision,
+                ])
+            guard database.changesCount > 0 else { return false }
+            for record in compactions {
+                try database.execute(
+                    sql: "INSERT INTO compaction (conversation, record) VALUES (?, ?)", arguments: [conversation, record])
+            }
+            return true
+        }
+    }
+
+    func compactions(of conversation: String) throws -> [Data] {
+        try read { database in
+            try Row.fetchAll(
+                database, sql: "SELECT record FROM compaction WHERE conversation = ? ORDER BY rowid", arguments: [conversation]
+            ).compactMap { $0.value("record") }
+        }
+    }
+
+    // MARK: - Turns
+
+    func addPrompt(_ turn: TurnRow, title: String, in conversation: String) throws -> Bool {
+        try write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO turn (conversation, number, prompt, asked, checksum) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                    """,
+                arguments: [conversation, turn.number, turn.prompt, turn.asked, turn.checksum])
+            guard database.changesCount > 0 else { return false }
+            try database.execute(
+                sql: "UPDATE conversation SET title = ? WHERE id = ? AND title = ''", arguments: [title, conversation])
+            return true
+        }
+    }
+
+    func addAnswer(_ turn: TurnRow, words: Int, text: String, in conversation: String) throws -> Bool {
+        do {
+            return try addAnswer(turn, words: words, text: text, in: conversation, isIndexed: true)
+        } catch ConversationError.archive(let failure) where failure.isDamage {
+            // The turn matters more than the index: a damaged index must not prevent it from being written.
+            let isAdded = try addAnswer(turn, words: words, text: text, in: conversation, isIndexed: false)
+            try? rebuildIndex()  // the next search tries again and reports the error
+            return isAdded
+        }
+    }
+
+    private func addAnswer(
+        _ turn: TurnRow, words: Int, text: String, in conversation: String, isIndexed: Bool
+    ) throws -> Bool {
+        try write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO turn (conversation, number, prompt, entries, asked, checksum, words) VALUES (?, ?, ?, ?, ?, ?, ?)
+                    ON CONFLICT (conversation, number) DO UPDATE SET entries = excluded.entries, checksum = excluded.checksum,
+                    words = excluded.words WHERE turn.entries IS NULL AND turn.prompt = excluded.prompt
+                    """,
+                arguments: [conversation, turn.number, turn.prompt, turn.entries, turn.asked, turn.checksum, words])
+            guard database.changesCount > 0 else { return false }
+            if isIndexed, let number = turn.number, let first = try Self.firstRow(database, conversation) {
+                try Self.index(text, turn: number, behind: first, database)
+            }
+            return true
+        }
+    }
+
+    func removePrompt(turn number: Int, in conversation: String) throws {
+        try write { database in
+            try database.execute(
+                sql: "DELETE FROM turn WHERE conversation = ? AND number = ? AND entries IS NULL",
+                arguments: [conversation, number])
+        }
+    }
+
+    func turns(_ selection: TurnSelection, of conversation: String) throws -> (rows: [TurnRow], last: Int?) {
+        let condition =
+            switch selection {
+            case .from(let number): "number >= \(number)"
+            case .numbers(let numbers): "number IN (\(numbers.map(String.init).joined(separator: ",")))"
+            }
+        return try read { database in
+            (try Self.turns(database, conversation, condition), try Self.lastTurn(database, conversation))
+        }
+    }
+
+    /// The turns that match an SQL condition on their numbers.
+    private static func turns(_ database: Database, _ conversation: String, _ condition: String) throws -> [TurnRow] {
+        let columns = "number, prompt, entries, asked, checksum"
+        let condition = "conversation = ? AND \(condition) ORDER BY number"
+        do {
+            return try Row.fetchAll(
+                database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: [conversation]
+            ).map(turn)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
+            // The numbers come from a separate index. Each turn is read alone, so that a damaged page affects only its
+            // turns.
+            let numbers = try Row.fetchAll(
+                database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: [conversation]
+            ).compactMap { $0.value("number", as: Int.self) }
+            return try numbers.flatMap { number in
+                do {
+                    return try Row.fetchAll(
+                        database, sql: "SELECT \(columns) FROM turn WHERE conversation = ? AND number = ?",
+                        arguments: [conversation, number]
+                    ).map(turn)
+                } catch let error as DatabaseError {
+                    return [
+                        TurnRow(
+                            number: number, prompt: nil, entries: nil, asked: nil, checksum: nil,
+                            problem: error.message ?? "\(error.resultCode)")
+                    ]
+                }
+            }
+        }
+    }
+
+    private static func turn(_ row: Row) -> TurnRow {
+        TurnRow(
+            number: row.value("number"), prompt: row.value("prompt"), entries: row.value("entries"), asked: row.value("asked"),
+            checksum: row.value("checksum"))
+    }
+
+    // MARK: - Words
+
+    /// The row of a conversation's turn 0 in the index.
+    private static func firstRow(_ database: Database, _ conversation: String) throws -> Int64? {
+        try Int64.fetchOne(
+            database, sql: "SELECT number << 32 FROM conversation WHERE id = ?", arguments: [conversation])
+    }
+
+    /// Adds a turn to the index. Its row number combines the numbers of the conversation and the turn, so that a search
+    /// can be limited to one conversation.
+    private static func index(_ text: String, turn number: Int, behind first: Int64, _ database: Database) throws {
+        try database.execute(
+            sql: "INSERT INTO turn_text (rowid, text) VALUES (?, ?)", arguments: [first + Int64(number), text])
+    }
+
+    func turns(with words: [String], in conversation: String, count: Int, limit: Int) throws -> [[Int]] {
+        func search(_ database: Database) throws -> [[Int]] {
+            guard let first = try Self.firstRow(database, conversation) else { return words.map { _ in [] } }
+            return try words.map { word in
+                try Int64.fetchAll(
+                    database,
+                    sql: """
+                        SELECT rowid FROM turn_text WHERE turn_text MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?
+                        """,
+                    arguments: ["\"\(word)\"", first, first + Int64(count), limit]
+                ).map { Int($0 - first) }
+            }
+        }
+        // A damaged index is rebuilt, and the search is repeated.
+        do { return try read(search) } catch ConversationError.archive(let failure) where failure.isDamage && !isReadOnly {
+            try rebuildIndex()
+            return try read(search)
+        }
+    }
+
+    /// Rebuilds the index from all turns that can be read.
+    private func rebuildIndex() throws {
+        try write { database in
+            try Self.emptyIndex(database)
+            for conversation in try String.fetchAll(database, sql: "SELECT id FROM conversation WHERE typeof(id) = 'text'") {
+                guard let first = try Self.firstRow(database, conversation) else { continue }
+                let turns = ConversationArchive.turns(from: try Self.turns(database, conversation, "1")).turns
+                for turn in turns where !turn.entries.isEmpty {
+                    try Self.index(turn.searchedText, turn: turn.number, behind: first, database)
+                }
+            }
+        }
+    }
+
+    private static func emptyIndex(_ database: Database) throws {
+        do {
+            try database.inSavepoint {
+                try database.execute(sql: "INSERT INTO turn_text (turn_text) VALUES ('delete-all')")
+                return .commit
+            }
+        } catch is DatabaseError {
+            // An index whose structure cannot be read accepts no commands: its tables get the rows of a new, empty one.
+            try database.execute(sql: "CREATE VIRTUAL TABLE temp.new_text USING fts5(\(indexDefinition))")
+            for table in ["data", "idx", "docsize", "config"] {
+                try database.execute(
+                    sql: "DELETE FROM turn_text_\(table); INSERT INTO turn_text_\(table) SELECT * FROM temp.new_text_\(table)")
+            }
+            try database.execute(sql: "DROP TABLE temp.new_text")
+        }
+    }
+
+    func wordCounts(of turns: [Int], in conversation: String) throws -> [Int: Int] {
+        guard !turns.isEmpty else { return [:] }
+        let list = turns.map(String.init).joined(separator: ",")
+        return try read { database in
+            let rows = try Row.fetchAll(
+                database, sql: "SELECT number, words FROM turn WHERE conversation = ? AND number IN (\(list))",
+                arguments: [conversation])
+            var counts: [Int: Int] = [:]
+            for row in rows {
+                if let number = row.value("number", as: Int.self), let words = row.value("words", as: Int.self) {
+                    counts[number] = words
+                }
+            }
+            return counts
+        }
+    }
+
+    // MARK: - Vectors
+
+    func turnsWithoutVectors(in conversation: String, model: String, limit: Int) throws -> [Int] {
+        try read { database in
+            try Int.fetchAll(
+                database,
+                sql: """
+                    SELECT number FROM turn WHERE conversation = ? AND entries IS NOT NULL AND number NOT IN
+                        (SELECT turn FROM turn_vector WHERE conversation = ? AND model = ?) ORDER BY number LIMIT ?
+                    """,
+                arguments: [conversation, conversation, model, limit])
+        }
+    }
+
+    func addVectors(_ records: [(turn: Int, vectors: Data)], in conversation: String, model: String) throws {
+        try write { database in
+            for record in records {
+                try database.execute(
+                    sql: "INSERT OR IGNORE INTO turn_vector (conversation, model, turn, vectors) VALUES (?, ?, ?, ?)",
+                    arguments: [conversation, model, record.turn, record.vectors])
+            }
+        }
+    }
+
+    func vectors(in conversation: String, model: String, after row: Int64) throws -> [VectorRow] {
+        try read { database in
+            // The plus signs make SQLite read the rows after a number instead of all rows of the conversation.
+            try Row.fetchAll(
+                database,
+                sql:
+                    "SELECT number, turn, vectors FROM turn_vector WHERE +conversation = ? AND +model = ? AND number > ? ORDER BY number",
+                arguments: [conversation, model, row]
+            ).compactMap { row in
+                guard let number = row.value("number", as: Int64.self), let turn = row.value("turn", as: Int.self),
+                    let vectors = row.value("vectors", as: Data.self)
+                else { return nil }
+                return VectorRow(row: number, turn: turn, vectors: vectors)
+            }
+        }
+    }
+}
+
+extension Row {
+    /// A column's value; nil for NULL and for a value of another type, which a damaged file may contain.
+    fileprivate func value<Value: DatabaseValueConvertible>(_ column: String, as type: Value.Type = Value.self) -> Value? {
+        Value.fromDatabaseValue(self[column])
+    }
+}
