@@ -146,7 +146,8 @@ let package = Package(
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
-                "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval", "TestSupport",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval",
+                "TestSupport",
                 "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + postgreSQL,

@@ -13,4 +13,18 @@ public enum TestDatabase: Sendable {
 
     /// How to connect to the server; nil for SQLite.
     public var server: String? { if case .postgreSQL(let server) = self { server } else { nil } }
+
+    /// Runs `Tests/Tools/postgresql.sh` with the server's folder.
+    ///
+    /// - Throws: if the script fails.
+    public static func control(_ verb: String) throws {
+        let server = available.lazy.compactMap(\.server).first ?? ""
+        let folder = server.split(separator: " ").first { $0.hasPrefix("host=") }?.dropFirst(5) ?? ""
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Tools/postgresql.sh")
+        // Not `Process`: it waits for the server too, which inherits its files.
+        if system("'\(script.path)' \(verb) '\(folder)' </dev/null >/dev/null") != 0 {
+            throw CocoaError(.executableNotLoadable)
+        }
+    }
 }
