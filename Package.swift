@@ -15,9 +15,9 @@ let hasMacros = Context.environment["FM_WITHOUT_MACROS"] == nil
 
 // Archives and indexes on a PostgreSQL server need the headers of libpq. Without them, everything else can be built.
 let hasPostgreSQL = Context.environment["FM_WITHOUT_POSTGRESQL"] == nil
-// Tests of archives and indexes run on both databases.
+// Tests and benchmarks of archives and indexes run on both databases.
 let postgreSQL: [Target.Dependency] = hasPostgreSQL ? ["FoundationModelsPostgreSQL"] : []
-let settingsOfDatabaseTests = settings + (hasPostgreSQL ? [.define("POSTGRESQL")] : [])
+let settingsWithDatabases = settings + (hasPostgreSQL ? [.define("POSTGRESQL")] : [])
 
 // ./test optimises the targets in which the tests spend their time. Assertions stay enabled.
 let optimized =
@@ -101,8 +101,8 @@ let package = Package(
             dependencies: [
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Benchmarks/Context", swiftSettings: settings),
+            ] + postgreSQL,
+            path: "Benchmarks/Context", swiftSettings: settingsWithDatabases),
         .executableTarget(
             name: "tool-bench",
             dependencies: ["FoundationModels", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],
@@ -142,7 +142,7 @@ let package = Package(
                 "Inference", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + postgreSQL,
-            swiftSettings: settingsOfDatabaseTests),
+            swiftSettings: settingsWithDatabases),
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
@@ -151,7 +151,7 @@ let package = Package(
                 "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + postgreSQL,
-            swiftSettings: settingsOfDatabaseTests),
+            swiftSettings: settingsWithDatabases),
         // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
             name: "SourceCompatibilityTests", dependencies: ["FoundationModels"], swiftSettings: [.swiftLanguageMode(.v6)]),

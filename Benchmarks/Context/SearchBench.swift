@@ -4,6 +4,10 @@ import Foundation
 import Retrieval
 import TextSearch
 
+#if POSTGRESQL
+    import FoundationModelsPostgreSQL
+#endif
+
 /// Builds an index of generated passages and measures searches in it.
 struct SearchBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,14 +15,13 @@ struct SearchBench: AsyncParsableCommand {
 
     @Option(help: "Number of passages.") var passages = 100_000
     @Option(help: "Number of queries.") var queries = 200
-    @Option(help: "The index; kept if it is given.") var index: String?
+    @Option(help: "The index, a file or postgresql://…; kept if it is given.") var index: String?
 
     func run() async throws {
         try vectors()
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
-        let url = index.map { URL(filePath: $0) } ?? folder.appendingPathComponent("bench.index")
         var random = Numbers(seed: 1)
         // The frequencies of words are those of natural texts: the word of rank r has the frequency 1/r.
         let words = (0..<30_000).map { "w" + String($0, radix: 36) }
@@ -26,7 +29,8 @@ struct SearchBench: AsyncParsableCommand {
             words[min(words.count - 1, Int(exp(Double(random.next(1_000_000)) / 1_000_000 * log(Double(words.count)))))]
         }
         let model = RandomEmbedder()
-        let index = try await SearchIndex(url: url, model: model)
+        let index = try await benchIndex(
+            index ?? folder.appendingPathComponent("bench.index").path, model: model)
         let perDocument = 500
         if try await index.counts().passages == 0 {
             for document in 0..<passages / perDocument {
@@ -74,6 +78,20 @@ struct SearchBench: AsyncParsableCommand {
         }
         print(String(format: "exact search in %d vectors of 384 elements: median %.2f ms", passages, times.sorted()[50]))
     }
+}
+
+/// Opens an index in a file or on a server.
+func benchIndex(
+    _ place: String, model: any EmbeddingModel
+) async throws -> SearchIndex {
+    if place.hasPrefix("postgresql:") {
+        #if POSTGRESQL
+            return try await SearchIndex(postgreSQL: place, schema: "bench", model: model)
+        #else
+            throw ValidationError("this program was built without PostgreSQL")
+        #endif
+    }
+    return try await SearchIndex(url: URL(filePath: place), model: model)
 }
 
 /// Vectors that depend on the text only by its hash: searches cost the same as with real ones.

@@ -204,8 +204,6 @@ final class PostgreSQLDocumentStore: DocumentStore {
 
     // MARK: - Search
 
-    /// A word that more chunks contain says little about any of them.
-    private static let frequent = 2_000
     /// Of fewer chunks, the vectors are compared one by one if a filter chooses them.
     private static let fewChunks = 20_000
 
@@ -249,46 +247,53 @@ final class PostgreSQLDocumentStore: DocumentStore {
     /// ones: ranking all chunks with a frequent word would take most of the time.
     private static func lexical(
         _ connection: PostgreSQLConnection, _ words: [String], _ limit: Int, _ condition: Condition
-    ) throws -> [Int64] {
+    ) throws -> [(id: Int64, share: Double)] {
         let counts = try connection.query(
             """
             SELECT (SELECT count(*) FROM (SELECT 1 FROM chunk WHERE words @@ plainto_tsquery('words', word) LIMIT $2) AS found),
                 (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'chunk'::regclass)
             FROM json_array_elements_text($1::json) WITH ORDINALITY AS w (word, position) ORDER BY position
-            """, [.text(try json(words)), .integer(Int64(frequent))])
-        let terms = words.indices.compactMap { index -> (word: String, count: Int64)? in
-            counts.integer(index, 0).flatMap { $0 > 0 ? (words[index], $0) : nil }
+            """, [.text(try json(words)), .integer(Int64(SearchCandidates.frequent))])
+        var terms = words.indices.map { Term(word: words[$0], count: Int(counts.integer($0, 0) ?? 0)) }
+        // The server's estimate may be old or missing.
+        let total = max(Int(counts.integer(0, 1) ?? 0), terms.map(\.count).max() ?? 0)
+        for index in terms.indices {
+            terms[index].weight = SearchCandidates.weight(count: terms[index].count, total: total)
         }
-        let total = max(Double(counts.integer(0, 1) ?? 0), Double(terms.map(\.count).max() ?? 1))
-        // Frequent words: their number is not known, but at least this.
-        let weights = terms.map { log(1 + (total - Double($0.count) + 0.5) / (Double($0.count) + 0.5)) }
-        func ranked(_ required: [String], all: Bool = false) throws -> [Int64] {
+        let rare = terms.filter { $0.count < SearchCandidates.frequent }
+        let all = rare.reduce(0) { $0 + $1.weight }
+        func ranked(_ required: [Term], joined: String = " | ") throws -> [(id: Int64, share: Double)] {
             let rows = try connection.query(
                 """
-                WITH term AS (SELECT plainto_tsquery('words', word) AS query, weight
-                    FROM json_to_recordset($3::json) AS t (word text, weight double precision)),
+                WITH term AS (SELECT plainto_tsquery('words', word) AS query, weight, count
+                    FROM json_to_recordset($3::json) AS t (word text, weight double precision, count integer)),
                 required AS (SELECT string_agg('(' || plainto_tsquery('words', word)::text || ')', $5)::tsquery AS query
                     FROM json_array_elements_text($4::json) AS w (word))
-                SELECT id FROM chunk, required WHERE words @@ required.query AND \(condition.sql)
+                SELECT id, (SELECT sum(weight) FROM term WHERE count < $7 AND words @@ term.query)
+                FROM chunk, required WHERE words @@ required.query AND \(condition.sql)
                 ORDER BY (SELECT sum(weight * ts_rank('{0, 0.5, 0, 1}', words, term.query)) FROM term)
                     / (0.6 + length(words) / 250.0) DESC, id LIMIT $6
                 """,
                 condition.parameters + [
-                    .text(try json(zip(terms, weights).map { Term(word: $0.0.word, weight: $0.1) })), .text(try json(required)),
-                    .text(all ? " & " : " | "), .integer(Int64(limit)),
+                    .text(try json(terms)), .text(try json(required.map(\.word))), .text(joined), .integer(Int64(limit)),
+                    .integer(Int64(SearchCandidates.frequent)),
                 ])
-            return (0..<rows.count).compactMap { rows.integer($0, 0) }
+            return (0..<rows.count).compactMap { row in
+                rows.integer(row, 0).map { ($0, rare.isEmpty || all <= 0 ? 1 : (rows.double(row, 1) ?? 0) / all) }
+            }
         }
-        guard !terms.isEmpty else { return [] }
-        let rare = terms.filter { $0.count < frequent }.map(\.word)
-        if !rare.isEmpty { return try ranked(rare) }
-        let all = try ranked(terms.map(\.word), all: true)
-        return all.count >= limit ? all : try ranked(terms.map(\.word))
+        let found = rare.filter { $0.count > 0 }
+        if !found.isEmpty { return try ranked(found) }
+        let frequent = terms.filter { $0.count > 0 }
+        if frequent.isEmpty { return [] }
+        let together = try ranked(frequent, joined: " & ")
+        return together.count >= limit ? together : try ranked(frequent)
     }
 
     private struct Term: Encodable {
         var word: String
-        var weight: Double
+        var count: Int
+        var weight = 0.0
     }
 
     private static func nearest(

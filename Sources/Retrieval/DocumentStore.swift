@@ -1,4 +1,5 @@
 package import Embeddings
+import Foundation
 
 /// The database of an index: documents, their chunks with vectors, and the full text.
 package protocol DocumentStore: Sendable {
@@ -84,8 +85,20 @@ package struct IndexedDocument: Sendable {
 
 /// Chunks that two searches have found, best first.
 package struct SearchCandidates: Sendable {
-    package var lexical: [Int64] = []
+    /// A chunk with words of the query. Its share of the words counts words by their rarity; words that more chunks contain than
+    /// are counted do not matter, unless the query has no others.
+    package var lexical: [(id: Int64, share: Double)] = []
     package var nearest: [Int64] = []
 
-    package init(lexical: [Int64] = [], nearest: [Int64] = []) { (self.lexical, self.nearest) = (lexical, nearest) }
+    package init(lexical: [(id: Int64, share: Double)] = [], nearest: [Int64] = []) {
+        (self.lexical, self.nearest) = (lexical, nearest)
+    }
+
+    /// A word that more chunks contain says little about any of them.
+    package static let frequent = 2_000
+
+    /// What a word says about the chunks that contain it.
+    package static func weight(count: Int, total: Int) -> Double {
+        log(1 + (Double(max(0, total - count)) + 0.5) / (Double(count) + 0.5))
+    }
 }

@@ -316,33 +316,41 @@ final class SQLiteDocumentStore: DocumentStore {
         return (try? JSONDecoder().decode([String: String].self, from: Data(text.utf8))) ?? [:]
     }
 
-    /// A word that more chunks contain says little about any of them.
-    private static let frequent = 2_000
-
     /// The chunks that contain any of the words, best first (BM25). Of words of different frequency, chunks must contain one of
     /// the less frequent ones: ranking all chunks with a frequent word would take most of the time.
-    private func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [Int64] {
+    private func lexical(_ words: [String], limit: Int, included: Set<Int64>?) throws -> [(id: Int64, share: Double)] {
         guard !words.isEmpty else { return [] }
         func any(_ words: [String]) -> String { words.map { "\"\($0)\"" }.joined(separator: " OR ") }
         return try read { database in
-            let rare = try words.filter { word in
-                let sql = "SELECT count(*) FROM (SELECT 1 FROM chunk_text WHERE chunk_text MATCH ? LIMIT ?)"
-                let count = try Int.fetchOne(database, sql: sql, arguments: [any([word]), Self.frequent]) ?? 0
-                return count > 0 && count < Self.frequent
+            let total = try Int.fetchOne(database, sql: "SELECT count(*) FROM chunk") ?? 0
+            var rare: [(word: String, chunks: Set<Int64>)] = []
+            var weights: [Double] = []
+            for word in words {
+                let chunks = try Int64.fetchSet(
+                    database, sql: "SELECT rowid FROM chunk_text WHERE chunk_text MATCH ? LIMIT ?",
+                    arguments: [any([word]), SearchCandidates.frequent])
+                if chunks.count < SearchCandidates.frequent {
+                    rare.append((word, chunks))
+                    weights.append(SearchCandidates.weight(count: chunks.count, total: total))
+                }
             }
-            func ranked(_ query: String) throws -> [Int64] {
-                var result: [Int64] = []
+            func ranked(_ query: String) throws -> [(id: Int64, share: Double)] {
+                var result: [(id: Int64, share: Double)] = []
                 let rows = try Int64.fetchCursor(
                     database,
                     sql: "SELECT rowid FROM chunk_text WHERE chunk_text MATCH ? ORDER BY bm25(chunk_text, 1.0, 0.5) LIMIT ?",
                     arguments: [query, included == nil ? limit : -1])
+                let all = weights.reduce(0, +)
                 while result.count < limit, let id = try rows.next() {
-                    if included?.contains(id) ?? true { result.append(id) }
+                    guard included?.contains(id) ?? true else { continue }
+                    let found = zip(rare, weights).reduce(0) { $1.0.chunks.contains(id) ? $0 + $1.1 : $0 }
+                    result.append((id, rare.isEmpty ? 1 : found / all))
                 }
                 return result
             }
+            let found = rare.filter { !$0.chunks.isEmpty }.map(\.word)
             // The second part adds the frequent words to the ranking.
-            if !rare.isEmpty { return try ranked("(\(any(rare))) AND (\(any(words)))") }
+            if !found.isEmpty { return try ranked("(\(any(found))) AND (\(any(words)))") }
             let all = try ranked(words.map { "\"\($0)\"" }.joined(separator: " AND "))
             return all.count >= limit ? all : try ranked(any(words))
         }

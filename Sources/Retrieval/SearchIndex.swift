@@ -142,7 +142,7 @@ public final class SearchIndex: Sendable {
         if words.isEmpty, options.mode != .meaning { words = SearchText.words(of: query, includesCommon: true) }
         let found = try await store.candidates(
             words: words, near: options.mode == .words ? nil : wanted, limit: depth, filter: options.filter)
-        let lexical = found.lexical
+        let lexical = found.lexical.map(\.id)
         var nearest = found.nearest
         let stored = try await store.vectors(Array(Set(lexical + nearest)))
         var cosines: [Int64: Double] = [:]
@@ -156,7 +156,10 @@ public final class SearchIndex: Sendable {
             nearest = nearest.filter { cosines[$0] ?? 0 > 0 }
             nearest = Array(nearest.sorted { (cosines[$0] ?? 0, $1) > (cosines[$1] ?? 0, $0) }.prefix(depth))
         }
-        let lists = [(lexical, options.mode != .meaning), (nearest, options.mode != .words)].filter(\.1).map { ($0.0, 1.0) }
+        // A chunk with few of the query's words is not a good answer, even if no other has more of them.
+        let byWords = found.lexical.map { (key: $0.id, weight: options.mode == .hybrid ? $0.share : 1) }
+        let lists = [(byWords, options.mode != .meaning), (nearest.map { ($0, 1) }, options.mode != .words)]
+            .filter(\.1).map(\.0)
         let best = Double(lists.count) / (RankFusion.constant + 1)
         var fused = RankFusion.fused(lists)
         if options.diversity > 0 {

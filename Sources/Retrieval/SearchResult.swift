@@ -53,7 +53,7 @@ public struct Passage: Sendable, Codable, Identifiable {
 public struct SearchResult: Sendable, Codable, Identifiable {
     /// The passage.
     public var passage: Passage
-    /// From 0 to 1, where 1 is the first result of every search that was combined.
+    /// From 0 to 1, where 1 is the first result of every search that was combined, with all words of the query.
     public var score: Double
     /// The cosine of the angle between the vectors of query and passage.
     public var cosine: Double

@@ -7,13 +7,15 @@ public enum RankFusion {
 
     /// The keys of all lists with their scores, best first. The score of a key is Σ weight / (constant + rank).
     ///
-    /// - Parameter lists: Keys, best first, and the weight of each list.
+    /// - Parameter lists: Keys, best first, and the weight of each.
     public static func fused<Key: Hashable & Comparable>(
-        _ lists: [(keys: [Key], weight: Double)], constant: Double = RankFusion.constant
+        _ lists: [[(key: Key, weight: Double)]], constant: Double = RankFusion.constant
     ) -> [(key: Key, score: Double)] {
         var scores: [Key: Double] = [:]
         for list in lists {
-            for (rank, key) in list.keys.enumerated() { scores[key, default: 0] += list.weight / (constant + Double(rank) + 1) }
+            for (rank, item) in list.enumerated() {
+                scores[item.key, default: 0] += item.weight / (constant + Double(rank) + 1)
+            }
         }
         return scores.map { ($0.key, $0.value) }.sorted { $0.1 == $1.1 ? $0.0 < $1.0 : $0.1 > $1.1 }
     }

@@ -234,7 +234,7 @@ struct SearchIndexTests {
     }
 
     @Test func rankFusion() {
-        let fused = RankFusion.fused([(["a", "b", "c"], 1), (["b", "d"], 1)])
+        let fused = RankFusion.fused([["a", "b", "c"], ["b", "d"]].map { $0.map { ($0, 1) } })
         #expect(fused.map(\.key) == ["b", "a", "d", "c"])
         #expect(abs(fused[0].score - (1.0 / 7 + 1.0 / 6)) < 1e-12)
     }

@@ -128,7 +128,7 @@ public struct HybridSearch: TurnSearch {
         _ byWords: [ScoredTurn], _ nearest: [(key: Int, value: Double)], evidence: Double
     ) -> [ScoredTurn] {
         let turns = Dictionary(byWords.map { ($0.number, $0) }) { first, _ in first }
-        let ranking = RankFusion.fused([(byWords.map(\.number), 1), (nearest.map(\.key), 1)])
+        let ranking = RankFusion.fused([byWords.map { ($0.number, 1) }, nearest.map { ($0.key, 1) }])
         return ranking.map { number, score in
             var turn = turns[number] ?? ScoredTurn(number: number, score: 0, evidence: 0, matches: ["meaning"])
             turn.score = score * 100
