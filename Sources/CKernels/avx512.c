@@ -55,6 +55,7 @@ TARGET static void quantize_avx512(const ck_activations *a, int32_t row) {
 }
 
 enum { NEAR = 512, FAR = 8192 };  // prefetch distances in bytes
+enum { TOGETHER = 4 };
 
 /// The product of one panel with `tokens` activation rows; `layout` and `tokens` are constants at every call.
 TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
@@ -81,21 +82,40 @@ TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m,
             for (int part = 0; part < parts; part++) {
                 v16f scale, minimum;
                 scales_avx512(layout, w, group, part, &scale, &minimum);
-                for (int t = 0; t < tokens; t++) {
-                    size_t place = (size_t)(token + t) * row_groups + first + (size_t)group;
-                    const int8_t *x = a->q + (size_t)(token + t) * columns + (first + (size_t)group) * 32 + (size_t)(part * 16);
-                    __m512i dot = _mm512_set1_epi32(offset_sum_avx512(layout, a, place, part));
+                // Several tokens are interleaved: each product waits for the one before it of the same token.
+#pragma clang loop unroll(full)
+                for (int t = 0; t < tokens; t += TOGETHER) {
+                    __m512i dot[TOGETHER];
+                    const int8_t *x[TOGETHER];
+                    size_t place[TOGETHER];
+#pragma clang loop unroll(full)
+                    for (int u = 0; u < TOGETHER; u++) {
+                        if (t + u >= tokens) break;
+                        place[u] = (size_t)(token + t + u) * row_groups + first + (size_t)group;
+                        x[u] = a->q + place[u] * 32 + (size_t)(part * 16);
+                        dot[u] = _mm512_set1_epi32(offset_sum_avx512(layout, a, place[u], part));
+                    }
 #pragma clang loop unroll(full)
                     for (int i = 0; i < steps; i++) {
-                        int32_t four;
-                        memcpy(&four, x + 4 * i, 4);
-                        dot = _mm512_dpbusd_epi32(dot, (__m512i)codes[part * steps + i], _mm512_set1_epi32(four));
+#pragma clang loop unroll(full)
+                        for (int u = 0; u < TOGETHER; u++) {
+                            if (t + u >= tokens) break;
+                            int32_t four;
+                            memcpy(&four, x[u] + 4 * i, 4);
+                            dot[u] = _mm512_dpbusd_epi32(dot[u], (__m512i)codes[part * steps + i], _mm512_set1_epi32(four));
+                        }
                     }
-                    v16f product = (v16f)_mm512_cvtepi32_ps(dot) * scale;
-                    total[t] = (v16f)_mm512_fmadd_ps((__m512)product, _mm512_set1_ps(a->d[place]), (__m512)total[t]);
-                    if (layout_has_minimum(layout))
-                        total[t] = (v16f)_mm512_fmadd_ps(
-                            (__m512)minimum, _mm512_set1_ps(part_sum_avx512(layout, a, place, part)), (__m512)total[t]);
+#pragma clang loop unroll(full)
+                    for (int u = 0; u < TOGETHER; u++) {
+                        if (t + u >= tokens) break;
+                        v16f product = (v16f)_mm512_cvtepi32_ps(dot[u]) * scale;
+                        total[t + u] =
+                            (v16f)_mm512_fmadd_ps((__m512)product, _mm512_set1_ps(a->d[place[u]]), (__m512)total[t + u]);
+                        if (layout_has_minimum(layout))
+                            total[t + u] = (v16f)_mm512_fmadd_ps(
+                                (__m512)minimum, _mm512_set1_ps(part_sum_avx512(layout, a, place[u], part)),
+                                (__m512)total[t + u]);
+                    }
                 }
             }
         }
@@ -127,6 +147,93 @@ TARGET INLINE void tokens_avx512(ck_layout layout, const ck_matrix *m, int32_t p
     }
 }
 
+/// The products of two panels with `tokens` activation rows: each activation that is read serves both.
+TARGET INLINE void pair_tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
+                                    int32_t token, float *y, int32_t ldy, __mmask16 rows, bool add) {
+    size_t row_groups = (size_t)m->columns / 32;
+    int groups = layout_columns(layout) / 32;
+    size_t group_bytes = layout_group_bytes(layout);
+    const uint8_t *second = w + m->panel_bytes;
+    v16f total[2][6];
+    for (int t = 0; t < tokens; t++) total[0][t] = total[1][t] = splat_avx512(0);
+    for (size_t first = 0; first < row_groups; first += (size_t)groups) {
+        for (int group = 0; group < groups; group++) {
+            v64b codes[2][8];
+            unpack_avx512(layout, w + group_bytes * (size_t)group, codes[0]);
+            unpack_avx512(layout, second + group_bytes * (size_t)group, codes[1]);
+            size_t place = (size_t)token * row_groups + first + (size_t)group;
+            const int8_t *x = a->q + place * 32;
+            __m512i dot[2][6];
+#pragma clang loop unroll(full)
+            for (int t = 0; t < tokens; t++)
+                dot[0][t] = dot[1][t] = _mm512_set1_epi32(offset_sum_avx512(layout, a, place + (size_t)t * row_groups, 0));
+#pragma clang loop unroll(full)
+            for (int i = 0; i < 8; i++) {
+                __m512i one = (__m512i)codes[0][i], two = (__m512i)codes[1][i];
+#pragma clang loop unroll(full)
+                for (int t = 0; t < tokens; t++) {
+                    int32_t four;
+                    memcpy(&four, x + (size_t)t * row_groups * 32 + 4 * i, 4);
+                    __m512i activations = _mm512_set1_epi32(four);
+                    dot[0][t] = _mm512_dpbusd_epi32(dot[0][t], one, activations);
+                    dot[1][t] = _mm512_dpbusd_epi32(dot[1][t], two, activations);
+                }
+            }
+#pragma clang loop unroll(full)
+            for (int panel = 0; panel < 2; panel++) {
+                v16f scale, minimum;
+                scales_avx512(layout, panel ? second : w, group, 0, &scale, &minimum);
+#pragma clang loop unroll(full)
+                for (int t = 0; t < tokens; t++) {
+                    size_t at = place + (size_t)t * row_groups;
+                    v16f product = (v16f)_mm512_cvtepi32_ps(dot[panel][t]) * scale;
+                    __m512 sum = _mm512_fmadd_ps((__m512)product, _mm512_set1_ps(a->d[at]), (__m512)total[panel][t]);
+                    if (layout_has_minimum(layout))
+                        sum = _mm512_fmadd_ps((__m512)minimum, _mm512_set1_ps(part_sum_avx512(layout, a, at, 0)), sum);
+                    total[panel][t] = (v16f)sum;
+                }
+            }
+        }
+        w += layout_block_bytes(layout);
+        second += layout_block_bytes(layout);
+    }
+    __m512 matrix_scale = _mm512_set1_ps(m->scale);
+    for (int panel = 0; panel < 2; panel++) {
+        __mmask16 mask = panel ? rows : 0xFFFF;
+        for (int t = 0; t < tokens; t++) {
+            float *out = y + (size_t)(token + t) * (size_t)ldy + panel * CK_PANEL;
+            __m512 before = add ? _mm512_maskz_loadu_ps(mask, out) : _mm512_setzero_ps();
+            _mm512_mask_storeu_ps(out, mask, _mm512_fmadd_ps((__m512)total[panel][t], matrix_scale, before));
+        }
+    }
+}
+
+TARGET INLINE void pair_tokens_avx512(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a, float *y,
+                                      int32_t ldy, bool add) {
+    const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
+    int left = m->rows - (panel + 1) * CK_PANEL;
+    __mmask16 rows = left >= CK_PANEL ? 0xFFFF : (__mmask16)((1 << left) - 1);
+    y += panel * CK_PANEL;
+    int32_t t = 0;
+    for (; t + 6 <= a->count; t += 6) pair_tile_avx512(layout, 6, m, w, a, t, y, ldy, rows, add);
+    switch (a->count - t) {
+        case 5: pair_tile_avx512(layout, 5, m, w, a, t, y, ldy, rows, add); return;
+        case 4: pair_tile_avx512(layout, 4, m, w, a, t, y, ldy, rows, add); return;
+        case 3: pair_tile_avx512(layout, 3, m, w, a, t, y, ldy, rows, add); return;
+        case 2: pair_tile_avx512(layout, 2, m, w, a, t, y, ldy, rows, add); return;
+        case 1: pair_tile_avx512(layout, 1, m, w, a, t, y, ldy, rows, add); return;
+    }
+}
+
+TARGET static bool pair_avx512(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
+    // A product with few rows is limited by memory, where two streams are not faster.
+    if (a->count < 12) return false;
+    switch (m->layout) {
+        case CK_LAYOUT_Q8_0: pair_tokens_avx512(CK_LAYOUT_Q8_0, m, panel, a, y, ldy, add); return true;
+        default: return false;
+    }
+}
+
 TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add) {
     if (!layout_is_integer(m->layout)) {
         float_panels_avx512(m, panel, a, y, ldy, add);
@@ -137,7 +244,7 @@ TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_acti
 #undef BODY
 }
 
-const ck_kernels ck_kernels_avx512 = KERNEL_TABLE(CK_AVX512, "AVX-512 VNNI", panel_avx512);
-const ck_kernels ck_kernels_amx = KERNEL_TABLE(CK_AMX, "AMX int8", ck_panel_amx);
+const ck_kernels ck_kernels_avx512 = KERNEL_TABLE(CK_AVX512, "AVX-512 VNNI", panel_avx512, pair_avx512);
+const ck_kernels ck_kernels_amx = KERNEL_TABLE(CK_AMX, "AMX int8", ck_panel_amx, NULL);
 
 #endif

@@ -142,6 +142,9 @@ void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination) {
     } else if (layout == CK_F16) {  // the embeddings of encoders, which are a noticeable part of their work
         const uint16_t *halves = (const uint16_t *)panel + lane;
         for (int column = 0; column < columns; column++) destination[column] = ck_half_to_float(halves[column * CK_PANEL]);
+    } else if (layout == CK_F32) {
+        const float *values = (const float *)panel + lane;
+        for (int column = 0; column < columns; column++) destination[column] = values[column * CK_PANEL];
     } else if (!layout_is_integer(layout)) {
         size_t bytes = (size_t)ck_type_bytes(matrix->type);
         for (int column = 0; column < columns; column++)

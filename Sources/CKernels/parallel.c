@@ -34,9 +34,16 @@ static void matmul_chunk(void *context, int chunk) {
     for (int32_t i = 0; i < job->count; i++) {
         const ck_product *product = &job->products[i];
         int32_t panels = panels_of(&product->matrix);
-        for (; panel < end && panel < base + panels; panel++)
-            job->kernels->panel(&product->matrix, panel - base, product->activations ? product->activations : job->activations,
-                                product->y, product->ldy, product->add);
+        const ck_activations *a = product->activations ? product->activations : job->activations;
+        int32_t last = end < base + panels ? end : base + panels;
+        while (panel < last) {
+            if (job->kernels->pair && panel + 1 < last &&
+                job->kernels->pair(&product->matrix, panel - base, a, product->y, product->ldy, product->add)) {
+                panel += 2;
+            } else {
+                job->kernels->panel(&product->matrix, panel++ - base, a, product->y, product->ldy, product->add);
+            }
+        }
         base += panels;
     }
 }

@@ -67,4 +67,4 @@ static void panel_scalar(const ck_matrix *m, int32_t panel, const ck_activations
     }
 }
 
-const ck_kernels ck_kernels_scalar = KERNEL_TABLE(CK_SCALAR, "scalar", panel_scalar);
+const ck_kernels ck_kernels_scalar = KERNEL_TABLE(CK_SCALAR, "scalar", panel_scalar, NULL);

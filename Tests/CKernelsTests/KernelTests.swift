@@ -43,7 +43,10 @@ struct KernelTests {
 
         deinit { packed.deallocate() }
 
-        func product(_ kernels: UnsafePointer<ck_kernels>, tokens: Int, adding: Bool) -> [Float] {
+        /// - Parameter inPairs: Computes two panels together where the instruction set can.
+        func product(
+            _ kernels: UnsafePointer<ck_kernels>, tokens: Int, adding: Bool, inPairs: Bool = false
+        ) -> [Float] {
             let rows = Int(matrix.rows)
             var y = [Float](repeating: adding ? 1 : .nan, count: tokens * rows)
             var matrix = matrix
@@ -58,8 +61,17 @@ struct KernelTests {
                                 if matrix.layout.rawValue < CK_F16.rawValue {
                                     for row in 0..<tokens { kernels.pointee.quantize(&a, Int32(row)) }
                                 }
-                                for panel in 0..<(rows + 15) / 16 {
-                                    kernels.pointee.panel(&matrix, Int32(panel), &a, &y, Int32(rows), adding)
+                                let panels = (rows + 15) / 16
+                                var panel = 0
+                                while panel < panels {
+                                    if inPairs, panel + 1 < panels,
+                                        kernels.pointee.pair?(&matrix, Int32(panel), &a, &y, Int32(rows), adding) == true
+                                    {
+                                        panel += 2
+                                    } else {
+                                        kernels.pointee.panel(&matrix, Int32(panel), &a, &y, Int32(rows), adding)
+                                        panel += 1
+                                    }
                                 }
                             }
                         }
@@ -76,6 +88,22 @@ struct KernelTests {
         let panel = Int(ck_panel_bytes(ck_type(rawValue: type.rawValue), 1024))
         let file = 16 * 1024 / type.blockElements * type.blockBytes
         #expect(panel >= file && Double(panel) <= 1.05 * Double(file), "\(type.name): \(panel) for \(file)")
+    }
+
+    /// Two panels that are computed together have the same results, bit by bit, for every number of tokens.
+    @Test(arguments: [TensorType.q8_0, .q4_K])
+    func pairsEqualPanels(type: TensorType) throws {
+        for set in Self.sets {
+            let kernels = try #require(ck_kernels_for(set))
+            for (rows, tokens) in [(32, 12), (45, 13), (33, 17), (64, 23), (80, 40)] {
+                let fixture = Case(type, rows: rows, columns: 512, tokens: tokens)
+                for adding in [false, true] {
+                    let one = fixture.product(kernels, tokens: tokens, adding: adding)
+                    let two = fixture.product(kernels, tokens: tokens, adding: adding, inPairs: true)
+                    #expect(one.map(\.bitPattern) == two.map(\.bitPattern), "\(set) \(rows) × \(tokens)")
+                }
+            }
+        }
     }
 
     @Test(arguments: TensorType.allCases, [(16, 256, 1), (17, 512, 5), (33, 256, 16), (48, 1280, 37)])

@@ -205,6 +205,9 @@ typedef struct {
     const char *name;
     /// y[t][row] (stride `ldy`) = matrix · x[t], or += if `add`, for one panel and all rows of the activations.
     void (*panel)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
+    /// The same for this panel and the next one, with the same results, where that is faster; else returns false and does
+    /// nothing. Null if it never is.
+    bool (*pair)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
     /// Quantises one row of activations: writes `q`, `d`, `s`, `sums` of row `row`.
     void (*quantize)(const ck_activations *a, int32_t row);
     /// out = x / rms(x) · weight; `epsilon` is added to the mean square. A null weight stands for all ones.
