@@ -19,6 +19,7 @@ struct SearchBench: AsyncParsableCommand {
 
     func run() async throws {
         try vectors()
+        try await query()
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
@@ -62,6 +63,21 @@ struct SearchBench: AsyncParsableCommand {
                     format: "  %-8@ median %.1f ms, 95 %% below %.1f ms", mode.rawValue as NSString, sorted[sorted.count / 2],
                     sorted[sorted.count * 95 / 100]))
         }
+    }
+
+    /// The vector of a query, with the default embedding model.
+    private func query() async throws {
+        let model = GGUFEmbeddingModel.default
+        guard model.isAvailable else { return }
+        let text = "where can a passport be renewed in the city"
+        let tokens = try await model.tokenCounts(of: [text], as: .query).first ?? 0
+        var times: [Double] = []
+        for _ in 0..<200 {
+            let start = ContinuousClock.now
+            _ = try await model.embed([text], as: .query)
+            times.append(start.duration(to: .now).milliseconds)
+        }
+        print(String(format: "vector of a query of %d tokens: median %.2f ms", tokens, times.sorted()[100]))
     }
 
     /// Exact search alone, on one core.
