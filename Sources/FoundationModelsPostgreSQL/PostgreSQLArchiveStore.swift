@@ -91,7 +91,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
                 [.text(conversation)])
             guard rows.count > 0 else { return nil }
             return ContextRow(
-                context: rows.bytes(0, 0), contextChecksum: rows.integer(0, 1), head: rows.bytes(0, 2),
+                context: try rows.bytes(0, 0), contextChecksum: rows.integer(0, 1), head: try rows.bytes(0, 2),
                 headChecksum: rows.integer(0, 3), revision: rows.integer(0, 4))
         }
     }
@@ -158,7 +158,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
                 SELECT record FROM compaction WHERE conversation = (SELECT number FROM conversation WHERE id = $1)
                 ORDER BY number
                 """, [.text(conversation)])
-            return (0..<rows.count).compactMap { rows.bytes($0, 0) }
+            return try (0..<rows.count).compactMap { try rows.bytes($0, 0) }
         }
     }
 
@@ -234,9 +234,9 @@ final class PostgreSQLArchiveStore: ArchiveStore {
             let last = try connection.query(
                 "SELECT max(number) FROM turn WHERE conversation = $1 AND number BETWEEN 0 AND $2",
                 [.integer(key), .integer(Int64(ConversationArchive.maximumNumber))])
-            let turns = (0..<rows.count).map { row in
+            let turns = try (0..<rows.count).map { row in
                 TurnRow(
-                    number: rows.integer(row, 0).map { Int($0) }, prompt: rows.bytes(row, 1), entries: rows.bytes(row, 2),
+                    number: rows.integer(row, 0).map { Int($0) }, prompt: try rows.bytes(row, 1), entries: try rows.bytes(row, 2),
                     asked: rows.double(row, 3), checksum: rows.integer(row, 4))
             }
             return (turns, last.integer(0, 0).map { Int($0) })
@@ -325,9 +325,9 @@ final class PostgreSQLArchiveStore: ArchiveStore {
                 SELECT number, turn, vectors FROM turn_vector WHERE conversation = $1 AND model = $2 AND number > $3
                 ORDER BY number
                 """, [.integer(key), .text(model), .integer(row)])
-            return (0..<rows.count).compactMap { index in
+            return try (0..<rows.count).compactMap { index in
                 guard let number = rows.integer(index, 0), let turn = rows.integer(index, 1),
-                    let vectors = rows.bytes(index, 2)
+                    let vectors = try rows.bytes(index, 2)
                 else { return nil }
                 return VectorRow(row: number, turn: Int(turn), vectors: vectors)
             }

@@ -19,14 +19,13 @@ final class PostgreSQLConnection: @unchecked Sendable {
     /// - Parameter settings: `postgresql://user@host/database`, or `host=… dbname=…`, as libpq documents.
     /// - Throws: ``PostgreSQLError``.
     init(_ settings: String) throws(PostgreSQLError) {
-        // Values that the settings, the environment or a service file give go before these.
-        var keywords = ["application_name", "connect_timeout", "tcp_user_timeout", "dbname"]
-        var values = ["foundation-models", "10", "30000", settings]
-        for (position, name) in ["PGAPPNAME", "PGCONNECT_TIMEOUT"].enumerated().reversed()
-        where ProcessInfo.processInfo.environment[name] != nil {
-            keywords.remove(at: position)
-            values.remove(at: position)
-        }
+        try Self.check(settings)
+        // libpq takes the last value of a setting. The first ones may be changed by the settings; texts are always UTF-8.
+        let keywords = [
+            "fallback_application_name", "connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval",
+            "keepalives_count", "dbname", "client_encoding",
+        ]
+        let values = ["foundation-models", "10", "30000", "30", "10", "3", settings, "UTF8"]
         let opened = withCStrings(keywords) { keywords in
             withCStrings(values) { values in PQconnectdbParams(keywords, values, 1) }
         }
@@ -40,6 +39,35 @@ final class PostgreSQLConnection: @unchecked Sendable {
         PQsetNoticeProcessor(opened, { _, _ in }, nil)
         guard PQserverVersion(opened) >= 130_000 else {
             throw PostgreSQLError(kind: .server, message: "PostgreSQL 13 or newer is required")
+        }
+        guard PQparameterStatus(opened, "server_encoding").map({ String(cString: $0) }) == "UTF8" else {
+            throw PostgreSQLError(
+                kind: .server, message: "the database does not store texts as UTF-8; create one with ENCODING 'UTF8'")
+        }
+    }
+
+    /// Reads the settings as libpq does. Its own messages quote parts of them, which may be a part of the password.
+    private static func check(_ settings: String) throws(PostgreSQLError) {
+        let unreadable = PostgreSQLError(
+            kind: .data,
+            message:
+                "the connection settings cannot be read; write special characters in a password as %XX, or give it in PGPASSWORD")
+        guard !settings.utf8.contains(0) else { throw unreadable }
+        var message: UnsafeMutablePointer<CChar>?
+        let options = PQconninfoParse(settings, &message)
+        if let message { PQfreemem(message) }
+        guard let options else { throw unreadable }
+        defer { PQconninfoFree(options) }
+        var option = options
+        while let keyword = option.pointee.keyword {
+            // A password with “@” or “/” ends too early, and the rest would be taken for the server's name or number.
+            let value = option.pointee.val.map { String(cString: $0) } ?? ""
+            switch String(cString: keyword) {
+            case "host": if value.contains("@") { throw unreadable }
+            case "port": if value.contains(where: { !$0.isNumber && $0 != "," }) { throw unreadable }
+            default: break
+            }
+            option += 1
         }
     }
 
@@ -112,14 +140,15 @@ final class PostgreSQLConnection: @unchecked Sendable {
     }
 
     /// A name in an SQL statement.
+    ///
+    /// A quotation mark is doubled even if it is a part of a longer character, such as one with an accent.
     static func quoted(_ name: String) -> String {
-        "\"" + name.replacing("\0", with: "").replacing("\"", with: "\"\"") + "\""
-    }
-
-    /// A text in an SQL statement.
-    static func literal(_ text: String) -> String {
-        // In this form, a backslash is an escape character whatever the settings of the server are.
-        "E'" + text.replacing("\0", with: "").replacing("\\", with: "\\\\").replacing("'", with: "''") + "'"
+        var result = "\""
+        for scalar in name.unicodeScalars where scalar != "\0" {
+            if scalar == "\"" { result.unicodeScalars.append(scalar) }
+            result.unicodeScalars.append(scalar)
+        }
+        return result + "\""
     }
 }
 
@@ -154,10 +183,12 @@ final class PostgreSQLRows {
 
     func double(_ row: Int, _ column: Int) -> Double? { text(row, column).flatMap { Double($0) } }
 
-    /// A value of the type `bytea`, which the server sends in hexadecimal digits.
-    func bytes(_ row: Int, _ column: Int) -> Data? {
-        guard let field = field(row, column), field.count >= 2, field[0] == UInt8(ascii: "\\"), field[1] == UInt8(ascii: "x")
-        else { return nil }
+    /// A value of the type `bytea`, which the server sends in hexadecimal digits; nil for NULL.
+    func bytes(_ row: Int, _ column: Int) throws(PostgreSQLError) -> Data? {
+        guard let field = field(row, column) else { return nil }
+        guard field.count >= 2, field[0] == UInt8(ascii: "\\"), field[1] == UInt8(ascii: "x") else {
+            throw PostgreSQLError(kind: .data, message: "the server sends bytes in an unknown form")
+        }
         func digit(_ byte: UInt8) -> UInt8 { byte < 0x3A ? byte &- 0x30 : (byte | 0x20) &- 0x57 }
         var data = Data(count: (field.count - 2) / 2)
         data.withUnsafeMutableBytes { bytes in
@@ -186,11 +217,13 @@ struct PostgreSQLError: Error {
     /// What went wrong and what can be done, for people.
     var reason: String {
         switch (kind, state) {
+        case (.connection, _) where message.contains("too many"): "the PostgreSQL server has too many connections: \(message)"
         case (.connection, _): "the PostgreSQL server cannot be reached or has ended the connection: \(message)"
+        case (_, "54000"), (_, "54001"):
+            "a name or an identifier is too long for PostgreSQL, which can search at most 2,700 bytes"
         case (_, "53100"): "the disk of the PostgreSQL server is full"
-        case (_, "53300"): "the PostgreSQL server has too many connections"
         case (_, "42501"), (_, "25006"): "the user of the PostgreSQL server may not do that: \(message)"
-        case (_, "57P01"), (_, "57P02"), (_, "57P03"): "the PostgreSQL server is stopping or starting: \(message)"
+        case (_, "57P01"), (_, "57P02"): "the PostgreSQL server is stopping or starting: \(message)"
         default: message
         }
     }

@@ -31,24 +31,23 @@ final class PostgreSQLDocumentStore: DocumentStore {
                 ? "CREATE INDEX chunk_vector ON chunk USING hnsw (vector halfvec_ip_ops)" : "")
     }
 
-    private static func properties(_ created: IndexProperties) -> String {
-        let values = [
+    private static func properties(_ created: IndexProperties) -> [(name: String, value: String)] {
+        [
             ("model", created.model.identifier), ("modelName", created.model.name), ("dimension", "\(created.model.dimension)"),
             ("maximumTokens", "\(created.model.maximumTokenCount)"), ("chunkTokens", "\(created.chunkTokens)"),
             ("overlap", "\(created.overlap)"),
-        ].map { "('\($0.0)', \(PostgreSQLConnection.literal($0.1)))" }
-        return "INSERT INTO property VALUES \(values.joined(separator: ", "));"
+        ].map { ($0.0, $0.1.withoutNull) }
     }
 
     /// - Parameter created: The properties of a new index; nil opens an existing one for reading.
     init(_ settings: String, schema: String, created: IndexProperties?) async throws {
         // An index that exists keeps its own properties, which are compared when it is opened.
-        let tables = created.map { Self.properties($0) + Self.tables($0.model.dimension) } ?? ""
+        let tables = created.map { Self.tables($0.model.dimension) } ?? ""
         do {
             (server, dimension) = try await onAnotherThread {
                 let server = try PostgreSQLServer(
                     settings, schema: schema, kind: "search index", isReadOnly: created == nil, usesVectors: true,
-                    migrations: [tables])
+                    migrations: [tables], properties: created.map(Self.properties) ?? [])
                 let stored = try server.transaction(.read) { connection in
                     try connection.query("SELECT value FROM property WHERE name = 'dimension'").integer(0, 0)
                 }
@@ -156,15 +155,19 @@ final class PostgreSQLDocumentStore: DocumentStore {
                         ]
                     ).integer(0, 0) ?? 0
                 // The headings and names count half as much as the text.
-                try connection.query(
-                    """
-                    INSERT INTO chunk (document, number, headings, text, line, last_line, page, tokens, vector, words)
-                    SELECT $1::bigint, number, headings, text, line, last_line, page, tokens, vector::halfvec,
-                        setweight(to_tsvector('words', c.words), 'A') || setweight(to_tsvector('words', c.context), 'C')
-                    FROM json_to_recordset($2::json) AS c (
-                        number integer, headings text, text text, line integer, last_line integer, page integer,
-                        tokens integer, vector text, words text, context text)
-                    """, [.integer(id), .text(try Self.json(rows))])
+                // In parts, because the server limits the size of a statement.
+                for first in stride(from: 0, to: rows.count, by: 500) {
+                    let part = Array(rows[first..<min(first + 500, rows.count)])
+                    try connection.query(
+                        """
+                        INSERT INTO chunk (document, number, headings, text, line, last_line, page, tokens, vector, words)
+                        SELECT $1::bigint, number, headings, text, line, last_line, page, tokens, vector::halfvec,
+                            setweight(to_tsvector('words', c.words), 'A') || setweight(to_tsvector('words', c.context), 'C')
+                        FROM json_to_recordset($2::json) AS c (
+                            number integer, headings text, text text, line integer, last_line integer, page integer,
+                            tokens integer, vector text, words text, context text)
+                        """, [.integer(id), .text(try Self.json(part))])
+                }
             }
         }
     }
@@ -255,8 +258,10 @@ final class PostgreSQLDocumentStore: DocumentStore {
             FROM json_array_elements_text($1::json) WITH ORDINALITY AS w (word, position) ORDER BY position
             """, [.text(try json(words)), .integer(Int64(SearchCandidates.frequent))])
         var terms = words.indices.map { Term(word: words[$0], count: Int(counts.integer($0, 0) ?? 0)) }
-        // The server's estimate may be old or missing.
-        let total = max(Int(counts.integer(0, 1) ?? 0), terms.map(\.count).max() ?? 0)
+        // The server's estimate is missing at first, and small tables are counted quickly.
+        var total = Int(counts.integer(0, 1) ?? 0)
+        if total < 100_000 { total = Int(try connection.query("SELECT count(*) FROM chunk").integer(0, 0) ?? 0) }
+        total = max(total, terms.map(\.count).max() ?? 0)
         for index in terms.indices {
             terms[index].weight = SearchCandidates.weight(count: terms[index].count, total: total)
         }
@@ -301,23 +306,27 @@ final class PostgreSQLDocumentStore: DocumentStore {
     ) throws -> [Int64] {
         let order = "ORDER BY vector <#> $3::halfvec LIMIT $4"
         let parameters = condition.parameters + [.text(text(of: vector)), .integer(Int64(limit))]
-        var sql = "SELECT id FROM chunk WHERE \(condition.sql) \(order)"
+        func ids(_ sql: String) throws -> [Int64] {
+            let rows = try connection.query(sql, parameters)
+            return (0..<rows.count).compactMap { rows.integer($0, 0) }
+        }
+        // Compares all vectors of the chunks.
+        let exact = """
+            WITH included AS MATERIALIZED (SELECT id, vector FROM chunk WHERE \(condition.sql))
+            SELECT id FROM included \(order)
+            """
         if !condition.isEmpty {
             let count = try connection.query(
                 "SELECT count(*) FROM (SELECT 1 FROM chunk WHERE \(condition.sql) LIMIT \(fewChunks)) AS found",
                 condition.parameters)
-            if count.integer(0, 0) ?? 0 < fewChunks {
-                sql = """
-                    WITH included AS MATERIALIZED (SELECT id, vector FROM chunk WHERE \(condition.sql))
-                    SELECT id FROM included \(order)
-                    """
-            }
+            if count.integer(0, 0) ?? 0 < fewChunks { return try ids(exact) }
         }
         // The more the search looks at, the fewer of the nearest it misses.
         try connection.execute(
             "SET LOCAL hnsw.ef_search = \(min(1_000, max(200, limit * 2))); SET LOCAL hnsw.iterative_scan = relaxed_order")
-        let rows = try connection.query(sql, parameters)
-        return (0..<rows.count).compactMap { rows.integer($0, 0) }
+        let found = try ids("SELECT id FROM chunk WHERE \(condition.sql) \(order)")
+        // The index gives up if the chunks that a filter chooses are all far from the query.
+        return condition.isEmpty || found.count >= limit ? found : try ids(exact)
     }
 
     func vectors(_ ids: [Int64]) async throws -> [Int64: [Float]] {

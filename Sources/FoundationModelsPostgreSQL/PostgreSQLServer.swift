@@ -21,8 +21,10 @@ final class PostgreSQLServer: Sendable {
     /// - Parameters:
     ///   - usesVectors: Whether pgvector is needed.
     ///   - migrations: The statements that create the tables. Later versions add elements.
+    ///   - properties: What the schema says about itself, when it is created.
     init(
-        _ settings: String, schema: String, kind: String, isReadOnly: Bool, usesVectors: Bool, migrations: [String]
+        _ settings: String, schema: String, kind: String, isReadOnly: Bool, usesVectors: Bool, migrations: [String],
+        properties: [(name: String, value: String)] = []
     ) throws {
         let connection = try PostgreSQLConnection(settings)
         (self.settings, self.isReadOnly) = (settings, isReadOnly)
@@ -37,15 +39,15 @@ final class PostgreSQLServer: Sendable {
                 WHERE extname = 'vector'
                 """)
             guard let extensionSchema = rows.text(0, 0), let version = rows.text(0, 1) else { throw Self.noVectors }
-            guard version.compare("0.7", options: .numeric) != .orderedAscending else {
-                throw PostgreSQLError(kind: .server, message: "it has pgvector \(version), but 0.7 or newer is required")
+            guard version.compare("0.8", options: .numeric) != .orderedAscending else {
+                throw PostgreSQLError(kind: .server, message: "it has pgvector \(version), but 0.8 or newer is required")
             }
             searchPath = "\(path), \(PostgreSQLConnection.quoted(extensionSchema))"
         } else {
             searchPath = path
         }
         idle = Mutex([])
-        try migrate(connection, schema, kind, migrations)
+        try migrate(connection, schema, kind, migrations, properties)
         idle.withLock { $0.append(connection) }
     }
 
@@ -58,15 +60,21 @@ final class PostgreSQLServer: Sendable {
         guard try connection.query("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").count > 0 else {
             throw noVectors
         }
-        try connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        do { try connection.execute("CREATE EXTENSION IF NOT EXISTS vector") } catch {
+            // Another program has created it at the same time.
+            guard ["23505", "42710"].contains(error.state) else { throw error }
+        }
     }
 
     private func migrate(
-        _ connection: PostgreSQLConnection, _ schema: String, _ kind: String, _ migrations: [String]
+        _ connection: PostgreSQLConnection, _ schema: String, _ kind: String, _ migrations: [String],
+        _ properties: [(name: String, value: String)]
     ) throws {
-        let exists = try connection.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [.text(schema)]).count > 0
+        func exists() throws -> Bool {
+            try connection.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [.text(schema)]).count > 0
+        }
         if isReadOnly {
-            guard exists else {
+            guard try exists() else {
                 throw PostgreSQLError(kind: .server, message: "there is no such schema")
             }
             try connection.execute(begin(.read))
@@ -76,12 +84,13 @@ final class PostgreSQLServer: Sendable {
             }
             return
         }
-        try connection.execute("BEGIN")
+        try connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE")
         do {
             // One program at a time.
             try connection.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [.text("schema \(schema)")])
-            try connection.execute(
-                "CREATE SCHEMA IF NOT EXISTS \(PostgreSQLConnection.quoted(schema)); SET LOCAL search_path TO \(searchPath)")
+            // Creating a schema needs a permission that using one does not.
+            if try !exists() { try connection.execute("CREATE SCHEMA \(PostgreSQLConnection.quoted(schema))") }
+            try connection.execute("SET LOCAL search_path TO \(searchPath)")
             let version = try version(connection, schema, kind)
             guard version <= migrations.count else {
                 throw PostgreSQLError(kind: .server, message: "it was written by a newer version of this package")
@@ -89,9 +98,14 @@ final class PostgreSQLServer: Sendable {
             if version == 0 {
                 try connection.execute("CREATE TABLE property (name text PRIMARY KEY, value text NOT NULL)")
                 try connection.query("INSERT INTO property VALUES ('kind', $1), ('version', '0')", [.text(kind)])
+                for (name, value) in properties {
+                    try connection.query("INSERT INTO property VALUES ($1, $2)", [.text(name), .text(value)])
+                }
             }
-            for migration in migrations[version...] { try connection.execute(migration) }
-            try connection.query("UPDATE property SET value = $1 WHERE name = 'version'", [.text("\(migrations.count)")])
+            if version < migrations.count {
+                for migration in migrations[version...] { try connection.execute(migration) }
+                try connection.query("UPDATE property SET value = $1 WHERE name = 'version'", [.text("\(migrations.count)")])
+            }
             try connection.execute("COMMIT")
         } catch {
             try? connection.execute("ROLLBACK")  // the error above says more
@@ -116,9 +130,13 @@ final class PostgreSQLServer: Sendable {
     enum Mode { case read, write }
 
     private func begin(_ mode: Mode) -> String {
-        let mode = mode == .read ? "ISOLATION LEVEL REPEATABLE READ, READ ONLY" : "READ WRITE"
-        // For each transaction: a pool of connections between this program and the server may give each another connection.
-        return "BEGIN \(mode); SET LOCAL search_path TO \(searchPath)"
+        let mode = mode == .read ? "REPEATABLE READ, READ ONLY" : "READ COMMITTED, READ WRITE"
+        // For each transaction: a pool of connections between this program and the server may give each another connection. The
+        // formats are those that are read here, whatever the server's settings are.
+        return """
+            BEGIN ISOLATION LEVEL \(mode); SET LOCAL search_path TO \(searchPath);
+            SET LOCAL bytea_output = hex; SET LOCAL extra_float_digits = 1
+            """
     }
 
     /// Runs a transaction on this thread.

@@ -19,7 +19,8 @@ enum SearchWords {
             let properties = scalar.properties
             if properties.generalCategory == .nonspacingMark { continue }
             if properties.isAlphabetic || properties.numericType != nil {
-                result += properties.lowercaseMapping
+                // The last letter of a Greek word has another form.
+                result += scalar == "ς" ? "σ" : properties.lowercaseMapping
             } else if result.utf8.last != 0x20 {
                 result += " "
             }

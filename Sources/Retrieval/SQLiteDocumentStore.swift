@@ -27,7 +27,7 @@ final class SQLiteDocumentStore: DocumentStore {
                 try FileManager.default.createDirectory(
                     at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
                 configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
-                let pool = try DatabasePool(path: path, configuration: configuration)
+                let pool = try Self.pool(path, configuration)
                 try Self.migrate(pool, created, path: path)
                 (reader, writer) = (pool, pool)
             } else {
@@ -38,6 +38,17 @@ final class SQLiteDocumentStore: DocumentStore {
                 (reader, writer) = (try DatabaseQueue(path: path, configuration: configuration), nil)
             }
         } catch { throw Self.readable(error, path) }
+    }
+
+    /// SQLite does not wait when two programs create a write-ahead log at the same time: one of them tries again.
+    private static func pool(_ path: String, _ configuration: Configuration) throws -> DatabasePool {
+        for _ in 0..<200 {
+            do { return try DatabasePool(path: path, configuration: configuration) } catch let error as DatabaseError {
+                guard error.resultCode.primaryResultCode == .SQLITE_BUSY else { throw error }
+                usleep(10_000)
+            }
+        }
+        return try DatabasePool(path: path, configuration: configuration)
     }
 
     func close() throws {

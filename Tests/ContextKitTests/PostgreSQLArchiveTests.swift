@@ -41,6 +41,27 @@
             await #expect(throws: ConversationError.self) { try await again.respond(to: "No.") }
         }
 
+        @Test("[D4] an answer whose commit may have been lost is written again; another answer is refused")
+        func writtenAgain() throws {
+            let archive = try ConversationArchive(
+                postgreSQL: server + " options='-c bytea_output=escape -c extra_float_digits=0'", schema: schema())
+            try archive.begin("a", .init())
+            let date = Date(timeIntervalSince1970: 1_753_900_000.123456)
+            func turn(_ text: String) -> Turn {
+                let segments: [Transcript.Segment] = [.text(.init(id: "1", content: text))]
+                return Turn(
+                    number: 0, prompt: "Hello.", date: date,
+                    entries: [
+                        .prompt(.init(id: "2", segments: [.text(.init(id: "3", content: "Hello."))])),
+                        .response(.init(id: "4", assetIDs: ["x"], segments: segments)),
+                    ])
+            }
+            for _ in 0..<20 { try archive.recordAnswer(turn("Fine."), in: "a") }
+            #expect(throws: ConversationError.self) { try archive.recordAnswer(turn("No."), in: "a") }
+            #expect(try archive.turns(of: "a").map(\.response) == ["Fine."])
+            #expect(try archive.turns(of: "a").first?.date == date && archive.damage(in: "a").isEmpty)
+        }
+
         @Test("[D4] both databases find the same turns by words")
         func sameTurns() async throws {
             let prompts = [

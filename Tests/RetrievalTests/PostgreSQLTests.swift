@@ -77,14 +77,50 @@
             } catch let error as RetrievalError {
                 #expect(error.description.contains("cannot be reached") && !error.description.contains("secret-word"))
             }
+            // Where a password ends is not clear: no part of it is shown.
+            for wrong in [
+                "postgresql://user:sec%zzret@host/db", "postgresql://user:sec/ret@host/db", "postgresql://user:sec@ret@host/db",
+                "host=h password=my secret", "postgresql://user:p sec ret@host:12x/db",
+            ] {
+                do {
+                    _ = try ConversationArchive(postgreSQL: wrong)
+                    Issue.record("\(wrong) is accepted")
+                } catch let error as ConversationError {
+                    let text = "\(error.errorDescription ?? "") \(error)"
+                    #expect(text.contains("cannot be read") && !text.contains("sec") && !text.contains("ret"), "\(text)")
+                }
+            }
             for wrong in ["no such setting", "postgresql://[", "host=/nowhere", "host=/nowhere\0x"] {
                 #expect(throws: ConversationError.self) { try ConversationArchive(postgreSQL: wrong) }
             }
         }
 
-        @Test("texts that PostgreSQL cannot store as they are")
-        func unusualTexts() async throws {
-            let index = try await SearchIndex(postgreSQL: server, schema: schema(), model: model)
+        /// Marks that join a quotation mark to one character must not hide it; names come from files of others.
+        @Test("names with quotation marks are not statements", arguments: ["'", "\"", "\\"], ["\u{600}", "\u{301}", ""])
+        func injection(quote: String, mark: String) async throws {
+            let victim = schema()
+            let archive = try ConversationArchive(postgreSQL: server, schema: victim)
+            let name =
+                "x\(mark == "\u{600}" ? mark + quote : quote + mark)); DROP SCHEMA \"\(victim)\" CASCADE; -- \(UUID().uuidString)"
+            let index = try await SearchIndex(postgreSQL: server, schema: name, model: WordEmbedder(identifier: name))
+            try await index.add(ExtractedText("The cat.", format: .plain), path: name, source: name, metadata: [name: name])
+            #expect(try await index.search("cat").first?.passage.path == name)
+            let again = try await SearchIndex(
+                readingFromPostgreSQL: server, schema: name, model: WordEmbedder(identifier: name))
+            #expect(try await again.counts() == (1, 1))
+            #expect(try archive.conversations().isEmpty)
+        }
+
+        /// A server, a role and the environment may have other settings.
+        @Test(
+            "texts that PostgreSQL cannot store as they are",
+            arguments: [
+                "",
+                " client_encoding=LATIN1 options='-c bytea_output=escape -c extra_float_digits=0 "
+                    + "-c default_transaction_isolation=serializable -c default_transaction_read_only=on'",
+            ])
+        func unusualTexts(settings: String) async throws {
+            let index = try await SearchIndex(postgreSQL: server + settings, schema: schema(), model: model)
             let long = String(repeating: "x", count: 300_000)
             let texts = ["a\0b zebra", "naïve Café", "東京は大きい", "/usr/share/doc/readme.txt", "3.14 1e5 v2.0", long, "👩‍👩‍👧 \u{FEFF}"]
             for (number, text) in texts.enumerated() {

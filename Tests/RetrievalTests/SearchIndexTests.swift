@@ -332,7 +332,7 @@ struct SearchIndexTests {
     func twoWriters(database: TestDatabase) async throws {
         let folder = try TemporaryFolder()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for writer in 0..<2 {
+            for writer in 0..<4 {
                 group.addTask {
                     let index = try await self.index(folder, in: database)
                     for number in 0..<30 {

@@ -21,7 +21,7 @@ as_user() {
 }
 
 run() {
-    as_user "$programs/pg_ctl" -D "$folder/data" -l "$folder/log" -w -o "-c listen_addresses='' -c unix_socket_directories=$folder \
+    as_user "$programs/pg_ctl" -D "$folder/data" -l "$folder/log" -w -o "-c listen_addresses='' -c unix_socket_directories=$folder -c unix_socket_permissions=0700 \
         -c shared_buffers=64MB -c max_connections=40" start >/dev/null || {
         tail -n 5 "$folder/log" >&2
         exit 1

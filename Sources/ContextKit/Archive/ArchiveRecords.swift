@@ -146,7 +146,10 @@ extension ConversationArchive {
     /// Records the answer to a prompt.
     func recordAnswer(_ turn: Turn, in conversation: String) throws {
         let prompt = Data(turn.prompt.utf8)
-        let entries = try JSONEncoder().encode(Transcript(entries: turn.entries))
+        // Always the same bytes: an answer whose writing may have failed is written again, and must not look like another one.
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let entries = try encoder.encode(Transcript(entries: turn.entries))
         let row = TurnRow(
             number: turn.number, prompt: prompt, entries: entries, asked: turn.date?.timeIntervalSince1970,
             checksum: Checksum.of(turn: turn.number, prompt: prompt, entries: entries))

@@ -74,7 +74,7 @@ public enum ConversationError: LocalizedError {
             "Shorten the prompt by \(size.excess) tokens, split it (LongDocument), or leave out tools and pinned facts."
         case .unsaved: "Free some disk space and go on: the answer is kept in memory and saved with the next one."
         case .archive:
-            "Free some disk space, or check that the file is an archive that may be written; one that may only be read is opened with isReadOnly."
+            "Free some disk space, or check that the file or server is available and may be written; an archive that may only be read is opened with isReadOnly."
         }
     }
 }
