@@ -49,6 +49,8 @@ let package = Package(
         // The engine must be fast in debug builds too, including those of programs that depend on this package: SwiftPM
         // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
+        // The weights are included by the C source file, which compiles in no time; SwiftPM only needs to know of them.
+        .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
         .target(name: "JSON", swiftSettings: optimized),
         // Parts of search that the archive of conversations and the index of documents have in common.
@@ -58,7 +60,8 @@ let package = Package(
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
@@ -134,7 +137,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            exclude: ["api.tsv"], swiftSettings: settings),
+            exclude: ["api.tsv", "Languages"], swiftSettings: settings),
         .testTarget(
             name: "ContextKitTests",
             dependencies: [

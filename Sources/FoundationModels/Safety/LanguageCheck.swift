@@ -1,66 +1,106 @@
 internal import Foundation
 
-/// Rejects prompts in languages that a model does not support, based on the script of the prompt.
+/// Rejects prompts in languages that a model does not support.
 ///
-/// Languages that share a script are not distinguished: a French prompt passes for a model that supports English.
+/// A rejected prompt that the model could have answered is worse than an answered one that it cannot answer well: short texts,
+/// source code, numbers, names, and prompts with a sentence in a supported language pass.
 struct LanguageCheck {
-    private let supported: Set<Locale.LanguageCode>
+    /// Codes of the supported languages and of those that cannot be told from them.
+    private let accepted: Set<String>
+    private let supported: [String]
 
-    init(supported: Set<Locale.Language>) { self.supported = Set(supported.compactMap(\.languageCode)) }
-
-    /// The minimum number of letters for a script to be significant; short phrases may be in any language.
-    private static let minimumLetters = 12
-
-    private static let scripts: [(range: ClosedRange<UInt32>, languages: [String])] = [
-        (0x0370...0x03FF, ["el"]), (0x0400...0x052F, ["ru", "uk", "bg", "sr", "mk", "be", "kk", "mn"]),
-        (0x0530...0x058F, ["hy"]), (0x0590...0x05FF, ["he", "yi"]), (0x0600...0x06FF, ["ar", "fa", "ur"]),
-        (0x0900...0x097F, ["hi", "mr", "ne"]), (0x0980...0x09FF, ["bn"]), (0x0A00...0x0A7F, ["pa"]),
-        (0x0B80...0x0BFF, ["ta"]), (0x0C00...0x0C7F, ["te"]), (0x0E00...0x0E7F, ["th"]), (0x10A0...0x10FF, ["ka"]),
-        (0x1100...0x11FF, ["ko"]), (0x3040...0x30FF, ["ja"]), (0x3400...0x9FFF, ["zh", "ja"]), (0xAC00...0xD7AF, ["ko"]),
+    /// Languages whose texts are often the same.
+    private static let similar: [Set<String>] = [
+        ["bs", "hr", "sr"], ["nb", "nn", "no", "da"], ["id", "ms"], ["xh", "zu"], ["cs", "sk"], ["st", "tn"],
     ]
 
-    /// The possible languages of a text, if most of its letters belong to scripts that identify languages.
-    static func languages(of text: String) -> [String]? {
-        var counts = [Int](repeating: 0, count: scripts.count)
-        var letters = 0
-        for scalar in text.unicodeScalars {
-            let value = scalar.value
-            if value < 0x80 {
-                // Looking up properties takes far longer than comparing.
-                if (0x41...0x5A).contains(value & 0xDF) { letters += 1 }
-                continue
-            }
-            guard scalar.properties.isAlphabetic else { continue }
-            letters += 1
-            if value < 0x0370 { continue }
-            if let script = scripts.firstIndex(where: { $0.range.contains(scalar.value) }) { counts[script] += 1 }
+    init(supported: Set<Locale.Language>) {
+        self.supported = Set(supported.compactMap { $0.languageCode?.identifier }).sorted()
+        accepted = self.supported.reduce(into: Set(self.supported)) { accepted, code in
+            for group in Self.similar where group.contains(code) { accepted.formUnion(group) }
         }
-        guard letters >= minimumLetters, let most = counts.indices.max(by: { counts[$0] < counts[$1] }),
-            counts.reduce(0, +) * 2 > letters
-        else { return nil }
-        // Kana among ideographs indicates Japanese.
-        if scripts[most].languages.first == "zh", let kana = scripts.firstIndex(where: { $0.languages == ["ja"] }),
-            counts[kana] > 0
-        {
-            return ["ja"]
-        }
-        return scripts[most].languages
     }
 
-    /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if the model supports none of the possible
-    ///   languages of the last prompt.
+    /// The minimum number of letters of a text whose language is significant, and of one that consists of ideographs.
+    private static let minimumLetters = 20
+    private static let minimumIdeographs = 6
+    private static let minimumLettersOfSentence = 15
+    /// The minimum probability that a text is in a language that is not supported.
+    private static let certainty = 0.93
+    /// The minimum probability of the most probable language, for a text in Latin letters.
+    private static let minimumProbability = 0.7
+    /// The maximum number of sentences that are examined one by one.
+    private static let maximumSentences = 64
+
+    /// The language of a text, if it is almost certainly one that is not supported.
+    func unsupportedLanguage(of text: String) -> String? {
+        guard !supported.isEmpty else { return nil }
+        // What is quoted is not what the user says.
+        let text = text.replacing(#/“[^”“]*”|„[^“”]*[“”]|«[^»]*»|"[^"\n]*"|`[^`]*`/#, with: " ")
+        if Self.isCode(text) { return nil }
+        guard let language = unsupported(LanguageIdentifier.letters(of: text)) else { return nil }
+        // Instructions in a supported language, followed by a long text in another one.
+        let sentences = text.split(maxSplits: Self.maximumSentences) { ".!?:;\n。！？：".contains($0) }
+        for sentence in sentences where sentences.count > 1 {
+            let letters = LanguageIdentifier.letters(of: sentence)
+            let count = letters.count { $0 != 0x20 }
+            guard count >= Self.minimumLettersOfSentence else { continue }
+            let languages = LanguageIdentifier.candidates(letters).filter { $0.code != LanguageIdentifier.none }
+            let (likely, all) = languages.reduce((0.0, 0.0)) {
+                ($0.0 + (accepted.contains($1.code) ? $1.probability : 0), $0.1 + $1.probability)
+            }
+            if likely > 0.7 * all { return nil }
+        }
+        return language
+    }
+
+    /// Whether a text has as much punctuation or as many names in several words as source code, data and addresses have.
+    private static func isCode(_ text: String) -> Bool {
+        let words = text.split(whereSeparator: \.isWhitespace)
+        let compounds = words.count { word in
+            zip(word.utf8, word.utf8.dropFirst()).contains { (0x61...0x7A).contains($0) && (0x41...0x5A).contains($1) }
+        }
+        if compounds * 8 > words.count { return true }
+        let punctuation = text.utf8.count { "(){}[]<>=;_/\\|&#@$%^*~+".utf8.contains($0) }
+        return punctuation * 25 > text.utf8.count
+    }
+
+    private static func isLongEnough(_ letters: [UInt32]) -> Bool {
+        let count = letters.count { $0 != 0x20 }
+        if count >= minimumLetters || (count >= minimumLetters / 2 && !isLatin(letters)) { return true }
+        return letters.count { (0x3040...0x9FFF).contains($0) || (0xAC00...0xD7AF).contains($0) } >= minimumIdeographs
+    }
+
+    /// Names, terms and source code are in Latin letters in most languages.
+    private static func isLatin(_ letters: [UInt32]) -> Bool {
+        letters.count { $0 < 0x250 && $0 != 0x20 } * 2 > letters.count { $0 != 0x20 }
+    }
+
+    private func unsupported(_ letters: [UInt32]) -> String? {
+        guard Self.isLongEnough(letters) else { return nil }
+        let candidates = LanguageIdentifier.candidates(letters)
+        guard let best = candidates.first, best.code != LanguageIdentifier.none, !accepted.contains(best.code) else { return nil }
+        let group = Self.similar.first { $0.contains(best.code) } ?? [best.code]
+        let likelihood = candidates.reduce(0) { group.contains($1.code) ? $0 + $1.probability : $0 }
+        if Self.isLatin(letters), likelihood < Self.minimumProbability { return nil }
+        let probability = candidates.reduce(0) {
+            $1.code == LanguageIdentifier.none || accepted.contains($1.code) ? $0 : $0 + $1.probability
+        }
+        return probability >= Self.certainty ? best.code : nil
+    }
+
+    /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if the last prompt is in a language that the model does not
+    ///   support. A model without a list of languages accepts all of them.
     func check(_ transcript: Transcript) throws {
-        // A model without a list of languages accepts all of them.
-        guard !supported.isEmpty,
-            case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
-            let languages = Self.languages(of: prompt.segments.modelText), let likely = languages.first,
-            !languages.contains(where: { supported.contains(Locale.LanguageCode($0)) })
+        guard case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
+            let language = unsupportedLanguage(of: prompt.segments.modelText)
         else { return }
+        let name = Locale(identifier: "en").localizedString(forLanguageCode: language) ?? language
         throw LanguageModelError.unsupportedLanguageOrLocale(
             .init(
-                languageCode: Locale.LanguageCode(likely),
+                languageCode: Locale.LanguageCode(language),
                 debugDescription:
-                    "The prompt appears to be in a language (\(likely)) that the model was not trained for. It supports: "
-                    + supported.map(\.identifier).sorted().joined(separator: ", ") + "."))
+                    "The prompt appears to be in \(name) (\(language)), for which the model was not trained. It supports: "
+                    + supported.joined(separator: ", ") + "."))
     }
 }
