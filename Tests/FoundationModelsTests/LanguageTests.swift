@@ -71,7 +71,10 @@ struct LanguageTests {
         let rejectedCode = lines.filter { check.unsupportedLanguage(of: $0) != nil }
         #expect(rejectedCode.isEmpty, "\(rejectedCode.prefix(10))")
         let texts = [
-            "", " ", "1234567890 98765 43210", "😀😀😀😀😀😀😀😀", "https://example.com/wp-content/uploads/2024/bildergalerie.html?id=4",
+            "", " ", "1234567890 98765 43210",
+            "754836521097 1996 07 10 19 7.5404 limite 1996 07 17 63 93.9 gesamt 1996 07 24 22 numero 3141592",
+            String(repeating: "„", count: 100_000) + String(repeating: "“", count: 3_000), "😀😀😀😀😀😀😀😀",
+            "https://example.com/wp-content/uploads/2024/bildergalerie.html?id=4",
             "{\"nombre\": \"Jose\", \"edad\": 41}", "SELECT nombre FROM usuarios WHERE id = 4;", "Arnold Schwarzenegger",
             "Johann Wolfgang von Goethe", "Guten Morgen!", "C'est la vie",
             "Translate “Wie geht es dir heute, mein Freund?” to English",

@@ -29,14 +29,15 @@ struct LanguageCheck {
     private static let certainty = 0.93
     /// The minimum probability of the most probable language, for a text in Latin letters.
     private static let minimumProbability = 0.7
-    /// The maximum number of sentences that are examined one by one.
+    /// The maximum number of sentences that are examined one by one, and of characters that are read.
     private static let maximumSentences = 64
+    private static let maximumCharacters = 4_000
+    private static let maximumQuotation = 300
 
     /// The language of a text, if it is almost certainly one that is not supported.
     func unsupportedLanguage(of text: String) -> String? {
         guard !supported.isEmpty else { return nil }
-        // What is quoted is not what the user says.
-        let text = text.replacing(#/“[^”“]*”|„[^“”]*[“”]|«[^»]*»|"[^"\n]*"|`[^`]*`/#, with: " ")
+        let text = Self.withoutQuotations(text)
         if Self.isCode(text) { return nil }
         guard let language = unsupported(LanguageIdentifier.letters(of: text)) else { return nil }
         // Instructions in a supported language, followed by a long text in another one.
@@ -54,6 +55,30 @@ struct LanguageCheck {
         return language
     }
 
+    /// The beginning of a text, without what is quoted in it, which is not what the user says.
+    private static func withoutQuotations(_ text: String) -> String {
+        let scalars = Array(text.unicodeScalars.prefix(maximumCharacters))
+        let ends: [Unicode.Scalar: [Unicode.Scalar]] = [
+            "“": ["”"], "„": ["“", "”"], "«": ["»"], "\"": ["\""], "`": ["`"],
+        ]
+        var result = ""
+        var index = 0
+        while index < scalars.count {
+            let scalar = scalars[index]
+            if let ends = ends[scalar] {
+                let rest = scalars[(index + 1)...].prefix(maximumQuotation)
+                if let end = rest.firstIndex(where: { ends.contains($0) }) {
+                    result += " "
+                    index = end + 1
+                    continue
+                }
+            }
+            result.unicodeScalars.append(scalar)
+            index += 1
+        }
+        return result
+    }
+
     /// Whether a text has as much punctuation or as many names in several words as source code, data and addresses have.
     private static func isCode(_ text: String) -> Bool {
         let words = text.split(whereSeparator: \.isWhitespace)
@@ -61,6 +86,8 @@ struct LanguageCheck {
             zip(word.utf8, word.utf8.dropFirst()).contains { (0x61...0x7A).contains($0) && (0x41...0x5A).contains($1) }
         }
         if compounds * 8 > words.count { return true }
+        let digits = text.utf8.count { (0x30...0x39).contains($0) }
+        if digits * 4 > text.utf8.count { return true }
         let punctuation = text.utf8.count { "(){}[]<>=;_/\\|&#@$%^*~+".utf8.contains($0) }
         return punctuation * 25 > text.utf8.count
     }
