@@ -150,8 +150,7 @@ let package = Package(
             name: "RetrievalTests",
             dependencies: [
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval",
-                "TestSupport",
-                "TextSearch",
+                "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + postgreSQL,
             swiftSettings: settingsWithDatabases),

@@ -55,7 +55,7 @@ TARGET static void quantize_avx512(const ck_activations *a, int32_t row) {
 }
 
 enum { NEAR = 512, FAR = 8192 };  // prefetch distances in bytes
-enum { TOGETHER = 4 };
+enum { TOGETHER = 4 };             // interleaved tokens of one panel; more need too many registers
 
 /// The product of one panel with `tokens` activation rows; `layout` and `tokens` are constants at every call.
 TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
@@ -147,7 +147,8 @@ TARGET INLINE void tokens_avx512(ck_layout layout, const ck_matrix *m, int32_t p
     }
 }
 
-/// The products of two panels with `tokens` activation rows: each activation that is read serves both.
+/// The products of two panels with `tokens` activation rows: each activation that is read serves both. For layouts with one part and
+/// without a minimum.
 TARGET INLINE void pair_tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
                                     int32_t token, float *y, int32_t ldy, __mmask16 rows, bool add) {
     size_t row_groups = (size_t)m->columns / 32;
@@ -181,16 +182,14 @@ TARGET INLINE void pair_tile_avx512(ck_layout layout, int tokens, const ck_matri
             }
 #pragma clang loop unroll(full)
             for (int panel = 0; panel < 2; panel++) {
-                v16f scale, minimum;
+                v16f scale, minimum;  // the layouts computed in pairs have no minimum
                 scales_avx512(layout, panel ? second : w, group, 0, &scale, &minimum);
 #pragma clang loop unroll(full)
                 for (int t = 0; t < tokens; t++) {
                     size_t at = place + (size_t)t * row_groups;
                     v16f product = (v16f)_mm512_cvtepi32_ps(dot[panel][t]) * scale;
-                    __m512 sum = _mm512_fmadd_ps((__m512)product, _mm512_set1_ps(a->d[at]), (__m512)total[panel][t]);
-                    if (layout_has_minimum(layout))
-                        sum = _mm512_fmadd_ps((__m512)minimum, _mm512_set1_ps(part_sum_avx512(layout, a, at, 0)), sum);
-                    total[panel][t] = (v16f)sum;
+                    total[panel][t] =
+                        (v16f)_mm512_fmadd_ps((__m512)product, _mm512_set1_ps(a->d[at]), (__m512)total[panel][t]);
                 }
             }
         }

@@ -224,7 +224,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
             let (condition, parameter): (String, PostgreSQLConnection.Parameter) =
                 switch selection {
                 case .from(let number): ("number >= $2", .integer(Int64(number)))
-                case .numbers(let numbers): ("number = ANY ($2::bigint[])", .text(Self.array(numbers)))
+                case .numbers(let numbers): ("number = ANY ($2::bigint[])", .array(numbers))
                 }
             let rows = try connection.query(
                 """
@@ -243,13 +243,10 @@ final class PostgreSQLArchiveStore: ArchiveStore {
         }
     }
 
-    private static func array(_ numbers: [Int]) -> String { "{" + numbers.map(String.init).joined(separator: ",") + "}" }
-
     // MARK: - Search
 
     func turns(with words: [String], in conversation: String, count: Int, limit: Int) throws -> [[Int]] {
-        let normalized = words.map { SearchWords.normalized($0).trimmingCharacters(in: .whitespaces) }
-        let list = String(decoding: try JSONEncoder().encode(normalized), as: UTF8.self)
+        let list = try PostgreSQLConnection.Parameter.json(words.map(SearchWords.normalized))
         return try run(.read) { connection in
             var turns = [[Int]](repeating: [], count: words.count)
             guard let key = try Self.number(of: conversation, connection) else { return turns }
@@ -266,7 +263,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
                             SELECT 1 FROM turn_word b WHERE b.conversation = $2 AND b.word = other AND b.turn = a.turn))
                     ORDER BY turn DESC LIMIT $4) t
                 ORDER BY w.position, t.turn DESC
-                """, [.text(list), .integer(key), .integer(Int64(count)), .integer(Int64(limit))])
+                """, [list, .integer(key), .integer(Int64(count)), .integer(Int64(limit))])
             for row in 0..<rows.count {
                 guard let position = rows.integer(row, 0), let turn = rows.integer(row, 1) else { continue }
                 turns[Int(position) - 1].append(Int(turn))
@@ -281,7 +278,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
                 """
                 SELECT number, words FROM turn
                 WHERE conversation = (SELECT number FROM conversation WHERE id = $1) AND number = ANY ($2::bigint[])
-                """, [.text(conversation), .text(Self.array(turns))])
+                """, [.text(conversation), .array(turns)])
             var counts: [Int: Int] = [:]
             for row in 0..<rows.count {
                 if let number = rows.integer(row, 0), let words = rows.integer(row, 1) { counts[Int(number)] = Int(words) }

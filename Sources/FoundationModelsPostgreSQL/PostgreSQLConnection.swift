@@ -12,6 +12,15 @@ final class PostgreSQLConnection: @unchecked Sendable {
         case double(Double)
         case bytes(Data)
         case null
+
+        /// An array of numbers: `= ANY ($1::bigint[])`.
+        static func array(_ numbers: [some BinaryInteger]) -> Parameter {
+            .text("{" + numbers.map { "\($0)" }.joined(separator: ",") + "}")
+        }
+
+        static func json(_ value: some Encodable) throws -> Parameter {
+            .text(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
+        }
     }
 
     /// Connects to a server.

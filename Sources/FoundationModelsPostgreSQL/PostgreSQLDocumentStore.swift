@@ -151,7 +151,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
                         [
                             .text(source), .text(path), document.title.map { .text($0.withoutNull) } ?? .null,
                             document.size.map { .integer(Int64($0)) } ?? .null, document.modified.map { .double($0) } ?? .null,
-                            .integer(document.hash), .text(try Self.json(document.metadata.withoutNull)),
+                            .integer(document.hash), try .json(document.metadata.withoutNull),
                         ]
                     ).integer(0, 0) ?? 0
                 // The headings and names count half as much as the text.
@@ -166,7 +166,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
                         FROM json_to_recordset($2::json) AS c (
                             number integer, headings text, text text, line integer, last_line integer, page integer,
                             tokens integer, vector text, words text, context text)
-                        """, [.integer(id), .text(try Self.json(part))])
+                        """, [.integer(id), try .json(part)])
                 }
             }
         }
@@ -175,10 +175,6 @@ final class PostgreSQLDocumentStore: DocumentStore {
     /// One program at a time changes documents: two that replace the same ones would wait for each other.
     private static func lock(_ connection: PostgreSQLConnection) throws {
         try connection.query("SELECT pg_advisory_xact_lock(hashtextextended('documents ' || current_schema(), 0))")
-    }
-
-    private static func json(_ value: some Encodable) throws -> String {
-        String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
     }
 
     private static func text(of vector: [Float]) -> String {
@@ -200,7 +196,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
             return try connection.query(
                 """
                 DELETE FROM document WHERE source = $1 AND path IN (SELECT json_array_elements_text($2::json))
-                """, [.text(source.withoutNull), .text(try Self.json(paths.map(\.withoutNull)))]
+                """, [.text(source.withoutNull), try .json(paths.map(\.withoutNull))]
             ).changed
         }
     }
@@ -213,11 +209,12 @@ final class PostgreSQLDocumentStore: DocumentStore {
     func candidates(
         words: [String], near vector: [Float]?, limit: Int, filter: SearchFilter
     ) async throws -> SearchCandidates {
-        let metadata = filter.metadata.isEmpty ? nil : try Self.json(filter.metadata.withoutNull)
         return try await run(.read) { connection in
-            let condition = Condition(path: filter.pathPrefix?.withoutNull, metadata: metadata)
+            let condition = Condition(
+                path: filter.pathPrefix.map { .text($0.withoutNull) },
+                metadata: filter.metadata.isEmpty ? nil : try .json(filter.metadata.withoutNull))
             var found = SearchCandidates()
-            let terms = words.map { SearchWords.normalized($0).trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+            let terms = words.map(SearchWords.normalized).filter { !$0.isEmpty }
             if !terms.isEmpty { found.lexical = try Self.lexical(connection, terms, limit, condition) }
             if let vector { found.nearest = try Self.nearest(connection, vector, limit, condition) }
             return found
@@ -226,8 +223,8 @@ final class PostgreSQLDocumentStore: DocumentStore {
 
     /// Restricts a search to documents. Uses the parameters `$1` and `$2`.
     private struct Condition {
-        var path: String?
-        var metadata: String?
+        var path: PostgreSQLConnection.Parameter?
+        var metadata: PostgreSQLConnection.Parameter?
 
         var isEmpty: Bool { path == nil && metadata == nil }
 
@@ -241,7 +238,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
         }
 
         var parameters: [PostgreSQLConnection.Parameter] {
-            [path.map { .text($0) } ?? .null, metadata.map { .text($0) } ?? .null]
+            [path ?? .null, metadata ?? .null]
         }
     }
 
@@ -256,7 +253,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
             SELECT (SELECT count(*) FROM (SELECT 1 FROM chunk WHERE words @@ plainto_tsquery('words', word) LIMIT $2) AS found),
                 (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'chunk'::regclass)
             FROM json_array_elements_text($1::json) WITH ORDINALITY AS w (word, position) ORDER BY position
-            """, [.text(try json(words)), .integer(Int64(SearchCandidates.frequent))])
+            """, [try .json(words), .integer(Int64(SearchCandidates.frequent))])
         var terms = words.indices.map { Term(word: words[$0], count: Int(counts.integer($0, 0) ?? 0)) }
         // The server's estimate is missing at first, and small tables are counted quickly.
         var total = Int(counts.integer(0, 1) ?? 0)
@@ -280,7 +277,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
                     / (0.6 + length(words) / 250.0) DESC, id LIMIT $6
                 """,
                 condition.parameters + [
-                    .text(try json(terms)), .text(try json(required.map(\.word))), .text(joined), .integer(Int64(limit)),
+                    try .json(terms), try .json(required.map(\.word)), .text(joined), .integer(Int64(limit)),
                     .integer(Int64(SearchCandidates.frequent)),
                 ])
             return (0..<rows.count).compactMap { row in
@@ -331,7 +328,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
 
     func vectors(_ ids: [Int64]) async throws -> [Int64: [Float]] {
         try await run(.read) { connection in
-            let rows = try connection.query("SELECT id, vector FROM chunk WHERE id = ANY ($1::bigint[])", [.text(ids.asArray)])
+            let rows = try connection.query("SELECT id, vector FROM chunk WHERE id = ANY ($1::bigint[])", [.array(ids)])
             var result: [Int64: [Float]] = [:]
             for row in 0..<rows.count {
                 guard let id = rows.integer(row, 0), let text = rows.text(row, 1) else { continue }
@@ -349,7 +346,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
     func passages(_ ids: [Int64]) async throws -> [Int64: Passage] {
         let passages = try await run(.read) { connection in
             Self.passages(
-                try connection.query("\(Self.passageQuery) WHERE chunk.id = ANY ($1::bigint[])", [.text(ids.asArray)]))
+                try connection.query("\(Self.passageQuery) WHERE chunk.id = ANY ($1::bigint[])", [.array(ids)]))
         }
         return Dictionary(passages.map { ($0.id, $0) }) { first, _ in first }
     }
@@ -389,9 +386,4 @@ extension [String: String] {
     fileprivate var withoutNull: [String: String] {
         Dictionary(map { ($0.key.withoutNull, $0.value.withoutNull) }) { first, _ in first }
     }
-}
-
-extension [Int64] {
-    /// An array as PostgreSQL writes it.
-    fileprivate var asArray: String { "{" + map(String.init).joined(separator: ",") + "}" }
 }

@@ -25,7 +25,7 @@ enum SearchWords {
                 result += " "
             }
         }
-        return result.precomposedStringWithCompatibilityMapping
+        return result.precomposedStringWithCompatibilityMapping.trimmingCharacters(in: .whitespaces)
     }
 
     /// The text in parts of limited size, cut between words: a vector of words has a maximum of 1 MB.

@@ -48,8 +48,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Index.self, Search.self,
-            Ask.self,
-            Bench.self,
+            Ask.self, Bench.self,
         ],
         defaultSubcommand: Respond.self)
 }

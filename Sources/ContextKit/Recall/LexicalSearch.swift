@@ -52,7 +52,7 @@ public struct LexicalSearch: TurnSearch {
             return Candidate(number: number, terms: matched, sum: matched.reduce(0) { $0 + terms[$1].weight })
         }.sorted { $0.sum == $1.sum ? $0.number > $1.number : $0.sum > $1.sum }.prefix(Self.maximumCandidates)
         let numbers = candidates.map(\.number)
-        // A damaged page: ranks without lengths.
+        // If they cannot be read, turns are ranked without them: the words were found.
         let lengths = ((try? archive.store.wordCounts(of: numbers, in: conversation)) ?? [:])
             .mapValues { $0.clamped(to: 0...1_000_000) }
         let average = lengths.isEmpty ? 1 : Double(lengths.values.reduce(0, +)) / Double(lengths.count)

@@ -1,0 +1,166 @@
+// Attention over the pages of a KV cache, as portable vector code. `generic.h` includes this file once for each instruction
+// set; the names and types are explained there.
+
+enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB of scores, which fit in L1
+
+// Twelve accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`)
+// together.
+
+/// 16 keys or values, of 8 bits without their factors, or binary16.
+TARGET INLINE v16f NAME(load_cached)(bool bytes, const uint8_t *p) {
+    return bytes ? __builtin_convertvector(*(const v16c *)p, v16f) : LOAD_HALF16((const uint16_t *)p);
+}
+
+/// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits.
+TARGET INLINE void NAME(score_blocks)(int rows, int wide, bool bytes, const float *const *q, const uint8_t *keys,
+                                      const float *factors, int32_t head_dim, float scale, float (*scores)[NAME(SPAN)],
+                                      int column) {
+    size_t size = bytes ? 1 : 2;
+    v16f sum[12];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < rows * wide; i++) sum[i] = NAME(splat)(0);
+    for (int32_t d = 0; d < head_dim; d++) {
+#pragma clang loop unroll(full)
+        for (int b = 0; b < wide; b++) {
+            v16f k = NAME(load_cached)(bytes, keys + ((size_t)b * 16 * (size_t)head_dim + 16 * (size_t)d) * size);
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows; r++) sum[b * rows + r] += k * q[r][d];
+        }
+    }
+#pragma clang loop unroll(full)
+    for (int b = 0; b < wide; b++)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r++) {
+            v16f score = sum[b * rows + r] * scale;
+            NAME(store)(&scores[r][column + 16 * b], bytes ? score * NAME(load)(factors + column + 16 * b) : score);
+        }
+}
+
+/// accumulators[row][16·wide dims] += Σ scores[row][position] · values[position][16·wide dims]
+TARGET INLINE void NAME(mix_blocks)(int rows, int wide, bool bytes, const float (*scores)[NAME(SPAN)], int positions,
+                                    const uint8_t *values, int32_t stride, float *accumulators, int32_t row_stride) {
+    size_t size = bytes ? 1 : 2;
+    v16f sum[12];
+#pragma clang loop unroll(full)
+    for (int b = 0; b < wide; b++)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r++) sum[b * rows + r] = NAME(load)(accumulators + r * row_stride + 16 * b);
+    for (int p = 0; p < positions; p++, values += (size_t)stride * size) {
+#pragma clang loop unroll(full)
+        for (int b = 0; b < wide; b++) {
+            v16f v = NAME(load_cached)(bytes, values + 16 * (size_t)b * size);
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows; r++) sum[b * rows + r] += v * scores[r][p];
+        }
+    }
+#pragma clang loop unroll(full)
+    for (int b = 0; b < wide; b++)
+#pragma clang loop unroll(full)
+        for (int r = 0; r < rows; r++) NAME(store)(accumulators + r * row_stride + 16 * b, sum[b * rows + r]);
+}
+
+/// Online softmax (Milakov & Gimelshein, arXiv:1805.02867) over spans of positions for `rows` query rows that share
+/// one KV head. `partial` is [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised output.
+TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a, int32_t kv_head, const float *const *q,
+                                     const int32_t *first, const int32_t *last, int32_t from, int32_t to, float *partial) {
+    size_t size = bytes ? 1 : 2, head_dim = (size_t)a->head_dim, stride = (size_t)a->value_stride;
+    const uint8_t *page = a->pages[from / CK_PAGE], *all_keys = page + a->key_offset, *all_values = page + a->value_offset;
+    const uint8_t *keys = all_keys + (size_t)kv_head * CK_PAGE * head_dim * size;
+    const uint8_t *values = all_values + (size_t)kv_head * CK_PAGE * stride * size;
+    const float *key_factors = (const float *)(all_keys + (size_t)a->kv_heads * CK_PAGE * head_dim) + kv_head * CK_PAGE;
+    const float *value_factors = (const float *)(all_values + (size_t)a->kv_heads * CK_PAGE * stride) + kv_head * CK_PAGE;
+    int32_t row_stride = a->value_stride + 2;
+    int wide = rows <= 3 ? 4 : rows <= 6 ? 2 : 1;
+    float scores[12][NAME(SPAN)] __attribute__((aligned(64)));
+    for (int r = 0; r < rows; r++) {
+        memset(partial + r * row_stride, 0, (size_t)row_stride * sizeof(float));
+        partial[r * row_stride] = -INFINITY;
+    }
+    for (int32_t start = from / 16 * 16; start < to; start += NAME(SPAN)) {
+        int positions = to - start < NAME(SPAN) ? to - start : NAME(SPAN);
+        int padded = (positions + 15) / 16 * 16;
+        const uint8_t *span = keys + (size_t)(start % CK_PAGE) * head_dim * size;
+        const float *span_factors = key_factors + start % CK_PAGE;
+        int column = 0;
+        for (; column + 16 * wide <= padded; column += 16 * wide)
+            NAME(score_blocks)(rows, wide, bytes, q, span + (size_t)column * head_dim * size, span_factors, a->head_dim, a->scale,
+                               scores, column);
+        for (; column < padded; column += 16)
+            NAME(score_blocks)(rows, 1, bytes, q, span + (size_t)column * head_dim * size, span_factors, a->head_dim, a->scale,
+                               scores, column);
+        if (a->soft_cap > 0) {
+            for (int r = 0; r < rows; r++)
+                for (int p = 0; p < padded; p += 16)
+                    NAME(store)(&scores[r][p], NAME(tanh16)(NAME(load)(&scores[r][p]) / a->soft_cap) * a->soft_cap);
+        }
+        for (int r = 0; r < rows; r++) {
+            float *row = partial + r * row_stride;
+            int low = first[r] > start ? first[r] - start : 0, high = last[r] - start < positions ? last[r] - start : positions;
+            for (int p = 0; p < low && p < padded; p++) scores[r][p] = -INFINITY;
+            for (int p = high > 0 ? high : 0; p < padded; p++) scores[r][p] = -INFINITY;
+            v16f largest = NAME(load)(scores[r]);
+            for (int p = 16; p < padded; p += 16) {
+                v16f v = NAME(load)(&scores[r][p]);
+                largest = NAME(select)(v > largest, v, largest);
+            }
+            float maximum = NAME(reduce_max)(largest);
+            if (maximum <= row[0]) maximum = row[0];
+            if (maximum == -INFINITY) {  // all positions of this span are masked for this row
+                memset(scores[r], 0, sizeof scores[r]);
+                continue;
+            }
+            if (maximum > row[0] && row[0] != -INFINITY) {
+                float correction = expf(row[0] - maximum);
+                row[1] *= correction;
+                for (int32_t i = 0; i < a->value_stride; i += 16)
+                    NAME(store)(row + 2 + i, NAME(load)(row + 2 + i) * correction);
+            }
+            row[0] = maximum;
+            v16f sum = NAME(splat)(0);
+            for (int p = 0; p < padded; p += 16) {
+                v16f v = NAME(load)(&scores[r][p]), e = NAME(exp16)(v - maximum);
+                e = NAME(select)(v == -INFINITY, NAME(splat)(0), e);
+                sum += e;
+                NAME(store)(&scores[r][p], bytes ? e * NAME(load)(value_factors + start % CK_PAGE + p) : e);
+            }
+            row[1] += NAME(sum)(sum);
+        }
+        const uint8_t *row_values = values + (size_t)(start % CK_PAGE) * stride * size;
+        int32_t i = 0;
+        for (; i + 16 * wide <= a->value_stride; i += 16 * wide)
+            NAME(mix_blocks)(rows, wide, bytes, scores, positions, row_values + (size_t)i * size, a->value_stride, partial + 2 + i,
+                             row_stride);
+        for (; i < a->value_stride; i += 16)
+            NAME(mix_blocks)(rows, 1, bytes, scores, positions, row_values + (size_t)i * size, a->value_stride, partial + 2 + i,
+                             row_stride);
+    }
+}
+
+TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
+                                   int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial) {
+    const float *q[12];
+    int32_t first[12], last[12];
+    int n = 0;
+    for (int32_t row = first_row; row < first_row + row_count; row++)
+        for (int32_t head = first_head; head < first_head + head_count; head++, n++) {
+            q[n] = a->q + ((size_t)row * (size_t)a->heads + (size_t)head) * (size_t)a->head_dim;
+            if (a->both_sides) {
+                int32_t side = a->window > 0 ? a->window / 2 : a->length;
+                first[n] = row > side ? row - side : 0;
+                last[n] = row + side < a->length ? row + side + 1 : a->length;
+            } else {
+                last[n] = a->length - a->rows + row + 1;
+                first[n] = a->window > 0 && last[n] > a->window ? last[n] - a->window : 0;
+            }
+            if (first[n] < from) first[n] = from;
+        }
+    switch (n) {
+#define CASE(rows)                                                                                        \
+    case rows:                                                                                            \
+        if (a->bytes) NAME(attend_rows)(rows, true, a, kv_head, q, first, last, from, to, partial);       \
+        else NAME(attend_rows)(rows, false, a, kv_head, q, first, last, from, to, partial);               \
+        return;
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#undef CASE
+    }
+}
