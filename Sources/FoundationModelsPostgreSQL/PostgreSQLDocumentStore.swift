@@ -1,6 +1,7 @@
 import Embeddings
 import Foundation
 import Retrieval
+import TextSearch
 
 /// An index in a schema of a PostgreSQL database: vectors in an HNSW index of pgvector, words in a GIN index.
 final class PostgreSQLDocumentStore: DocumentStore {
@@ -260,7 +261,7 @@ final class PostgreSQLDocumentStore: DocumentStore {
         if total < 100_000 { total = Int(try connection.query("SELECT count(*) FROM chunk").integer(0, 0) ?? 0) }
         total = max(total, terms.map(\.count).max() ?? 0)
         for index in terms.indices {
-            terms[index].weight = SearchCandidates.weight(count: terms[index].count, total: total)
+            terms[index].weight = SearchText.weight(count: terms[index].count, total: total)
         }
         let rare = terms.filter { $0.count < SearchCandidates.frequent }
         let all = rare.reduce(0) { $0 + $1.weight }

@@ -1,5 +1,4 @@
 package import Embeddings
-import Foundation
 
 /// The database of an index: documents, their chunks with vectors, and the full text.
 package protocol DocumentStore: Sendable {
@@ -96,9 +95,4 @@ package struct SearchCandidates: Sendable {
 
     /// A word that more chunks contain says little about any of them.
     package static let frequent = 2_000
-
-    /// What a word says about the chunks that contain it.
-    package static func weight(count: Int, total: Int) -> Double {
-        log(1 + (Double(max(0, total - count)) + 0.5) / (Double(count) + 0.5))
-    }
 }

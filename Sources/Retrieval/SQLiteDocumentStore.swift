@@ -342,7 +342,7 @@ final class SQLiteDocumentStore: DocumentStore {
                     arguments: [any([word]), SearchCandidates.frequent])
                 if chunks.count < SearchCandidates.frequent {
                     rare.append((word, chunks))
-                    weights.append(SearchCandidates.weight(count: chunks.count, total: total))
+                    weights.append(SearchText.weight(count: chunks.count, total: total))
                 }
             }
             func ranked(_ query: String) throws -> [(id: Int64, share: Double)] {

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Converts texts to the words of a full-text index (FTS5 of SQLite with the tokenizer `unicode61`).
 public enum SearchText {
     /// Puts spaces around the characters of scripts that do not separate words by spaces, so that each character is a
@@ -28,6 +30,16 @@ public enum SearchText {
         return words.map { String($0) }.filter { (includesCommon || !common.contains($0)) && seen.insert($0).inserted }.prefix(
             limit
         ).map { $0 }
+    }
+
+    /// What a word says about the texts that contain it: the rarer it is, the more (the inverse document frequency of BM25:
+    /// Robertson and Zaragoza, doi:10.1561/1500000019).
+    ///
+    /// - Parameters:
+    ///   - count: The number of texts with the word.
+    ///   - total: The number of all texts.
+    public static func weight(count: Int, total: Int) -> Double {
+        log(1 + (Double(max(0, total - count)) + 0.5) / (Double(count) + 0.5))
     }
 
     /// Number of words in a text, which is the length of a turn in the ranking.

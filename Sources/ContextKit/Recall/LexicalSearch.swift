@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import TextSearch
 
 /// Ranks turns by the words, names, numbers and dates that they share with a prompt (BM25: Robertson and Zaragoza,
 /// doi:10.1561/1500000019).
@@ -35,7 +36,7 @@ public struct LexicalSearch: TurnSearch {
             if rows.count == Self.maximumRows, let newest = rows.first, let oldest = rows.last {
                 frequency = min(count, rows.count * count / max(1, newest - oldest + 1))
             }
-            let weight = log(1 + (Double(max(0, count - frequency)) + 0.5) / (Double(frequency) + 0.5))
+            let weight = SearchText.weight(count: frequency, total: count)
             var isInContext = false
             for number in rows {
                 if known.contains(number) || number >= recent { isInContext = true }
