@@ -34,6 +34,8 @@ import Testing
                 tokenizer.text(of: $0).first ?? 0xFF >= 0x80
             }
             request.detectsLoops = false
+            // Proposals let one sequence run ahead, so that its buffers double more often than those of the others.
+            request.proposesTokens = sequences == 1
             let decoding = FreeDecoding(request, tokenizer: tokenizer, kernels: model.pool.kernels, contextSize: 500) { _ in true
             }
             let cache = try KVCache(shape: model.shape, capacity: 500)
