@@ -34,6 +34,7 @@ let package = Package(
         .library(name: "Retrieval", targets: ["Retrieval"]),
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
+        .library(name: "Safety", targets: ["Safety"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .executable(name: "fm", targets: ["fm"]),
     ],
@@ -49,18 +50,21 @@ let package = Package(
         // The engine must be fast in debug builds too, including those of programs that depend on this package: SwiftPM
         // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
         .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
-        // The weights are included by the C source file, which compiles in no time; SwiftPM only needs to know of them.
+        // Weights are included by the C source file, which compiles in no time; SwiftPM only needs to know of them.
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
+        .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
         .target(name: "JSON", swiftSettings: optimized),
         // Parts of search that the archive of conversations and the index of documents have in common.
         .target(name: "TextSearch", dependencies: ["CKernels"], swiftSettings: optimized),
+        // Finds terms in texts and scores texts, for guardrails.
+        .target(name: "TextScreening", dependencies: ["GuardrailTable"], swiftSettings: optimized),
         .target(name: "Grammar", dependencies: ["JSON"], swiftSettings: optimized),
         .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: optimized),
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable",
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "TextScreening",
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
@@ -76,6 +80,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
+        .target(name: "Safety", dependencies: ["FoundationModels", "TextScreening"], swiftSettings: settings),
         .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "ContextKit",
@@ -121,6 +126,12 @@ let package = Package(
             name: "TestSupport", dependencies: ["Grammar", "Inference", "JSON"], path: "Tests/TestSupport",
             swiftSettings: settings),
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
+        .testTarget(
+            name: "SafetyTests", dependencies: ["FoundationModels", "FoundationModelsTesting", "Safety", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TextScreeningTests", dependencies: ["FoundationModels", "TestSupport", "TextScreening"], resources: [.copy("Texts")],
+            swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",

@@ -55,6 +55,30 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
 
         let kind: Kind
 
+        /// Text that is appended to the response, or replaces a part of it; nil for other events.
+        package var responseText: (text: String, tokenCount: Int, isReplacement: Bool)? {
+            guard case .response(let response) = kind else { return nil }
+            return switch response.action.kind {
+            case .appendText(let fragment): (fragment.content, fragment.tokenCount, false)
+            case .replaceText(let replacement): (replacement.content, replacement.tokenCount, true)
+            default: nil
+            }
+        }
+
+        /// The event with another text; other events stay as they are.
+        package func withResponseText(_ text: String, tokenCount: Int) -> Event {
+            guard case .response(let response) = kind else { return self }
+            let action: Response.Action
+            switch response.action.kind {
+            case .appendText(let fragment):
+                action = .appendText(text, segmentID: fragment.segmentID, tokenCount: tokenCount)
+            case .replaceText(let replacement):
+                action = .replaceTextSegment(text, segmentID: replacement.segmentID, tokenCount: tokenCount)
+            default: return self
+            }
+            return .response(entryID: response.entryID, action: action)
+        }
+
         /// Creates an event for the response.
         ///
         /// - Parameter entryID: The transcript entry that the event belongs to; nil for the current one.

@@ -3,24 +3,24 @@ struct CheckedOutput {
     private let isChecked: Bool
     private var recent = ""
     private var unchecked = 0
-    private var rule: String?
+    private var found: Guardrail.Violation?
 
     /// The minimum number of UTF-8 bytes between checks, and the number of characters kept from before the last check.
-    private static let step = 200
+    private static let step = 400
 
     init(isChecked: Bool) { self.isChecked = isChecked }
 
-    var isUnsafe: Bool { rule != nil }
+    var isUnsafe: Bool { found != nil }
 
     mutating func append(_ text: String) {
-        guard isChecked, rule == nil else { return }
+        guard isChecked, found == nil else { return }
         recent += text
         unchecked += text.utf8.count
         if unchecked >= Self.step { check() }
     }
 
     private mutating func check() {
-        rule = Guardrail.violation(in: recent)
+        found = Guardrail.violation(in: recent, threshold: Guardrail.responseThreshold)
         recent = String(recent.suffix(Self.step))
         unchecked = 0
     }
@@ -28,8 +28,8 @@ struct CheckedOutput {
     /// The error of an unsafe response, once it is complete.
     var violation: LanguageModelError? {
         mutating get {
-            if rule == nil, unchecked > 0 { check() }
-            return rule.map { Guardrail.error("The response", $0) }
+            if found == nil, unchecked > 0 { check() }
+            return found.map { Guardrail.error("The response", $0) }
         }
     }
 }
