@@ -35,6 +35,7 @@ let package = Package(
         .library(name: "FoundationModelsGGUF", targets: ["FoundationModelsGGUF"]),
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
+        .library(name: "Evaluations", targets: ["Evaluations", "TabularData"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .executable(name: "fm", targets: ["fm"]),
     ],
@@ -80,6 +81,9 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
+        // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
+        .target(name: "TabularData", swiftSettings: settings),
+        .target(name: "Evaluations", dependencies: ["FoundationModels", "TabularData"], swiftSettings: settings),
         .target(name: "Safety", dependencies: ["FoundationModels", "TextScreening"], swiftSettings: settings),
         .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
@@ -127,10 +131,15 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .testTarget(
+            name: "EvaluationsTests",
+            dependencies: ["Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData"],
+            swiftSettings: settings),
+        .testTarget(
             name: "SafetyTests", dependencies: ["FoundationModels", "FoundationModelsTesting", "Safety", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "TextScreeningTests", dependencies: ["FoundationModels", "TestSupport", "TextScreening"], resources: [.copy("Texts")],
+            name: "TextScreeningTests", dependencies: ["FoundationModels", "TestSupport", "TextScreening"],
+            resources: [.copy("Texts")],
             swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(

@@ -25,3 +25,13 @@ extension [PromptPart] {
         return result
     }
 }
+
+extension Prompt {
+    /// The text that the model receives for the prompt.
+    package var modelText: String { parts.segments.modelText }
+}
+
+extension Instructions {
+    /// The text that the model receives for the instructions.
+    package var modelText: String { parts.segments.modelText }
+}
