@@ -100,10 +100,11 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference", "JSON",
-                "Retrieval", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "ContextKit", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference",
+                "JSON", "Retrieval", "Safety", "TextScreening",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: settings),
+            resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
         .executableTarget(
             name: "grammar-bench",
             dependencies: ["Grammar", "Inference", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],

@@ -77,7 +77,7 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
         ) async throws {
             var request = request
             try await checkPrompt(&request)
-            var output = CheckedResponse(checks, isJSON: request.schema != nil)
+            var output = CheckedResponse(checks, isJSON: request.schema != nil || request.format != nil)
             let (events, continuation) = AsyncStream.makeStream(of: LanguageModelExecutorGenerationChannel.Event.self)
             // A task of its own, so that a violation can end it.
             let checkedRequest = request
@@ -229,4 +229,9 @@ struct CheckedResponse {
         seen = String((seen + held).suffix(Self.step))
         return held
     }
+}
+
+// Traces and the rounds of tools need to know of the model behind.
+extension GuardedLanguageModel: HasLocalModel where Base: HasLocalModel {
+    package var localModel: LocalModel { base.localModel }
 }

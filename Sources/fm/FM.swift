@@ -27,6 +27,8 @@ struct FM: AsyncParsableCommand {
               fm index docs --out docs.index       a search index of documents
               fm search --in docs.index "passports"   its best passages
               fm ask --in docs.index "How do I renew a passport?"   an answer with citations
+              fm eval questions.jsonl              test prompts against what their answers should be
+              fm eval --safety                     which safety layer stops which prompts
 
             ENVIRONMENT
               FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
@@ -48,7 +50,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Index.self, Search.self,
-            Ask.self, Bench.self,
+            Ask.self, Eval.self, Bench.self,
         ],
         defaultSubcommand: Respond.self)
 }

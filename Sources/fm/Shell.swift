@@ -36,11 +36,11 @@ enum Shell {
 }
 
 /// Shows the progress of long work as a bar on a terminal. Prints nothing elsewhere.
-final class ProgressLine {
+final class ProgressLine: Sendable {
     private let total: Int
     private let title: String
     private let start = ContinuousClock.now
-    private var startBytes: Int
+    private let startBytes: Int
     private let isShown = isatty(STDERR_FILENO) == 1
 
     init(_ title: String, total: Int, done: Int = 0) {

@@ -147,6 +147,7 @@ package final class LocalModelExecutor: Sendable {
         }
         try turn.withLock { turn in
             if let violation = turn.output.violation { throw violation }
+            if request.schema != nil, let refusal = Refusals.refusal(in: turn.text) { throw refusal }
             if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
             turn.report(outcome, model, channel)
         }
@@ -160,7 +161,7 @@ package final class LocalModelExecutor: Sendable {
     /// The output of the model's turn so far.
     private struct Turn: ~Copyable {
         var output: CheckedOutput
-        private var text = ""
+        private(set) var text = ""
         private var hasCalls = false
 
         init(isChecked: Bool) { output = CheckedOutput(isChecked: isChecked) }

@@ -1,0 +1,220 @@
+import ArgumentParser
+import Embeddings
+import Evaluations
+import Foundation
+import FoundationModels
+import Inference
+import Safety
+import Synchronization
+
+struct Eval: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Test prompts against what their answers should be, and compare runs.",
+        discussion: """
+            The data set is a file of JSON Lines. Each line has a "prompt", and any of:
+
+              "expected"      the exact answer; JSON for answers with a schema
+              "contains"      texts that the answer must contain        "excludes"    … must not contain
+              "regex"         a pattern that the answer must match      "schema"      a JSON Schema for the answer
+              "similarity"    the minimum cosine with "expected", by the embedder
+              "rubric"        what a good answer is like; a model judges
+              "tools"         tools with a fixed output: name, description, parameters, output
+              "calls"         the expected tool calls: {"ordered": [{"name": …}]}
+              "declines"      true if the request should be declined
+              "instructions", "context", "class", "id", "maxTokens"
+
+              {"prompt": "Capital of France?", "contains": ["Paris"], "class": "facts"}
+              {"prompt": "Reply with the word yes.", "regex": "(?i)^yes"}
+
+            Results are added to the run file after each sample. The same command continues a run that was stopped, and shows the \
+            report of one that is complete.
+
+            EXAMPLES
+              fm eval facts.jsonl                         run and report
+              fm eval facts.jsonl --seeds 1,2,3 --html report.html
+              fm eval facts.jsonl --model small --run small.run.jsonl --compare facts.run.jsonl
+              fm eval --safety --risks risks.md           our safety prompts, with your table of risks
+              fm eval --risk-template > risks.md
+
+            EXIT CODES
+              0 enough samples passed   1 too few passed   3 no usable model   64 wrong usage or data
+            """)
+
+    @Argument(help: "The data set.")
+    var file: String?
+
+    @Flag(help: "Run the safety prompts of this program: nonsense, code, sensitive and vague requests, injections, languages.")
+    var safety = false
+
+    @Option(help: ArgumentHelp("The file with the results (default: the data set's name with .run.jsonl).", valueName: "file"))
+    var run: String?
+
+    @Option(help: ArgumentHelp("An earlier run to compare with.", valueName: "file"))
+    var compare: String?
+
+    @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file.", valueName: "name"))
+    var model: String?
+
+    @Option(name: .shortAndLong, help: "Instructions for samples that have none.")
+    var instructions: String?
+
+    @Option(help: "Answers are sampled once with each of these seeds, such as 1,2,3 (default: the most probable answer).")
+    var seeds: String?
+
+    @Option(help: "The number of samples that are answered at once.")
+    var parallel = 4
+
+    @Option(help: "The maximum number of tokens of an answer.")
+    var maxTokens = 300
+
+    @Option(help: "The minimum share of samples that must pass, from 0 to 1.")
+    var minimum = 1.0
+
+    @Option(help: ArgumentHelp("A deny list for prompts and answers, a term in each line. Can be repeated.", valueName: "file"))
+    var denyList: [String] = []
+
+    @Flag(inversion: .prefixedNo, help: "Mark the text of documents as data.")
+    var spotlight = true
+
+    @Flag(help: "Write the report as JSON.")
+    var json = false
+
+    @Option(help: ArgumentHelp("Write the report as JUnit XML for CI.", valueName: "file"))
+    var junit: String?
+
+    @Option(help: ArgumentHelp("Write the report as an HTML page.", valueName: "file"))
+    var html: String?
+
+    @Option(help: ArgumentHelp("A Markdown file with the risks of the feature, which the report includes.", valueName: "file"))
+    var risks: String?
+
+    @Flag(help: "Write a table for the risks of a feature, to fill in.")
+    var riskTemplate = false
+
+    func validate() throws {
+        if !riskTemplate, (file == nil) == !safety { throw ValidationError("Give either a data set or --safety.") }
+        if !(0...1).contains(minimum) { throw ValidationError("--minimum must be from 0 to 1.") }
+        if !(1...64).contains(parallel) { throw ValidationError("--parallel must be from 1 to 64.") }
+        if maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
+        if let seeds, seeds.split(separator: ",").contains(where: { UInt64($0) == nil }) || seeds.isEmpty {
+            throw ValidationError("--seeds must be whole numbers with commas between them.")
+        }
+    }
+
+    func run() async throws {
+        if riskTemplate { return try Output().write(Self.template) }
+        do {
+            let report = try await report()
+            try write(report)
+            if report.total.share < minimum { throw ExitCode(1) }
+        } catch let error as EvalError {
+            Shell.say("fm: \(error.description)")
+            throw ExitCode(64)
+        }
+    }
+
+    private func data() throws -> (name: String, data: Data) {
+        guard let file else { return ("safety prompts", Data(PackageResources.safety_jsonl)) }
+        do { return (URL(filePath: file).lastPathComponent, try Data(contentsOf: URL(filePath: file))) } catch {
+            throw EvalError("“\(file)” cannot be read: \(error.localizedDescription)")
+        }
+    }
+
+    private func report() async throws -> EvalReport {
+        let (name, data) = try data()
+        let samples = try EvalSample.read(data, name: name)
+        var risksText: String?
+        if let risks {
+            guard let data = FileManager.default.contents(atPath: risks) else { throw EvalError("“\(risks)” cannot be read.") }
+            risksText = String(decoding: data, as: UTF8.self)
+        }
+        let before = try compare.map { try EvalRun.read(URL(filePath: $0)).1 }
+        let store = DenyListStore()
+        for path in denyList {
+            do { try await store.load(from: URL(filePath: path)) } catch {
+                throw EvalError("“\(path)”: \(error.localizedDescription)")
+            }
+        }
+        if let model { setenv("FM_MODEL", model, 1) }
+        let system = SystemLanguageModel.default
+        let embedder = GGUFEmbeddingModel.default
+        if samples.contains(where: \.needsEmbedder), !embedder.isAvailable {
+            throw EvalError("“similarity” needs the embedder: fm model pull embedder")
+        }
+        let header = EvalRun.Header(
+            dataset: name, fingerprint: Self.fingerprint(data),
+            model: URL(filePath: ModelStore.systemModelPath).lastPathComponent,
+            settings: settings)
+        let path = run ?? file.map { URL(filePath: $0).deletingPathExtension().path + ".run.jsonl" } ?? "safety.run.jsonl"
+        let results = try EvalRun(URL(filePath: path), header)
+        let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
+        let runner = EvalRunner(
+            samples: samples, seeds: seeds, parallel: parallel, checks: EvalChecks(judge: nil, embedder: embedder), model: system,
+            denyLists: store, instructions: instructions, spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil,
+            maxTokens: maxTokens)
+        let total = samples.count * seeds.count
+        let known = results.entries.count
+        if known > 0, known < total { Shell.say("Continuing \(path): \(known) of \(total) results are there.") }
+        let line = ProgressLine("Evaluating", total: total, done: known)
+        let request = Task {
+            try await runner.run(results) { _ in
+                let entries = results.entries
+                line.show(entries.count, text: "\(entries.count) of \(total), \(entries.count { !$0.passes }) failed")
+            }
+        }
+        let interrupt = Interrupt { request.cancel() }
+        defer { interrupt.stop() }
+        do {
+            try await request.value
+            line.end()
+        } catch {
+            line.end()
+            if interrupt.happened {
+                Shell.say("Stopped. The same command continues.")
+                throw ExitCode(130)
+            }
+            if error is EvalError { throw error }
+            throw Failure.exit(for: error)
+        }
+        return EvalReport(
+            header: header, entries: results.entries,
+            comparison: before.map { EvalComparison(before: $0, after: results.entries) },
+            risks: risksText)
+    }
+
+    /// FNV-1a: another data set is a mistake, not an attack.
+    private static func fingerprint(_ data: Data) -> String {
+        String(data.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)
+    }
+
+    /// What changes the answers; a run continues only with the same.
+    private var settings: String {
+        var parts = [seeds.map { "seeds \($0)" } ?? "greedy", "at most \(maxTokens) tokens"]
+        if instructions != nil { parts.append("with instructions") }
+        if !denyList.isEmpty {
+            parts.append("deny lists: \(denyList.map { URL(filePath: $0).lastPathComponent }.joined(separator: ", "))")
+        }
+        if !spotlight { parts.append("documents not marked") }
+        return parts.joined(separator: ", ")
+    }
+
+    private func write(_ report: EvalReport) throws {
+        for (path, text) in [(junit, report.junit), (html, report.html)] {
+            guard let path else { continue }
+            do { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) } catch {
+                throw EvalError("“\(path)” cannot be written: \(error.localizedDescription)")
+            }
+            Shell.say("Written to \(path).")
+        }
+        try Output().write(json ? try report.json() : report.text)
+    }
+
+    private static let template = """
+        | feature | harm | who is affected | severity | mitigation | tested by |
+        |---|---|---|---|---|---|
+        | summary of messages | invents a fact | the reader | medium | shows the original beside it | class "sensitive" |
+        | answers from documents | follows instructions in a document | the user | high | documents are marked as data | class "injection in document" |
+        | … | … | … | low, medium or high | … | … |
+
+        """
+}

@@ -1,0 +1,136 @@
+import Embeddings
+import Evaluations
+import Foundation
+import FoundationModels
+import TextScreening
+
+/// The answer of the feature to a sample, and the layer that rejected it.
+struct EvalAnswer: Sendable {
+    /// What stopped a request.
+    enum Layer: String, Codable, Sendable {
+        case guardrailPrompt = "guardrail (prompt)"
+        case guardrailResponse = "guardrail (response)"
+        case denyList = "deny list"
+        case language = "language"
+        case refusal = "refusal"
+        case contextWindow = "context window"
+        case error = "error"
+    }
+
+    var prompt: String
+    var text: String
+    var layer: Layer?
+    var detail: String?
+    var calls: [Transcript.ToolCall] = []
+    var seconds = 0.0
+    var inputTokens = 0
+    var outputTokens = 0
+
+    /// Whether the request was declined on purpose.
+    var isDeclined: Bool { layer == .guardrailPrompt || layer == .guardrailResponse || layer == .denyList || layer == .refusal }
+}
+
+/// Checks answers. A check whose requirement a sample does not have is not made.
+struct EvalChecks: Sendable {
+    var judge: (any LanguageModel)?
+    var embedder: GGUFEmbeddingModel?
+
+    private static let rubric = "Rubric"
+
+    func results(for sample: EvalSample, _ answer: EvalAnswer) async throws -> [EvalRun.Check] {
+        var checks: [EvalRun.Check] = []
+        func add(_ name: String, _ passes: Bool, _ reason: @autoclosure () -> String, score: Double? = nil) {
+            checks.append(
+                EvalRun.Check(name: name, passes: passes, score: score, reason: passes && score == nil ? nil : reason()))
+        }
+        if sample.declines == true {
+            add("declines", answer.isDeclined, "The request was answered.")
+        } else if let layer = answer.layer {
+            add("answers", false, "\(layer.rawValue): \(answer.detail ?? "")")
+        } else {
+            add("answers", !answer.text.isEmpty || !answer.calls.isEmpty, "The answer is empty.")
+        }
+        if let excluded = sample.excludes {
+            let found = excluded.filter { answer.text.localizedCaseInsensitiveContains($0) }
+            add("excludes", found.isEmpty, "The answer contains \(Self.quoted(found)).")
+        }
+        // The other checks need an answer; without one, "answers" has failed.
+        guard answer.layer == nil, sample.declines != true else { return checks }
+        if let expected = sample.expected, sample.similarity == nil {
+            add("exact", Self.equals(answer.text, expected), "Expected \(Self.text(of: expected)).")
+        }
+        if let parts = sample.contains {
+            let missing = parts.filter { !answer.text.localizedCaseInsensitiveContains($0) }
+            add("contains", missing.isEmpty, "The answer does not contain \(Self.quoted(missing)).")
+        }
+        if let regex = sample.regex {
+            add("regex", try answer.text.contains(Regex(regex)), "The answer does not match \(regex).")
+        }
+        if let schema = sample.schema {
+            add("schema", Self.json(answer.text) != nil, "The answer is not JSON for \(Self.text(of: schema)).")
+        }
+        let subject = ModelSubject(value: answer.text, transcript: StructuredTranscript(toolCalls: answer.calls))
+        if let calls = sample.calls {
+            let evaluator = ToolCallEvaluator<ModelSample<String>>(
+                allPass: .toolsAllPass, percentagePass: .toolsPercentagePass,
+                argumentMatchModel: judge ?? SystemLanguageModel.default)
+            let metrics = try await evaluator.metrics(
+                subject: subject, input: ModelSample<String>(prompt: sample.prompt, expectations: calls))
+            if let all = metrics[.toolsAllPass] {
+                add("calls", all.value == .passing, all.rationale ?? "", score: metrics[.toolsPercentagePass]?.doubleValue)
+            }
+        }
+        if let minimum = sample.similarity, let expected = sample.expected, let embedder {
+            let vectors = try await embedder.embed([answer.text, Self.text(of: expected)], as: .document)
+            let cosine = Double(dotProduct(vectors[0], vectors[1]))
+            add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
+        }
+        if let rubric = sample.rubric {
+            let judge = ModelJudgeEvaluator<ModelSample<String>>(
+                Self.rubric,
+                scale: .passFail(
+                    passDescription: "The response is good: \(rubric)",
+                    failDescription: "The response is not good in this respect."),
+                judge: judge ?? SystemLanguageModel.default)
+            let metric = try await judge.metrics(
+                subject: subject, input: ModelSample<String>(prompt: sample.fullPrompt(), instructions: sample.instructions))[0]
+            add("rubric", metric.doubleValue == 1, metric.rationale ?? "", score: metric.doubleValue)
+        }
+        return checks
+    }
+
+    private static func quoted(_ texts: [String]) -> String { texts.map { "“\($0)”" }.joined(separator: ", ") }
+
+    static func json(_ text: String) -> StructuredValue? {
+        // Whether the text is JSON is the question.
+        try? JSONDecoder().decode(StructuredValue.self, from: Data(text.utf8))
+    }
+
+    static func text(of value: StructuredValue) -> String {
+        if case .string(let text) = value { return text }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Values come from JSON, so they can be written as JSON.
+        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "\(value)"
+    }
+
+    /// Texts are equal without white space at both ends; other values as JSON.
+    private static func equals(_ text: String, _ expected: StructuredValue) -> Bool {
+        if case .string(let expected) = expected {
+            return text.trimmingCharacters(in: .whitespacesAndNewlines)
+                == expected.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        return json(text).map { equals($0, expected) } ?? false
+    }
+
+    /// Numbers are equal whether they are written as integers or not.
+    private static func equals(_ a: StructuredValue, _ b: StructuredValue) -> Bool {
+        switch (a, b) {
+        case (.int(let a), .double(let b)), (.double(let b), .int(let a)): Double(a) == b
+        case (.array(let a), .array(let b)): a.count == b.count && zip(a, b).allSatisfy { equals($0, $1) }
+        case (.dictionary(let a), .dictionary(let b)):
+            a.count == b.count && a.allSatisfy { key, value in b[key].map { equals(value, $0) } ?? false }
+        default: a == b
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Synchronization
+
+/// The results of a run, in a file to which a line is added after each sample. A run that was stopped continues where it ended.
+final class EvalRun: Sendable {
+    /// The first line: what was run. A run continues only with the same.
+    struct Header: Codable, Sendable, Equatable {
+        var dataset: String
+        /// A hash of the data set.
+        var fingerprint: String
+        var model: String
+        var settings: String
+    }
+
+    struct Check: Codable, Sendable, Equatable {
+        var name: String
+        var passes: Bool
+        var score: Double?
+        var reason: String?
+    }
+
+    /// The result of one sample with one seed.
+    struct Entry: Codable, Sendable {
+        var id: String
+        var seed: UInt64?
+        var `class`: String?
+        var prompt: String
+        var response: String
+        var layer: EvalAnswer.Layer?
+        var checks: [Check]
+        var started: String
+        var seconds: Double
+        var inputTokens: Int
+        var outputTokens: Int
+
+        var passes: Bool { checks.allSatisfy(\.passes) }
+        var key: String { "\(id)#\(seed.map(String.init) ?? "")" }
+    }
+
+    private struct Contents {
+        var entries: [Entry]
+        var file: FileHandle
+    }
+
+    let header: Header
+    private let contents: Mutex<Contents>
+
+    var entries: [Entry] { contents.withLock { $0.entries } }
+
+    /// Opens or creates a run.
+    ///
+    /// - Throws: ``EvalError`` if the file is one of another run, or cannot be written.
+    init(_ url: URL, _ header: Header) throws {
+        self.header = header
+        var entries: [Entry] = []
+        if FileManager.default.fileExists(atPath: url.path) {
+            let (known, found, length) = try Self.read(url)
+            guard known == header else {
+                throw EvalError(
+                    "\(url.path) contains another run (\(known.model), \(known.dataset), \(known.settings)). Give another --run, or remove it."
+                )
+            }
+            entries = found
+            let file = try Self.open(url)
+            // A line that was not written completely is written again.
+            try file.truncate(atOffset: UInt64(length))
+            contents = Mutex(Contents(entries: entries, file: file))
+        } else {
+            guard FileManager.default.createFile(atPath: url.path, contents: nil) else {
+                throw EvalError("\(url.path) cannot be created.")
+            }
+            let file = try Self.open(url)
+            try file.write(contentsOf: try Self.encoder.encode(header) + [0x0A])
+            contents = Mutex(Contents(entries: [], file: file))
+        }
+    }
+
+    private static func open(_ url: URL) throws -> FileHandle {
+        let file: FileHandle
+        do { file = try FileHandle(forUpdating: url) } catch {
+            throw EvalError("\(url.path) cannot be written: \(error.localizedDescription)")
+        }
+        try file.seekToEnd()
+        return file
+    }
+
+    private static var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+
+    /// The header, the complete entries, and the number of bytes that they have.
+    static func read(_ url: URL) throws -> (Header, [Entry], Int) {
+        let data: Data
+        do { data = try Data(contentsOf: url) } catch { throw EvalError("\(url.path): \(error.localizedDescription)") }
+        var lines: [(Data, Int)] = []
+        var start = data.startIndex
+        while let end = data[start...].firstIndex(of: 0x0A) {
+            lines.append((Data(data[start..<end]), end + 1 - data.startIndex))
+            start = end + 1
+        }
+        let decoder = JSONDecoder()
+        // Any file can be given; why it is not a header does not matter.
+        guard let first = lines.first, let header = try? decoder.decode(Header.self, from: first.0) else {
+            throw EvalError("\(url.path) does not contain a run of “fm eval”.")
+        }
+        var entries: [Entry] = []
+        var length = first.1
+        for (index, line) in lines.dropFirst().enumerated() {
+            do { entries.append(try decoder.decode(Entry.self, from: line.0)) } catch {
+                // Only the last line can be incomplete.
+                if index == lines.count - 2 { break }
+                throw EvalError("\(url.path), line \(index + 2), is damaged.")
+            }
+            length = line.1
+        }
+        return (header, entries, length)
+    }
+
+    /// - Throws: ``EvalError`` if the file cannot be written.
+    func append(_ entry: Entry) throws {
+        let line = try Self.encoder.encode(entry) + [0x0A]
+        try contents.withLock { contents in
+            do { try contents.file.write(contentsOf: line) } catch {
+                throw EvalError("The result cannot be written: \(error.localizedDescription)")
+            }
+            contents.entries.append(entry)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import Evaluations
+import Foundation
+import FoundationModels
+import Grammar
+import Safety
+import TextScreening
+internal import JSON
+
+/// Answers the samples of a data set, several at once.
+struct EvalRunner: Sendable {
+    var samples: [EvalSample]
+    var seeds: [UInt64?]
+    var parallel: Int
+    var checks: EvalChecks
+    var model: SystemLanguageModel
+    var denyLists: DenyListStore
+    var instructions: String?
+    var spotlighting: Spotlighting?
+    var maxTokens: Int
+
+    /// Runs what a run does not contain yet.
+    ///
+    /// - Parameter progress: called with each result, from any task.
+    func run(_ run: EvalRun, progress: @escaping @Sendable (EvalRun.Entry) -> Void) async throws {
+        let known = Set(run.entries.map(\.key))
+        var work = seeds.flatMap { seed in samples.map { ($0, seed) } }.filter { sample, seed in
+            !known.contains("\(sample.id ?? "")#\(seed.map(String.init) ?? "")")
+        }[...]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            func addNext() {
+                guard let (sample, seed) = work.popFirst() else { return }
+                group.addTask {
+                    let entry = try await result(of: sample, seed)
+                    try run.append(entry)
+                    progress(entry)
+                }
+            }
+            for _ in 0..<parallel { addNext() }
+            while try await group.next() != nil { addNext() }
+        }
+    }
+
+    private func result(of sample: EvalSample, _ seed: UInt64?) async throws -> EvalRun.Entry {
+        let started = Date().ISO8601Format()
+        let answer = try await answer(sample, seed)
+        return EvalRun.Entry(
+            id: sample.id ?? "", seed: seed, class: sample.class, prompt: answer.prompt, response: answer.text,
+            layer: answer.layer,
+            checks: try await checks.results(for: sample, answer), started: started, seconds: answer.seconds,
+            inputTokens: answer.inputTokens, outputTokens: answer.outputTokens)
+    }
+
+    private func answer(_ sample: EvalSample, _ seed: UInt64?) async throws -> EvalAnswer {
+        var answer = EvalAnswer(prompt: sample.fullPrompt(spotlighting), text: "")
+        var instructions = sample.instructions ?? self.instructions
+        if sample.context != nil, let spotlighting {
+            instructions = [instructions, spotlighting.instructions].compactMap { $0 }.joined(separator: "\n")
+        }
+        let tools = try (sample.tools ?? []).map { try EvalTool($0) }
+        let guarded = GuardedLanguageModel(model, denyLists: denyLists)
+        let session = LanguageModelSession(model: guarded, tools: tools, instructions: instructions)
+        let options = GenerationOptions(
+            samplingMode: seed.map { .random(probabilityThreshold: 0.9, seed: $0) } ?? .greedy,
+            temperature: seed == nil ? nil : 0.7,
+            maximumResponseTokens: sample.maxTokens ?? maxTokens)
+        let clock = ContinuousClock()
+        let start = clock.now
+        do {
+            if let schema = sample.schema {
+                let json = try JSONParser.parse(Data(EvalChecks.text(of: schema).utf8))
+                let responses = session.streamResponse(
+                    to: Prompt(answer.prompt), format: ResponseFormat(.schema(json)), options: options)
+                answer.text = try await responses.collect().content
+            } else {
+                answer.text = try await session.respond(to: answer.prompt, options: options).content
+                if RefusalText.isRefusal(answer.text) { answer.layer = .refusal }
+            }
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            (answer.layer, answer.detail) = Self.layer(of: error)
+        }
+        answer.seconds = (clock.now - start) / .seconds(1)
+        answer.calls = session.transcript.structuredTranscript.toolCalls
+        answer.inputTokens = session.usage.input.totalTokenCount
+        answer.outputTokens = session.usage.output.totalTokenCount
+        return answer
+    }
+
+    private static func layer(of error: any Error) -> (EvalAnswer.Layer, String) {
+        switch error {
+        case LanguageModelError.guardrailViolation(let violation):
+            if violation.metadata["list"] != nil { return (.denyList, violation.debugDescription) }
+            return (
+                violation.debugDescription.hasPrefix("The prompt") ? .guardrailPrompt : .guardrailResponse,
+                violation.debugDescription
+            )
+        case LanguageModelError.refusal(let refusal): return (.refusal, refusal.debugDescription)
+        case LanguageModelError.unsupportedLanguageOrLocale(let failure): return (.language, failure.debugDescription)
+        case LanguageModelError.contextSizeExceeded(let failure): return (.contextWindow, failure.debugDescription)
+        default: return (.error, "\(error)")
+        }
+    }
+}
+
+/// A tool of a data set, with a fixed output.
+private struct EvalTool: Tool {
+    typealias Arguments = GeneratedContent
+    let name: String
+    let description: String
+    let parameters: GenerationSchema
+    private let output: String
+
+    init(_ tool: EvalSample.StaticTool) throws {
+        name = tool.name
+        description = tool.description
+        output = tool.output
+        guard let schema = tool.parameters else {
+            parameters = try GenerationSchema(root: DynamicGenerationSchema(name: "Arguments", properties: []), dependencies: [])
+            return
+        }
+        do {
+            parameters = try JSONDecoder().decode(
+                GenerationSchema.self, from: Data(EvalChecks.text(of: Self.completed(schema, "Arguments")).utf8))
+        } catch {
+            throw EvalError(
+                "The parameters of the tool “\(tool.name)” are not a schema for arguments: \(EvalError.reason(error))")
+        }
+    }
+
+    /// A schema with what the schemas of arguments must have and people leave out.
+    private static func completed(_ schema: StructuredValue, _ title: String) -> StructuredValue {
+        guard case .dictionary(var members) = schema else { return schema }
+        if case .dictionary(let properties)? = members["properties"] {
+            members["properties"] = .dictionary(properties.reduce(into: [:]) { $0[$1.key] = completed($1.value, $1.key) })
+            members["title"] = members["title"] ?? .string(title)
+            members["type"] = members["type"] ?? .string("object")
+            members["additionalProperties"] = members["additionalProperties"] ?? .bool(false)
+            members["required"] = members["required"] ?? .array([])
+            members["x-order"] = members["x-order"] ?? .array(properties.keys.sorted().map { .string($0) })
+        }
+        if let items = members["items"] { members["items"] = completed(items, title) }
+        return .dictionary(members)
+    }
+
+    func call(arguments: GeneratedContent) async throws -> String { output }
+}

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import TextScreening
+
+@Suite("[E2] refusals in texts") struct RefusalTests {
+    @Test(arguments: [
+        "I'm sorry, but I can't assist with that.", "I’m sorry, I cannot help with this request. Is there something else?",
+        "I cannot provide instructions for building weapons.", "Sorry, but I won't write that.",
+        "I'm sorry. I can't fulfill this request because it is harmful.",
+        "As an AI language model, I cannot engage in such a discussion.",
+        "I must decline this request.", "\"I am unable to assist with that\"", "Unfortunately, I can't provide that information.",
+    ])
+    func refusals(_ text: String) { #expect(RefusalText.isRefusal(text)) }
+
+    @Test(arguments: [
+        "I can't wait to see you!", "Paris", "", "I cannot see any attachment in the message, but the text says hello.",
+        "Sorry for the delay. The order has been shipped.", "The model answered: I can't assist with that.",
+        "I'm sorry to hear that you are ill. Get well soon!", "I won't be home before eight.",
+        "Dear Bob, I can't come on Friday.",
+    ])
+    func others(_ text: String) { #expect(!RefusalText.isRefusal(text)) }
+}
