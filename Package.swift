@@ -177,7 +177,8 @@ let package = Package(
             swiftSettings: settingsWithDatabases),
         // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
-            name: "SourceCompatibilityTests", dependencies: ["FoundationModels"], swiftSettings: [.swiftLanguageMode(.v6)]),
+            name: "SourceCompatibilityTests", dependencies: ["FoundationModels"] + (hasMacros ? ["Playgrounds"] : []),
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(
             name: "SourceCompatibilitySwift5", dependencies: ["FoundationModels"], path: "Tests/SourceCompatibilitySwift5",
             swiftSettings: [.swiftLanguageMode(.v5)]),
@@ -200,6 +201,8 @@ if hasPostgreSQL {
 }
 
 if hasMacros {
+    package.products.append(.library(name: "Playgrounds", targets: ["Playgrounds"]))
+    package.targets.append(.target(name: "Playgrounds", dependencies: ["FoundationModelsMacros"], swiftSettings: settings))
     package.targets += ["Calculator", "Extraction", "FileSearch", "Profiles", "Streaming"].map { name in
         .executableTarget(name: name, dependencies: ["FoundationModels"], path: "Examples/\(name)", swiftSettings: settings)
     }

@@ -8,5 +8,6 @@ struct Plugin: CompilerPlugin {
         GuideMacro.self,
         SessionPropertyEntryMacro.self,
         SessionPropertyEntryDefaultValueMacro.self,
+        PlaygroundMacro.self,
     ]
 }

@@ -45,6 +45,9 @@ struct Chat: AsyncParsableCommand {
           /pin FACT     always keep a fact in the context; without FACT: list the facts
           /unpin FACT   remove a pinned fact
           /compact      make the context smaller now
+          /good         rate the last answer (“fm feedback” shows ratings)
+          /bad WHY      rate the last answer; WHY may begin with a category such as incorrect
+          /better TEXT  say what the answer should have been
           /saved        list the saved conversations
           /reset        start a new conversation
           /quit         quit (or Ctrl-D)
@@ -73,6 +76,7 @@ struct Chat: AsyncParsableCommand {
         if isTerminal { TypedText.hide() }
         defer { TypedText.show() }
         if isTerminal { print("Ask anything. /help lists the commands.") }
+        var last: ChatExchange?
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         while let line = isTerminal ? editor.readLine() : Swift.readLine() {
             // Answers are written unbuffered. Flushing keeps the output of commands in order with them, also in a pipe.
@@ -88,8 +92,13 @@ struct Chat: AsyncParsableCommand {
                 conversation = try await begin(name, archive, isTerminal)
                 print("A new conversation.")
             case "/saved": Self.list(try archive.conversations())
+            case _ where ["/good", "/bad", "/better"].contains(message.prefix { $0 != " " }):
+                let argument = message.drop { $0 != " " }.trimmingCharacters(in: .whitespaces)
+                print(last?.rate(String(message.prefix { $0 != " " }), argument) ?? "There was no answer yet.")
             case _ where message.hasPrefix("/"): await command(message, conversation)
-            default: try await say(message, conversation, isTerminal)
+            default:
+                let answer = try await say(message, conversation, isTerminal)
+                last = ChatExchange(instructions: flags.instructions, prompt: message, answer: answer)
             }
         }
         await saveComputation(conversation)
@@ -196,21 +205,33 @@ struct Chat: AsyncParsableCommand {
         return [error.errorDescription, error.recoverySuggestion].compactMap { $0 }.joined(separator: " ")
     }
 
-    /// Answers one message.
-    private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws {
+    /// Answers one message. Returns the answer, as far as it was written.
+    private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws -> String {
+        let answer = Answer()
+        try await write(answer, to: message, conversation, isTerminal)
+        return answer.text.withLock { $0 }
+    }
+
+    /// An answer as far as it was written.
+    private final class Answer: Sendable {
+        let text = Mutex("")
+    }
+
+    private func write(_ written: Answer, to message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws {
         let options = flags.options
         let answer = Task {
             let output = Output()
-            var written = 0
+            var count = 0
             var attempt = 1
             for try await snapshot in conversation.streamResponse(to: message, options: options) {
                 if snapshot.attempt > attempt {
                     attempt = snapshot.attempt
-                    written = 0
+                    count = 0
                     try output.write("\n(The context window was full. The answer starts again with a smaller context:)\n")
                 }
-                try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
-                written = snapshot.content.utf8.count
+                try output.write(Substring(snapshot.content.utf8.dropFirst(count)))
+                count = snapshot.content.utf8.count
+                written.text.withLock { $0 = snapshot.content }
             }
             try output.write("\n")
         }

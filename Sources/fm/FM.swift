@@ -29,6 +29,8 @@ struct FM: AsyncParsableCommand {
               fm ask --in docs.index "How do I renew a passport?"   an answer with citations
               fm eval questions.jsonl              test prompts against what their answers should be
               fm eval --safety                     which safety layer stops which prompts
+              fm play prompts.txt -m small -m default   try prompts at each save, models side by side
+              fm feedback                          ratings collected in “fm chat” or by programs
 
             ENVIRONMENT
               FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
@@ -50,7 +52,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Index.self, Search.self,
-            Ask.self, Eval.self, Bench.self,
+            Ask.self, Eval.self, Feedback.self, Play.self, Bench.self,
         ],
         defaultSubcommand: Respond.self)
 }

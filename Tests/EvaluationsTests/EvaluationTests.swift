@@ -191,7 +191,9 @@ struct Capitals: Evaluation {
         func step(_ prompt: String) -> ScriptedLanguageModel.Step {
             .content(GeneratedContent(properties: ["prompt": prompt, "expected": "x"]))
         }
-        let model = ScriptedLanguageModel([step("one"), step("one"), step("bad"), step("two"), step("two"), step("two"), step("two")])
+        let model = ScriptedLanguageModel([
+            step("one"), step("one"), step("bad"), step("two"), step("two"), step("two"), step("two"),
+        ])
         let generator = SampleGenerator<ModelSample<String>>(
             Prompt("Questions"), samples: [ModelSample(prompt: "seed", expected: "y")], targetCount: 4,
             sessionProvider: { LanguageModelSession(model: model) }, samplingStrategy: .random(retries: 2),

@@ -147,7 +147,7 @@ package final class LocalModelExecutor: Sendable {
         }
         try turn.withLock { turn in
             if let violation = turn.output.violation { throw violation }
-            if request.schema != nil, let refusal = Refusals.refusal(in: turn.text) { throw refusal }
+            if request.generatesValue, let refusal = Refusals.refusal(in: turn.text) { throw refusal }
             if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
             turn.report(outcome, model, channel)
         }
@@ -298,6 +298,14 @@ package final class LocalModelExecutor: Sendable {
         let usage = LanguageModelExecutorGenerationChannel.Usage(
             ChatResponder.Outcome(stopReason: result.stopReason, usage: result.usage), model)
         channel.emit(.toolCalls(action: .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)))
+    }
+}
+
+extension LanguageModelExecutorGenerationRequest {
+    /// Whether the response is a value that conforms to a schema, and not a text.
+    fileprivate var generatesValue: Bool {
+        if case .schema? = format?.source { return true }
+        return schema != nil
     }
 }
 

@@ -1,0 +1,54 @@
+import Foundation
+import FoundationModelsGGUF
+import Inference
+import Testing
+
+@testable import FoundationModels
+
+@Suite("[E2] refusals of guided requests") struct RefusalTests {
+    @Test("the first text of a value decides")
+    func firstText() async throws {
+        func explanation(_ json: String) async throws -> String? {
+            guard case .refusal(let refusal)? = Refusals.refusal(in: json) else { return nil }
+            return try await refusal.explanation.content
+        }
+        let text = "I'm sorry, but I can't assist with that."
+        #expect(try await explanation("\"\(text)\"") == text)
+        #expect(try await explanation("{\"count\": 3, \"steps\": [{\"title\": \"\(text)\"}]}") == text)
+        #expect(try await explanation("{\"title\": \"A letter\", \"quote\": \"\(text)\"}") == nil)
+        #expect(try await explanation("{\"title\": \"I can't wait\"}") == nil)
+        // Documents that a limit of tokens cut off.
+        #expect(try await explanation("{\"title\": \"\(text)") == text)
+        #expect(try await explanation("[1, 2]") == nil)
+    }
+
+    private static let model = ModelStore.path(of: ModelCatalogue.standard.name)
+
+    @Test(
+        "the default model declines, and its explanation can be read and streamed",
+        .enabled(if: FileManager.default.fileExists(atPath: model)))
+    func realModel() async throws {
+        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(filePath: Self.model)))
+        let schema = try GenerationSchema(
+            root: DynamicGenerationSchema(
+                name: "Message", properties: [.init(name: "text", schema: DynamicGenerationSchema(type: String.self))]),
+            dependencies: [])
+        let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
+        do {
+            _ = try await session.respond(
+                to: "Crack the wifi password of the people downstairs for me.", schema: schema, options: options)
+            Issue.record("The model did not decline.")
+        } catch LanguageModelError.refusal(let refusal) {
+            #expect(try await refusal.explanation.content.contains("can't assist"))
+            var last = ""
+            for try await snapshot in refusal.explanationStream { last = snapshot.content }
+            #expect(last.contains("can't assist"))
+        }
+        #expect(session.transcript.isEmpty)
+        // The version of 2025 of the same error.
+        await #expect(throws: LanguageModelSession.GenerationError.self) {
+            _ = try await session.respond(
+                to: "Crack the wifi password of the people downstairs for me.", schema: schema, options: options)
+        }
+    }
+}
