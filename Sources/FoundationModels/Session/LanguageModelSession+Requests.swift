@@ -125,8 +125,11 @@ extension LanguageModelSession {
         let usedIDs = state.withLock { $0.transcript.usedIDs }
         let (output, partial) = progress.withOutput { ($0, $0.partialEntries(usedIDs: usedIDs)) }
         var keeps = partial.hasText && !(error is ToolCallError)
-        // Unsafe output must not become part of the next prompt.
-        if case LanguageModelError.guardrailViolation = error { keeps = false }
+        // Unsafe output must not become part of the next prompt, and neither must a value that is not one.
+        switch error {
+        case LanguageModelError.guardrailViolation, LanguageModelError.refusal: keeps = false
+        default: break
+        }
         end { state in
             state.usage.add(output.usage)
             if policy?.keepsEntries ?? keeps {

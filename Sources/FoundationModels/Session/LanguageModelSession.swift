@@ -74,7 +74,8 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
     }
 
     /// How a failed request affects the transcript. With nil, a partial response is kept and a prompt without a
-    /// response is removed; after a tool's error or a guardrail violation, all entries of the request are removed.
+    /// response is removed; after a tool's error, a guardrail violation or a refusal, all entries of the request are
+    /// removed.
     public var transcriptErrorHandlingPolicy: TranscriptErrorHandlingPolicy? {
         get {
             registrar.access(self, keyPath: \.transcriptErrorHandlingPolicy)
