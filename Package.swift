@@ -83,7 +83,9 @@ let package = Package(
             swiftSettings: settings),
         // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
         .target(name: "TabularData", swiftSettings: settings),
-        .target(name: "Evaluations", dependencies: ["FoundationModels", "TabularData"], swiftSettings: settings),
+        // Everything but the trait for tests, so that programs without tests do not depend on the testing library.
+        .target(name: "EvaluationCore", dependencies: ["FoundationModels", "TabularData"], swiftSettings: settings),
+        .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
         .target(name: "Safety", dependencies: ["FoundationModels", "TextScreening"], swiftSettings: settings),
         .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
@@ -100,7 +102,7 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "Embeddings", "Evaluations", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference",
+                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference",
                 "JSON", "Retrieval", "Safety", "TextScreening",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -112,7 +114,7 @@ let package = Package(
         .executableTarget(
             name: "context-bench",
             dependencies: [
-                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "TextSearch",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "Safety", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + postgreSQL,
             path: "Benchmarks/Context", swiftSettings: settingsWithDatabases),

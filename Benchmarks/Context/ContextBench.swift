@@ -4,5 +4,8 @@ import ArgumentParser
 @main struct ContextBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "context-bench", abstract: "Measures conversations that are longer than the context window, and searches.",
-        subcommands: [LongConversation.self, RecallBench.self, Counting.self, Book.self, SearchBench.self, JudgmentBench.self])
+        subcommands: [
+            LongConversation.self, RecallBench.self, Counting.self, Book.self, SearchBench.self, JudgmentBench.self,
+            ScreeningBench.self,
+        ])
 }

@@ -1,3 +1,5 @@
+// The module is one for its users.
+@_exported public import EvaluationCore
 public import Testing
 
 /// Runs an evaluation before a test. The test reads the result from ``EvaluationContext/current``.

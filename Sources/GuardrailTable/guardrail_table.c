@@ -9,7 +9,7 @@ static const unsigned char table[] __attribute__((aligned(16))) = {
 };
 
 enum { MAXIMUM_WORD = 40, MAXIMUM_LENGTH = 5, NAME = 16, BUCKETS = 1 << 20, HEADER = 20, MAXIMUM_LISTS = 16, MAXIMUM_CATEGORIES = 32 };
-enum { SEED_WORD = 64, SEED_PAIR, SEED_SKIP, SEED_SIGN };
+enum { SEED_WORD = 64, SEED_PAIR, SEED_SKIP, SEED_SIGN, SEED_SEQUENCE };
 static const uint32_t IS_WORD = 0x80000000u;
 
 // The table is part of the program: its numbers are right.
@@ -89,12 +89,10 @@ static uint32_t add_word(bag *bag, const uint32_t *symbols, int32_t count) {
     }
     add(bag, hash);
     for (int32_t start = 0; start < length + 2; start++) {
-        // The seed of a sequence is its length, so each length has a hash of its own.
-        uint32_t hashes[MAXIMUM_LENGTH + 1];
-        for (int32_t n = 2; n <= MAXIMUM_LENGTH; n++) hashes[n] = mix(seeded((uint32_t)n), padded[start]);
+        uint32_t sequence = mix(seeded(SEED_SEQUENCE), padded[start]);
         for (int32_t n = 1; n < MAXIMUM_LENGTH && start + n < length + 2; n++) {
-            for (int32_t longer = n + 1; longer <= MAXIMUM_LENGTH; longer++) hashes[longer] = mix(hashes[longer], padded[start + n]);
-            add(bag, hashes[n + 1]);
+            sequence = mix(sequence, padded[start + n]);
+            add(bag, sequence);
         }
     }
     return hash;
@@ -114,6 +112,10 @@ static uint32_t lists_of(const layout *at, uint32_t hash, uint32_t *index) {
     }
     return 0;
 }
+
+/// 1 + ln n for small numbers.
+enum { COMMON = 8 };
+static const float common[COMMON + 1] = {0, 1, 1.6931472f, 2.0986123f, 2.3862944f, 2.6094379f, 2.7917595f, 2.9459101f, 3.0794415f};
 
 float gt_score(const uint32_t *symbols, int32_t count, float *categories) {
     bag bag;
@@ -155,7 +157,7 @@ float gt_score(const uint32_t *symbols, int32_t count, float *categories) {
         uint32_t feature = bag.seen[i];
         const uint16_t *entry = at->features + 2 * (size_t)(feature - 1);
         uint8_t times = bag.counts[feature];
-        float value = (float)entry[1] * (times == 1 ? 1.0f : 1.0f + logf(times));
+        float value = (float)entry[1] * (times <= COMMON ? common[times] : 1 + logf(times));
         norm += value * value;
         sum += value * (float)(int16_t)entry[0];
         if (!categories) continue;

@@ -10,9 +10,10 @@ internal import TextScreening
 /// Terms are found whatever their case and however they are written: in full-width or mathematical letters, with or without
 /// diacritics, with zero-width characters, with digits, signs and letters of other scripts that look alike (`k1ll`), or in letters
 /// with spaces or signs between them (`k.i.l.l`). Not found are other spellings (`kiill`), characters that stand for any letter
-/// (`k*ll`), and several characters in place of one (`|<ill`).
+/// (`k*ll`), several characters in place of one (`|<ill`), words that are all in letters of another alphabet, and spaced letters
+/// next to other single letters.
 ///
-/// Finding takes time proportional to the text, however many terms there are. A list can be used by several tasks.
+/// Finding takes time proportional to the text and hardly depends on the number of terms. A list can be used by several tasks.
 public struct DenyList: Sendable {
     /// What happens to a text with a term.
     public enum Action: Sendable, Hashable {
@@ -111,7 +112,8 @@ public struct DenyList: Sendable {
         var parts: [String] = []
         var allowed: [String] = []
         for line in text.split(whereSeparator: \.isNewline) {
-            let line = line.trimmingCharacters(in: .whitespaces)
+            // A file may begin with a byte order mark.
+            let line = line.trimmingCharacters(in: .whitespaces.union(CharacterSet(charactersIn: "\u{FEFF}")))
             if line.isEmpty || line.hasPrefix("#") { continue }
             if line.hasPrefix("+") {
                 allowed.append(String(line.dropFirst()))

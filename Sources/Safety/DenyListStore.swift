@@ -8,6 +8,9 @@ public final class DenyListStore: Sendable, Hashable {
     /// Creates a store with some lists.
     public init(_ lists: [DenyList] = []) { current = Mutex(lists) }
 
+    /// For models without lists.
+    static let empty = DenyListStore()
+
     /// The lists of the store.
     public var lists: [DenyList] { current.withLock { $0 } }
 

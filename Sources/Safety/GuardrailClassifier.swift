@@ -28,7 +28,7 @@ public protocol GuardrailClassifier: Sendable {
 
 /// The classifier that the default guardrails use: some 46,000 words and sequences of letters, about 1 MB, no language model. See
 /// BENCHMARKS.md for what it finds and what it misses.
-public struct BuiltInGuardrailClassifier: GuardrailClassifier {
+public struct BuiltInGuardrailClassifier: GuardrailClassifier, Hashable {
     /// The minimum log-odds of an unsafe prompt.
     public var promptThreshold: Double
     /// The minimum log-odds of an unsafe response.
@@ -41,14 +41,12 @@ public struct BuiltInGuardrailClassifier: GuardrailClassifier {
     }
 
     public func assess(_ text: String, as subject: DenyList.Subject) async -> GuardrailAssessment {
-        let threshold = subject == .prompt ? promptThreshold : responseThreshold
+        let threshold = Float(subject == .prompt ? promptThreshold : responseThreshold)
         let result = UnsafeTextScore.score(text)
         var scores = Dictionary(result.categories.map { ($0.name, Double($0.score)) }, uniquingKeysWith: max)
         scores["unsafe"] = Double(result.unsafe)
-        guard let violation = Guardrail.violation(in: text, threshold: Float(threshold)) else {
-            return GuardrailAssessment(isUnsafe: false, scores: scores)
-        }
-        return GuardrailAssessment(isUnsafe: true, category: violation.category, scores: scores)
+        let violation = Guardrail.violation(in: text, result, threshold: threshold)
+        return GuardrailAssessment(isUnsafe: violation != nil, category: violation?.category, scores: scores)
     }
 }
 

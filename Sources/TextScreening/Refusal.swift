@@ -1,39 +1,57 @@
 /// Recognises texts in which a model declines a request, by their beginning: "I'm sorry, but I can't assist with that."
 package enum RefusalText {
-    /// A text is a refusal if a sentence among its first three begins with one of these, after an apology.
     private static let declining = [
-        "i can't", "i cannot", "i can not", "i won't", "i will not", "i'm not able to", "i am not able to", "i'm unable to",
-        "i am unable to", "i must decline", "i have to decline", "i'm not comfortable", "i am not comfortable", "i refuse to",
-        "i do not feel comfortable", "i don't feel comfortable", "as an ai language model, i can", "as an ai assistant, i can",
-        "as an ai, i can", "as a responsible ai", "we can't", "we cannot",
+        "i can't", "i cannot", "i can not", "i won't", "i will not", "i'm not able", "i am not able", "i'm unable",
+        "i am unable", "i must decline", "i have to decline", "i refuse", "i'm not comfortable", "i am not comfortable",
+        "we can't", "we cannot",
     ]
-    /// What a model declines to do, so that "I can't wait" and "I cannot see the attachment" are not refusals.
+    /// What only a model that declines cannot do.
     private static let actions = [
-        "assist", "help", "provide", "fulfil", "fulfill", "comply", "support", "engage", "create", "generate", "write", "do that",
-        "answer that", "give you", "give instructions", "offer", "share", "discuss", "participate", "promote", "encourage",
-        "respond to",
-        "process this", "process that", "advise", "condone", "continue with", "complete this", "complete that", "recommend",
+        "assist", "help with", "help you with", "fulfil", "comply", "provide", "engage in", "promote", "encourage", "condone",
+        "advise on", "respond to", "continue with this", "continue with that", "process this", "process that", "to answer",
+        "do that",
     ]
+    /// What people cannot do either: these count after an apology, or with an object such as "that request".
+    private static let ambiguous = [
+        "create", "generate", "write", "offer", "support", "give you", "answer", "discuss", "help", "share",
+    ]
+    private static let objects = ["that", "this", "such", "your request"]
     private static let apologies = [
-        "i'm sorry, but ", "i'm sorry, ", "i am sorry, but ", "i am sorry, ", "sorry, but ", "sorry, ", "i apologize, but ",
-        "i apologise, but ", "unfortunately, ",
+        "i'm sorry", "i am sorry", "sorry", "i apologize", "i apologise", "unfortunately", "as an ai", "as a language model",
+        "as a responsible",
     ]
-    private static let bare = ["i'm sorry, but i can't", "i must decline", "i have to decline", "i refuse to"]
+    /// Words that say nothing about the meaning.
+    private static let fillers: Set<Substring> = [
+        "really", "very", "so", "deeply", "but", "afraid", "currently", "to", "directly", "just",
+    ]
     private static let maximumLength = 400
+    private static let maximumSentences = 3
 
     /// Whether a text is a refusal.
     package static func isRefusal(_ text: some StringProtocol) -> Bool {
-        let start = text.prefix(maximumLength).lowercased().replacing("’", with: "'").drop { !$0.isLetter }
-        for sentence in start.split(maxSplits: 3, whereSeparator: { ".!?\n".contains($0) }).prefix(3) {
-            var sentence = sentence.drop { !$0.isLetter }
-            for apology in apologies where sentence.hasPrefix(apology) {
-                sentence = sentence.dropFirst(apology.count)
+        let start = text.prefix(maximumLength).lowercased().replacing("’", with: "'")
+        var hasApology = false
+        for sentence in start.split(whereSeparator: { ".!?\n".contains($0) }).prefix(maximumSentences) {
+            let words = sentence.split { !$0.isLetter && $0 != "'" && $0 != "-" }.filter { !fillers.contains($0) }
+            var rest = words.joined(separator: " ")[...]
+            // "As an AI language model I cannot": what precedes the first person belongs to the apology.
+            for apology in apologies where rest.hasPrefix(apology) {
+                hasApology = true
+                rest = rest.dropFirst(apology.count).drop { $0 == " " }
+                if apology.hasPrefix("as a"), let range = rest.firstRange(of: " i ") {
+                    rest = rest[range.lowerBound...].dropFirst()
+                }
                 break
             }
-            guard let beginning = declining.first(where: { sentence.hasPrefix($0) }) else { continue }
-            let rest = sentence.dropFirst(beginning.count)
-            if actions.contains(where: { rest.prefix(60).contains($0) }) { return true }
+            if rest.hasPrefix("i'm i ") { rest = rest.dropFirst(4) }  // I'm afraid I …
+            guard let beginning = declining.first(where: { rest.hasPrefix($0) || "\(rest) " == $0 }) else { continue }
+            if beginning.contains("decline") { return true }
+            let action = rest.dropFirst(beginning.count).drop { $0 == " " }
+            if actions.contains(where: { action.hasPrefix($0) }) { return true }
+            guard let verb = ambiguous.first(where: { action.hasPrefix($0) }) else { continue }
+            let object = action.dropFirst(verb.count).drop { $0 == " " }
+            if hasApology || objects.contains(where: { object.hasPrefix($0) }) { return true }
         }
-        return bare.contains { start.hasPrefix($0) } && start.count < 60
+        return false
     }
 }

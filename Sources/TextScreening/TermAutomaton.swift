@@ -1,5 +1,6 @@
-/// Finds many terms in a text in one pass (Aho and Corasick, "Efficient string matching", 1975), as a table with the next state
-/// for each state and class of symbols.
+/// Finds many terms in a text in one pass (Aho and Corasick, "Efficient string matching", 1975). Small lists have a table with the
+/// next state for each state and class of symbols; large ones and those with many symbols, such as Chinese ones, have the edges of
+/// the trie and the states to continue with after a failure.
 ///
 /// Symbols that may stand for each other are in one class, so the table finds more than there is; a ``TermScanner`` compares each
 /// candidate with its term.
@@ -29,13 +30,16 @@ package struct TermAutomaton: Sendable {
     let terms: [Term]
     let hasAllowedTerms: Bool
     let maximumLength: Int
-    /// The next state for each state and class.
-    let next: [UInt32]
+    /// The next state for each state and class; empty if `edges` are used.
+    private let next: [UInt32]
+    /// The children of states, by state and class.
+    private let edges: [UInt64: UInt32]
+    private let failures: [UInt32]
     let classCount: Int
     /// The class of each symbol that terms contain and of those that may stand for them; others have class 0.
-    let classes: [UInt32: UInt8]
+    let classes: [UInt32: UInt16]
     /// The class of each ASCII byte.
-    let asciiClasses: [UInt8]
+    let asciiClasses: [UInt16]
     /// The number of symbols of a term that lead to each state.
     let depths: [UInt16]
     /// For each state, the next shorter state at which a term ends, possibly itself; 0 if there is none.
@@ -46,9 +50,10 @@ package struct TermAutomaton: Sendable {
     let shorterEnds: [UInt32]
 
     /// The maximum number of entries of the table; each has four bytes.
-    private static let maximumEntries = 1 << 25
-    /// Longer terms are cut: no text contains the rest by accident.
-    private static let maximumTermLength = 1_000
+    private static let maximumEntries = 1 << 22
+    private static let maximumStates = 1 << 22
+    /// Longer terms are cut, and found without regard to what follows: no text contains so much of a term by accident.
+    private static let maximumTermLength = 200
     private static let minimumSpacedLength = 3
 
     /// - Parameters:
@@ -60,11 +65,12 @@ package struct TermAutomaton: Sendable {
     ) throws(TooLarge) {
         var terms: [Term] = []
         for (index, item) in texts.enumerated() {
-            let symbols = Self.symbols(of: item.text, keepsDiacritics: keepsDiacritics)
+            let (symbols, isCut) = Self.symbols(of: item.text, keepsDiacritics: keepsDiacritics)
             if symbols.isEmpty { continue }
             terms.append(
                 Term(
-                    symbols: symbols, isWholeWord: item.isWholeWord, isAllowed: item.isAllowed, isSpaced: false, source: index))
+                    symbols: symbols, isWholeWord: item.isWholeWord && !isCut, isAllowed: item.isAllowed, isSpaced: false,
+                    source: index))
             let joined = symbols.filter { $0 != TextFolding.space }
             if findsSpacedLetters, !item.isAllowed, joined.count >= Self.minimumSpacedLength {
                 terms.append(Term(symbols: joined, isWholeWord: true, isAllowed: false, isSpaced: true, source: index))
@@ -87,10 +93,9 @@ package struct TermAutomaton: Sendable {
         }
 
         // The trie, whose nodes are numbered in the order of their creation.
-        var children: [[UInt8: UInt32]] = [[:]]
+        var children: [[UInt16: UInt32]] = [[:]]
         var depths: [UInt16] = [0]
         var endings: [UInt32: [Int32]] = [:]
-        let maximumStates = Self.maximumEntries / classCount
         for (index, term) in terms.enumerated() {
             var node = 0
             for symbol in term.symbols {
@@ -98,7 +103,9 @@ package struct TermAutomaton: Sendable {
                 if let child = children[node][symbolClass] {
                     node = Int(child)
                 } else {
-                    if children.count >= maximumStates { throw TooLarge(states: children.count, maximum: maximumStates) }
+                    if children.count >= Self.maximumStates {
+                        throw TooLarge(states: children.count, maximum: Self.maximumStates)
+                    }
                     children[node][symbolClass] = UInt32(children.count)
                     depths.append(depths[node] + 1)
                     children.append([:])
@@ -107,30 +114,42 @@ package struct TermAutomaton: Sendable {
             }
             endings[UInt32(node), default: []].append(Int32(index))
         }
-        // In order of depth, so that the state to continue with after a failure is always known.
-        var next = [UInt32](repeating: 0, count: children.count * classCount)
+        let hasTable = children.count * classCount <= Self.maximumEntries
+        var next = [UInt32](repeating: 0, count: hasTable ? children.count * classCount : 0)
+        var edges: [UInt64: UInt32] = [:]
         var failures = [UInt32](repeating: 0, count: children.count)
         var ends = [UInt32](repeating: 0, count: children.count)
         var shorterEnds = ends
+        // In order of depth, so that the state to continue with after a failure is always known.
         var queue = [0]
         var head = 0
         while head < queue.count {
             let node = queue[head]
             head += 1
-            let failure = Int(failures[node])
-            for symbolClass in 0..<classCount {
-                let inherited = node == 0 ? 0 : next[failure * classCount + symbolClass]
-                guard let child = children[node][UInt8(symbolClass)] else {
-                    next[node * classCount + symbolClass] = inherited
-                    continue
+            if hasTable, node > 0 {
+                let failure = Int(failures[node]) * classCount
+                for symbolClass in 0..<classCount { next[node * classCount + symbolClass] = next[failure + symbolClass] }
+            }
+            for (symbolClass, child) in children[node] {
+                var inherited: UInt32 = 0
+                if node > 0 {
+                    var state = failures[node]
+                    while state != 0, children[Int(state)][symbolClass] == nil { state = failures[Int(state)] }
+                    inherited = children[Int(state)][symbolClass] ?? 0
                 }
-                next[node * classCount + symbolClass] = child
+                if hasTable {
+                    next[node * classCount + Int(symbolClass)] = child
+                } else {
+                    edges[Self.key(UInt32(node), symbolClass)] = child
+                }
                 failures[Int(child)] = inherited
                 shorterEnds[Int(child)] = ends[Int(inherited)]
                 ends[Int(child)] = endings[child] != nil ? child : ends[Int(inherited)]
                 queue.append(Int(child))
             }
         }
+        self.edges = edges
+        self.failures = failures
         self.next = next
         self.depths = depths
         self.endings = endings
@@ -138,24 +157,39 @@ package struct TermAutomaton: Sendable {
         self.shorterEnds = shorterEnds
     }
 
-    /// The folded symbols of a term, without separators at both ends.
-    private static func symbols(of text: String, keepsDiacritics: Bool) -> [UInt32] {
+    private static func key(_ state: UInt32, _ symbolClass: UInt16) -> UInt64 { UInt64(state) << 16 | UInt64(symbolClass) }
+
+    /// The state after a symbol. Failures are amortised: each one follows a symbol that was read before.
+    func next(_ state: UInt32, _ symbolClass: UInt16) -> UInt32 {
+        if !next.isEmpty { return next[Int(state) * classCount + Int(symbolClass)] }
+        if symbolClass == 0 { return 0 }
+        var state = state
+        while true {
+            if let child = edges[Self.key(state, symbolClass)] { return child }
+            if state == 0 { return 0 }
+            state = failures[Int(state)]
+        }
+    }
+
+    /// The folded symbols of a term, without separators at both ends, and whether it was cut.
+    private static func symbols(of text: String, keepsDiacritics: Bool) -> ([UInt32], isCut: Bool) {
         var symbols: [UInt32] = []
+        func separate() { if let last = symbols.last, last != TextFolding.space { symbols.append(TextFolding.space) } }
         for scalar in text.unicodeScalars {
             switch TextFolding.fold(scalar.value, keepsDiacritics: keepsDiacritics) {
             case .nothing: break
-            case .separator: if let last = symbols.last, last != TextFolding.space { symbols.append(TextFolding.space) }
+            case .separator: separate()
             case .one(let symbol): symbols.append(symbol)
-            case .several(let several): symbols += several
+            case .several(let several):
+                for symbol in several { if symbol == TextFolding.space { separate() } else { symbols.append(symbol) } }
             }
-            if symbols.count >= maximumTermLength { break }
         }
         if symbols.last == TextFolding.space { symbols.removeLast() }
-        return symbols
+        return (Array(symbols.prefix(maximumTermLength)), symbols.count > maximumTermLength)
     }
 
     /// A class for each symbol of the terms. Symbols are united if one character may stand for both.
-    private static func classes(of terms: [Term], findsLookAlikes: Bool) -> ([UInt32: UInt8], Int) {
+    private static func classes(of terms: [Term], findsLookAlikes: Bool) -> ([UInt32: UInt16], Int) {
         var groups: [UInt32: UInt32] = [:]
         for term in terms { for symbol in term.symbols { groups[symbol] = symbol } }
         func root(_ symbol: UInt32) -> UInt32 {
@@ -171,12 +205,13 @@ package struct TermAutomaton: Sendable {
                 for other in known.dropFirst() { groups[root(other)] = root(known[0]) }
             }
         }
-        // More than 255 classes share the last one: candidates are compared with their terms in any case.
-        var numbers: [UInt32: UInt8] = [:]
-        var classes: [UInt32: UInt8] = [:]
+        // After so many, classes share a number: candidates are compared with their terms in any case.
+        let maximum = Int(UInt16.max)
+        var numbers: [UInt32: UInt16] = [:]
+        var classes: [UInt32: UInt16] = [:]
         for symbol in groups.keys.sorted() {
             let group = root(symbol)
-            let number = numbers[group] ?? UInt8(min(255, numbers.count + 1))
+            let number = numbers[group] ?? UInt16(min(maximum, numbers.count + 1))
             numbers[group] = number
             classes[symbol] = number
         }
@@ -184,14 +219,14 @@ package struct TermAutomaton: Sendable {
     }
 
     /// The class of a scalar that becomes one symbol.
-    func classIndex(_ scalar: UInt32, _ symbol: UInt32) -> UInt8 { Self.classIndex(scalar, symbol, classes, findsLookAlikes) }
+    func classIndex(_ scalar: UInt32, _ symbol: UInt32) -> UInt16 { Self.classIndex(scalar, symbol, classes, findsLookAlikes) }
 
     private static func classIndex(
-        _ scalar: UInt32, _ symbol: UInt32, _ classes: [UInt32: UInt8], _ findsLookAlikes: Bool
-    ) -> UInt8 {
+        _ scalar: UInt32, _ symbol: UInt32, _ classes: [UInt32: UInt16], _ findsLookAlikes: Bool
+    ) -> UInt16 {
         if let known = classes[symbol] { return known }
         guard findsLookAlikes else { return 0 }
-        for letter in TextFolding.lettersLike(scalar) { if let known = classes[letter] { return known } }
+        for letter in TextFolding.lettersLike(scalar, folded: symbol) { if let known = classes[letter] { return known } }
         return 0
     }
 }

@@ -37,8 +37,9 @@ package struct TermFilter {
         pending.sort { $0.range.lowerBound < $1.range.lowerBound }
         var result: [UInt8] = []
         var position = heldOffset
-        while let match = pending.first, match.range.lowerBound < end {
-            pending.removeFirst()
+        var done = 0
+        while done < pending.count, case let match = pending[done], match.range.lowerBound < end {
+            done += 1
             if match.range.lowerBound >= position {
                 result += held[(position - heldOffset)..<(match.range.lowerBound - heldOffset)]
                 result += Array(replacement.utf8)
@@ -46,6 +47,7 @@ package struct TermFilter {
             // Terms that overlap are replaced once.
             position = max(position, match.range.upperBound)
         }
+        pending.removeFirst(done)
         let stop = max(position, end)
         if position < end { result += held[(position - heldOffset)..<(end - heldOffset)] }
         let taken = min(stop - heldOffset, held.count)

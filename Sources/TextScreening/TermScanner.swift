@@ -1,7 +1,7 @@
 /// Reads a text in pieces and finds the terms of a ``TermAutomaton``. Text is passed on as soon as it cannot be a part of a term.
 ///
-/// A pure state machine: the work is proportional to the length of the text, and at most the length of the longest term is held
-/// back.
+/// A pure state machine. At most the length of the longest term is held back, with up to ``maximumRun`` characters between its
+/// symbols.
 package struct TermScanner {
     /// An occurrence of a term.
     package struct Match: Equatable {
@@ -48,7 +48,6 @@ package struct TermScanner {
     private struct Waiting {
         var match: Match
         var isAllowed: Bool
-        var isSpaced: Bool
         var last: UInt32
     }
 
@@ -61,6 +60,12 @@ package struct TermScanner {
     private var spaced: Recent
     private var wordLength = 0
     private var separators = 0
+    /// The number of letters of the current sequence of words of one letter.
+    private var spacedLength = 0
+    /// A term that is the current sequence of words of one letter, unless another letter follows.
+    private var spacedCandidate: Match?
+    /// The number of separators or invisible characters since the last symbol.
+    private var run = 0
     private var waiting: [Waiting] = []
     /// Terms that were found but may be a part of an allowed phrase, and allowed phrases.
     private var unresolved: [Match] = []
@@ -72,6 +77,8 @@ package struct TermScanner {
 
     /// Letters may be separated by at most so many characters.
     private static let maximumSeparators = 3
+    /// More separators or invisible characters than these end everything that has begun.
+    private static let maximumRun = 64
 
     package init(_ automaton: TermAutomaton) {
         self.automaton = automaton
@@ -97,20 +104,11 @@ package struct TermScanner {
                 index += 1
                 continue
             }
-            let (scalar, length) = Self.decode(bytes, at: index)
+            let (scalar, length) = TextFolding.decode(bytes, at: index)
             read(scalar, base + index..<base + index + length)
             index += length
         }
         offset = base + bytes.count
-    }
-
-    /// The scalar at an index of valid UTF-8.
-    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> (UInt32, Int) {
-        let byte = bytes[index]
-        let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2
-        var value = UInt32(byte) & (0x7F >> UInt32(length))
-        for position in index + 1..<min(index + length, bytes.count) { value = value << 6 | UInt32(bytes[position] & 0x3F) }
-        return (value, min(length, bytes.count - index))
     }
 
     private mutating func read(ascii byte: UInt8, at start: Int) {
@@ -120,7 +118,7 @@ package struct TermScanner {
         case 0x61...0x7A, 0x30...0x39: (folded, isWord) = (UInt32(byte), true)
         case 0x41...0x5A: (folded, isWord) = (UInt32(byte | 0x20), true)
         case 0x20, 0x09...0x0D, 0x2D, 0x5F: return readSeparator(start..<start + 1)
-        case 0..<0x20, 0x7F: return symbols.extendLast(to: start + 1)
+        case 0..<0x20, 0x7F: return readInvisible(to: start + 1)
         default: folded = UInt32(byte)
         }
         read(
@@ -130,40 +128,54 @@ package struct TermScanner {
 
     private mutating func read(_ scalar: UInt32, _ range: Range<Int>) {
         switch TextFolding.fold(scalar, keepsDiacritics: automaton.keepsDiacritics) {
-        case .nothing:
-            symbols.extendLast(to: range.upperBound)
-            spaced.extendLast(to: range.upperBound)
+        case .nothing: readInvisible(to: range.upperBound)
         case .separator: readSeparator(range)
         case .one(let folded):
             read(
                 Symbol(
-                    start: range.lowerBound, end: range.upperBound, scalar: scalar, folded: folded, isWord: Self.isWord(scalar)),
+                    start: range.lowerBound, end: range.upperBound, scalar: scalar, folded: folded,
+                    isWord: TextFolding.isWord(scalar)),
                 automaton.classIndex(scalar, folded))
         case .several(let all):
-            for folded in all where folded != TextFolding.space {
+            for folded in all {
+                if folded == TextFolding.space {
+                    readSeparator(range)
+                    continue
+                }
                 read(
                     Symbol(
                         start: range.lowerBound, end: range.upperBound, scalar: folded, folded: folded,
-                        isWord: Self.isWord(folded)),
+                        isWord: TextFolding.isWord(folded)),
                     automaton.classIndex(folded, folded))
             }
         }
     }
 
+    private mutating func readInvisible(to end: Int) {
+        symbols.extendLast(to: end)
+        spaced.extendLast(to: end)
+        countRun()
+    }
+
+    private mutating func countRun() {
+        run += 1
+        guard run > Self.maximumRun else { return }
+        if !waiting.isEmpty { decide(next: nil) }
+        state = 0
+        endSpaced()
+    }
+
     private mutating func readSeparator(_ range: Range<Int>) {
         if symbols.count > 0, symbols.last(1).folded == TextFolding.space {
             separators += 1
+            if separators > Self.maximumSeparators { endSpaced() }
             symbols.extendLast(to: range.upperBound)
+            countRun()
             return
         }
         read(
             Symbol(start: range.lowerBound, end: range.upperBound, scalar: TextFolding.space, folded: TextFolding.space),
             automaton.asciiClasses[Int(TextFolding.space)])
-    }
-
-    private static func isWord(_ scalar: UInt32) -> Bool {
-        guard let properties = Unicode.Scalar(scalar)?.properties else { return false }
-        return properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend
     }
 
     /// Scripts that are written without spaces: each character can be the beginning of a word.
@@ -174,11 +186,12 @@ package struct TermScanner {
         }
     }
 
-    private mutating func read(_ symbol: Symbol, _ symbolClass: UInt8) {
+    private mutating func read(_ symbol: Symbol, _ symbolClass: UInt16) {
+        run = 0
         if !waiting.isEmpty { decide(next: symbol) }
         symbols.append(symbol)
-        state = automaton.next[Int(state) * automaton.classCount + Int(symbolClass)]
-        if automaton.ends[Int(state)] != 0 { collect(symbols, state, isSpaced: false) }
+        state = automaton.next(state, symbolClass)
+        if automaton.ends[Int(state)] != 0 { collect() }
         readSpaced(symbol, symbolClass)
         if automaton.hasAllowedTerms { resolve() }
     }
@@ -190,43 +203,80 @@ package struct TermScanner {
         return symbol.scalar == 0x40 || symbol.scalar == 0x24
     }
 
-    private mutating func readSpaced(_ symbol: Symbol, _ symbolClass: UInt8) {
+    private mutating func readSpaced(_ symbol: Symbol, _ symbolClass: UInt16) {
         guard isLetterOfSpacedWord(symbol) else {
+            // A single letter after the term: it spells a longer word.
+            if wordLength == 1, let last = spacedCandidate, spaced.last(1).start >= last.range.upperBound {
+                spacedCandidate = nil
+            }
+            if wordLength == 1, spacedCandidate == nil { findSpaced() }
             separators += 1
             wordLength = 0
-            if separators > Self.maximumSeparators { spacedState = 0 }
+            if separators > Self.maximumSeparators { endSpaced() }
             return
         }
         wordLength += 1
+        separators = 0
         if wordLength > 1 {
-            spacedState = 0
+            // The word of several letters is not a part of the sequence before it.
+            if spacedLength > 0 { spacedLength -= 1 }
+            endSpaced()
         } else {
             spaced.append(symbol)
-            spacedState = automaton.next[Int(spacedState) * automaton.classCount + Int(symbolClass)]
-            if automaton.ends[Int(spacedState)] != 0 { collect(spaced, spacedState, isSpaced: true) }
+            spacedLength += 1
+            spacedState = automaton.next(spacedState, symbolClass)
         }
-        separators = 0
+    }
+
+    /// Looks for a term that is the whole sequence of words of one letter.
+    private mutating func findSpaced() {
+        var end = automaton.ends[Int(spacedState)]
+        while end != 0 {
+            for index in automaton.endings[end] ?? [] {
+                let term = automaton.terms[Int(index)]
+                guard term.isSpaced, term.symbols.count == spacedLength, matches(term, spaced) else { continue }
+                spacedCandidate = Match(
+                    range: spaced.last(term.symbols.count).start..<spaced.last(1).end, source: term.source)
+            }
+            end = automaton.shorterEnds[Int(end)]
+        }
+    }
+
+    /// Ends the sequence of words of one letter.
+    private mutating func endSpaced() {
+        if let match = spacedCandidate { report(match) }
+        spacedCandidate = nil
+        spacedState = 0
+        spacedLength = 0
+    }
+
+    private mutating func report(_ match: Match) {
+        if automaton.hasAllowedTerms { unresolved.append(match) } else { matches.append(match) }
     }
 
     // MARK: - Candidates
 
     /// Compares the terms that may end here with the text.
-    private mutating func collect(_ recent: Recent, _ state: UInt32, isSpaced: Bool) {
+    private mutating func collect() {
         var end = automaton.ends[Int(state)]
         while end != 0 {
             for index in automaton.endings[end] ?? [] {
                 let term = automaton.terms[Int(index)]
-                guard term.isSpaced == isSpaced, matches(term, recent) else { continue }
-                let first = recent.last(term.symbols.count)
-                let last = recent.last(1)
-                if term.isWholeWord, !isSpaced, recent.count > term.symbols.count {
-                    let before = recent.last(term.symbols.count + 1)
-                    if Self.isOneWord(before, first.scalar) { continue }
+                if term.isSpaced || symbols.count < term.symbols.count { continue }
+                let first = symbols.last(term.symbols.count)
+                let last = symbols.last(1)
+                if term.isWholeWord, symbols.count > term.symbols.count,
+                    Self.isOneWord(symbols.last(term.symbols.count + 1), first.scalar)
+                {
+                    continue
                 }
+                guard matches(term, symbols) else { continue }
                 waiting.append(
                     Waiting(
                         match: Match(range: first.start..<last.end, source: term.source), isAllowed: term.isAllowed,
-                        isSpaced: isSpaced, last: term.isWholeWord ? last.scalar : 0))
+                        last: term.isWholeWord ? last.scalar : 0))
+                // Shorter terms with the same end are parts of this one.
+                if !term.isWholeWord, !term.isAllowed { return }
             }
             end = automaton.shorterEnds[Int(end)]
         }
@@ -238,16 +288,39 @@ package struct TermScanner {
     }
 
     private func matches(_ term: TermAutomaton.Term, _ recent: Recent) -> Bool {
-        guard recent.count >= term.symbols.count else { return false }
+        let count = term.symbols.count
+        guard recent.count >= count else { return false }
+        var exact = 0
         var digits = 0
         for (index, expected) in term.symbols.enumerated() {
-            let symbol = recent.last(term.symbols.count - index)
-            if symbol.folded == expected { continue }
-            guard automaton.findsLookAlikes, TextFolding.lettersLike(symbol.scalar).contains(expected) else { return false }
-            if (0x30...0x39).contains(symbol.scalar) { digits += 1 }
+            let symbol = recent.last(count - index)
+            if symbol.folded == expected {
+                exact += 1
+                continue
+            }
+            guard automaton.findsLookAlikes, TextFolding.lettersLike(symbol.scalar, folded: symbol.folded).contains(expected)
+            else {
+                return false
+            }
+            // Small capitals and phonetic letters are Latin.
+            if (0x250...0x2AF).contains(symbol.scalar) || (0x1D00...0x1DBF).contains(symbol.scalar)
+                || (0xA720...0xA7FF).contains(symbol.scalar)
+            {
+                exact += 1
+                continue
+            }
+            let isAtEnd = index == 0 || index == count - 1
+            if (0x30...0x39).contains(symbol.folded) {
+                digits += 1
+                // 5EX is a part of an address, s3x is not.
+                if isAtEnd, count <= 3 { return false }
+            }
+            // Sentences end with ! and tables have |.
+            if isAtEnd, [0x21, 0x7C, 0x2B].contains(symbol.scalar) { return false }
         }
-        // Numbers are not words: A55 is a road.
-        return digits == 0 || (term.symbols.count - digits >= 2 && digits * 5 <= term.symbols.count * 3)
+        // A word that is all in another alphabet is a word of that language, and numbers are not words: A55 is a road.
+        if exact == count { return true }
+        return exact > 0 && (digits == 0 || (count - digits >= 2 && digits * 5 <= count * 3))
     }
 
     /// Decides on terms that ended before `next`; nil at the end of the text.
@@ -255,16 +328,9 @@ package struct TermScanner {
         for candidate in waiting {
             // Invisible characters after the term are a part of it.
             var match = candidate.match
-            let end = candidate.isSpaced ? spaced.last(1).end : symbols.last(1).end
-            match.range = match.range.lowerBound..<max(match.range.upperBound, end)
+            match.range = match.range.lowerBound..<max(match.range.upperBound, symbols.last(1).end)
             if let next, candidate.last != 0, Self.isOneWord(next, candidate.last) { continue }
-            if candidate.isAllowed {
-                allowed.append(match.range)
-            } else if automaton.hasAllowedTerms {
-                unresolved.append(match)
-            } else {
-                matches.append(match)
-            }
+            if candidate.isAllowed { allowed.append(match.range) } else { report(match) }
         }
         waiting.removeAll(keepingCapacity: true)
     }
@@ -292,6 +358,7 @@ package struct TermScanner {
         let spacedDepth = Int(automaton.depths[Int(spacedState)])
         if spacedDepth > 0 { start = min(start, spaced.last(spacedDepth).start) }
         for candidate in waiting { start = min(start, candidate.match.range.lowerBound) }
+        if let spacedCandidate { start = min(start, spacedCandidate.range.lowerBound) }
         return start
     }
 
@@ -316,7 +383,12 @@ package struct TermScanner {
     package mutating func finish() {
         decide(next: nil)
         state = 0
-        spacedState = 0
+        if wordLength == 1 {
+            // The last letter belongs to the sequence.
+            if let last = spacedCandidate, spaced.last(1).start >= last.range.upperBound { spacedCandidate = nil }
+            if spacedCandidate == nil { findSpaced() }
+        }
+        endSpaced()
         resolve()
     }
 }

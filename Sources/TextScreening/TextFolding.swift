@@ -19,7 +19,8 @@ package enum TextFolding {
 
     /// The blocks with letters that have a case, diacritics or compatibility forms. All other scalars stay as they are.
     private static let blocks: [ClosedRange<UInt32>] = [
-        0x80...0x2FFF, 0xA640...0xA7FF, 0xAB30...0xABBF, 0xF900...0xFFFF, 0x10400...0x1044F, 0x1D400...0x1D7FF, 0x1F100...0x1F1FF,
+        0x80...0x2FFF, 0x3040...0x318F, 0xA640...0xA7FF, 0xAB30...0xABBF, 0xF900...0xFFFF, 0x10400...0x1044F, 0x1D400...0x1D7FF,
+        0x1F100...0x1F1FF,
         0x1FBF0...0x1FBF9,
     ]
 
@@ -41,8 +42,23 @@ package enum TextFolding {
             let at = firsts[index] + Int(scalar - block.lowerBound)
             return keepsDiacritics ? withDiacritics[at] : withoutDiacritics[at]
         }
+        // Syllables become their letters, as they are in decomposed text (Unicode, section 3.12).
+        if (0xAC00...0xD7A3).contains(scalar) {
+            let index = scalar - 0xAC00
+            let last = index % 28
+            return .several([0x1100 + index / 588, 0x1161 + index % 588 / 28] + (last > 0 ? [0x11A7 + last] : []))
+        }
         // Tags and the variation selectors of plane 14.
         return (0xE0000...0xE0FFF).contains(scalar) ? .nothing : scalar == 0x3000 ? .separator : .one(scalar)
+    }
+
+    /// The scalar that begins with a byte over 0x7F of valid UTF-8, and its number of bytes.
+    static func decode(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> (UInt32, Int) {
+        let byte = bytes[index]
+        let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2
+        var value = UInt32(byte) & (0x7F >> UInt32(length))
+        for position in index + 1..<min(index + length, bytes.count) { value = value << 6 | UInt32(bytes[position] & 0x3F) }
+        return (value, min(length, bytes.count - index))
     }
 
     private static let ascii: [Folded] = (0..<128).map { value in
@@ -54,10 +70,27 @@ package enum TextFolding {
         }
     }
 
+    /// Whether a scalar is a letter, a number or a mark.
+    static func isWord(_ scalar: UInt32) -> Bool {
+        if scalar < wordTable.count { return wordTable[Int(scalar)] }
+        return isWordByProperties(scalar)
+    }
+
+    /// Looking up properties takes longer than comparing texts, so the results for common scripts are kept.
+    private static let wordTable = (0..<UInt32(0x3000)).map(isWordByProperties)
+
+    private static func isWordByProperties(_ scalar: UInt32) -> Bool {
+        guard let properties = Unicode.Scalar(scalar)?.properties else { return false }
+        return properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend
+    }
+
     // MARK: - One scalar
 
     private static func fold(_ scalar: Unicode.Scalar, keepsDiacritics: Bool) -> Folded {
         if isInvisible(scalar) { return .nothing }
+        if apostrophes.contains(scalar) { return .one(0x27) }
+        // Letters on flags.
+        if (0x1F1E6...0x1F1FF).contains(scalar.value) { return .one(scalar.value - 0x1F1E6 + 0x61) }
         if scalar.properties.isWhitespace || scalar.properties.generalCategory == .dashPunctuation { return .separator }
         // Letters in squares and in black circles have no compatibility forms.
         for first: UInt32 in [0x1F130, 0x1F150, 0x1F170] where (first..<first + 26).contains(scalar.value) {
@@ -86,10 +119,15 @@ package enum TextFolding {
 
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0xFE00...0xFE0F, 0xFFF9...0xFFFB: true
-        default: [.format, .control, .surrogate, .unassigned].contains(scalar.properties.generalCategory)
+        // Tatweel makes Arabic words longer.
+        case 0x0640, 0xFFF9...0xFFFB: true
+        default:
+            scalar.properties.isDefaultIgnorableCodePoint
+                || [.format, .control, .surrogate, .unassigned].contains(scalar.properties.generalCategory)
         }
     }
+
+    private static let apostrophes: Set<Unicode.Scalar> = ["‘", "’", "ʼ", "＇", "`", "´", "′"]
 
     /// Marks above and below letters; not the vowel signs of scripts in which they are letters.
     package static func isDiacritic(_ scalar: UInt32) -> Bool {
@@ -109,8 +147,11 @@ package enum TextFolding {
 
     // MARK: - Look-alikes
 
-    /// Letters that a character may stand for because it looks like them, in addition to itself.
-    package static func lettersLike(_ scalar: UInt32) -> [UInt32] { lookAlikes[scalar] ?? [] }
+    /// Letters that a character may stand for because it, or what it becomes, looks like them.
+    package static func lettersLike(_ scalar: UInt32, folded: UInt32) -> [UInt32] {
+        let letters = lookAlikes[scalar] ?? []
+        return folded == scalar ? letters : letters + (lookAlikes[folded] ?? [])
+    }
 
     package static var allLookAlikes: [UInt32: [UInt32]] { lookAlikes }
 
@@ -118,7 +159,7 @@ package enum TextFolding {
     /// Unicode Technical Standard 39). Upper and lower case differ: В looks like B, but в does not look like b.
     private static let lookAlikes: [UInt32: [UInt32]] = {
         let latin = [
-            "a": "@4аαɑᴀаАΑ", "b": "8ВΒʙЬЪ", "c": "сСϲᴄ¢", "d": "ԁᴅɗ", "e": "3еЕΕᴇ€ɛє", "f": "ƒ", "g": "9ɡց", "h": "НΗһʜ",
+            "a": "@4аαɑᴀаАΑ", "b": "8ВΒʙЬЪ", "c": "сСϲᴄ¢", "d": "ԁᴅɗ", "e": "3еЕΕᴇ€ɛє", "f": "ƒꜰ", "g": "9ɡցɢ", "h": "НΗһʜ",
             "i": "1!|іІΙɪɩ¡lӏ", "j": "јЈᴊ", "k": "КΚкκᴋ", "l": "1|!IіІΙӏʟ", "m": "МΜᴍм", "n": "ΝɴпηИ", "o": "0оОΟοσᴏθ",
             "p": "рРΡρᴘ", "q": "ԛ9", "r": "ᴦʀгя", "s": "5$ѕЅꜱ", "t": "7ТΤтτᴛ+", "u": "υսᴜμ", "v": "νѵᴠ", "w": "ԝᴡωшщ",
             "x": "хХΧχ×", "y": "уУΥүγʏ", "z": "2ΖᴢƵ",

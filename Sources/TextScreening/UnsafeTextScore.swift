@@ -21,10 +21,15 @@ package enum UnsafeTextScore {
     /// The score of the worst part of a text.
     ///
     /// - Parameter threshold: categories are computed only for parts with at least this score.
-    package static func score(_ text: some StringProtocol, threshold: Float = -.infinity) -> Result {
+    package static func score(_ text: String, threshold: Float = -.infinity) -> Result {
+        var text = text
+        return text.withUTF8 { score($0, threshold: threshold) }
+    }
+
+    private static func score(_ bytes: UnsafeBufferPointer<UInt8>, threshold: Float) -> Result {
         var result = Result(unsafe: -.infinity, categories: [])
         var symbols: [UInt32] = []
-        symbols.reserveCapacity(min(window, text.utf8.count))
+        symbols.reserveCapacity(min(window, bytes.count))
         func finishPart() {
             let score = gt_score(symbols, Int32(symbols.count), nil)
             guard score > result.unsafe else { return }
@@ -42,17 +47,23 @@ package enum UnsafeTextScore {
             }
             symbols.append(symbol)
         }
-        for scalar in text.unicodeScalars {
-            let value = scalar.value
-            if value < 0x80 {
-                append(ascii[Int(value)])
-                continue
-            }
-            switch TextFolding.fold(value, keepsDiacritics: false) {
-            case .nothing: break
-            case .separator: append(TextFolding.space)
-            case .one(let folded): append(withWordBit(folded))
-            case .several(let all): for folded in all { append(withWordBit(folded)) }
+        ascii.withUnsafeBufferPointer { ascii in
+            var index = 0
+            while index < bytes.count {
+                let byte = bytes[index]
+                if byte < 0x80 {
+                    append(ascii[Int(byte)])
+                    index += 1
+                    continue
+                }
+                let (value, length) = TextFolding.decode(bytes, at: index)
+                index += length
+                switch TextFolding.fold(value, keepsDiacritics: false) {
+                case .nothing: break
+                case .separator: append(TextFolding.space)
+                case .one(let folded): append(withWordBit(folded))
+                case .several(let all): for folded in all { append(withWordBit(folded)) }
+                }
             }
         }
         finishPart()
@@ -67,9 +78,5 @@ package enum UnsafeTextScore {
         }
     }
 
-    private static func withWordBit(_ symbol: UInt32) -> UInt32 {
-        guard let properties = Unicode.Scalar(symbol)?.properties else { return symbol }
-        return properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend
-            ? symbol | wordBit : symbol
-    }
+    private static func withWordBit(_ symbol: UInt32) -> UInt32 { TextFolding.isWord(symbol) ? symbol | wordBit : symbol }
 }

@@ -89,6 +89,30 @@ struct Capitals: Evaluation {
         #expect(throws: EvaluationResultsError.fileNotFound(missing)) { try EvaluationResult.loadJSON(from: missing) }
     }
 
+    @Test("numbers that JSON does not have survive, and a cancelled run is not a result")
+    func unusual() async throws {
+        struct Odd: Evaluation {
+            static let score = Metric("Score")
+            var dataset: ArrayLoader<ModelSample<String>> {
+                ArrayLoader(samples: [ModelSample(prompt: "a", expected: "b"), ModelSample(prompt: "c", expected: "d")])
+            }
+            func subject(from sample: ModelSample<String>) async throws -> ModelSubject<String> { ModelSubject(value: "x") }
+            var evaluators: Evaluators { Evaluator { _, _ in Self.score.scoring(.nan) } }
+            func aggregateMetrics(using aggregator: inout MetricsAggregator) {
+                aggregator.custom(of: Self.score, label: "Mean of Score") { _ in .infinity }
+            }
+        }
+        let result = try await Odd().run()
+        let loaded = try EvaluationResult(jsonData: result.jsonData())
+        #expect(loaded.detailed[metric: Odd.score][0]?.doubleValue?.isNaN == true)
+        #expect(loaded.aggregateValue(.custom(label: "Mean of Score")) == .infinity)
+        #expect(loaded.aggregateValue(.mean(of: Odd.score)).isNaN)
+        #expect(abs(loaded.duration - result.duration) < 0.002)
+        let cancelled = Task { try await Odd().run() }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+    }
+
     @Test("samples are read from JSON Lines; other lines are skipped")
     func loader() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString + ".jsonl")
@@ -103,6 +127,10 @@ struct Capitals: Evaluation {
         #expect(samples.map(\.promptDescription) == ["A", "D"])
         #expect(samples[0].expected == "B" && samples[0].instructionsDescription == "C")
         #expect(samples[0].expectations?.ordered.first?.name == "weather")
+        try Data("[\n  {\"prompt\": \"A\"},\n  {\"promt\": \"B\"},\n  {\"prompt\": \"C\"}\n]".utf8).write(to: file)
+        var elements: [String] = []
+        for try await sample in JSONLoader<ModelSample<String>>(url: file).stream { elements.append(sample.promptDescription) }
+        #expect(elements == ["A", "C"])
     }
 
     private func calls(_ calls: [(String, GeneratedContent)]) -> ModelSubject<String> {
@@ -151,6 +179,22 @@ struct Capitals: Evaluation {
             expected: "search", arguments: [.naturalLanguage(argumentName: "query", criteria: "about travel")])
         #expect(try await results(described) == (true, 1))
         #expect(try await results(described) == (false, 0))
+        // Every assignment of calls counts, not only the first one.
+        let anySearch = ToolExpectation("search")
+        let rome = ToolExpectation("search", arguments: [.exact(argumentName: "city", value: "Rome")])
+        let two = calls([
+            ("search", GeneratedContent(properties: ["city": "Rome"])),
+            ("search", GeneratedContent(properties: ["city": "Oslo"])),
+        ])
+        for expectation in [
+            TrajectoryExpectation(unordered: [anySearch, rome]), TrajectoryExpectation(ordered: [.anyOrder([anySearch, rome])]),
+            TrajectoryExpectation(ordered: [anySearch], unordered: [rome]),
+            TrajectoryExpectation(ordered: [.anyOrder([.anyOrder([rome]), anySearch]), .anyOrder([])]),
+        ] {
+            let metrics = try await evaluator.metrics(
+                subject: two, input: ModelSample<String>(prompt: "x", expectations: expectation))
+            #expect(metrics[.toolsAllPass]?.value == .passing, "\(expectation)")
+        }
         // Expectations survive JSON and generated content.
         let copy = try TrajectoryExpectation(TrajectoryExpectation(ordered: [search, .anyOrder([book])]).generatedContent)
         #expect(copy.ordered[1].isAnyOrderGroup && copy.ordered[0].arguments.count == 2)

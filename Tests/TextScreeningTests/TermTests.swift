@@ -54,6 +54,54 @@ import Testing
         #expect(Self.found("die, DIE", automaton) == ["die", "DIE"])
     }
 
+    @Test("ordinary texts are not obfuscated terms")
+    func ordinary() throws {
+        let automaton = try Self.automaton(["ass", "anal", "ill", "ctt", "sex", "pot", "cop", "lay", "rape", "kill"])
+        for text in [
+            "Spell it: C-L-A-S-S", "G R A P E", "Thanks, Ana!", "Attention !!!", "C++", "SE1 5EX", "рот", "сор", "|ay|", "an A+",
+            "k i l l o v e r",
+        ] { #expect(Self.found(text, automaton).isEmpty, "\(text)") }
+        for text in ["s3x", "a$$", "sеx", "k i l l", "K.I.L.L you"] { #expect(Self.found(text, automaton).count == 1, "\(text)") }
+    }
+
+    @Test("forms of the same character are the same")
+    func forms() throws {
+        for (term, text) in [
+            ("kill", "k１ll"), ("kill", "k𝟏ll"), ("shit", "shїt"), ("fuck", "fµck"), ("kill", "k\u{3164}ill"), ("자살", "자살"),
+            ("バカ", "ﾊﾞｶ"), ("バカ", "バカ"), ("ﷺ", "صلى الله عليه وسلم"), ("don't ask", "don’t ask"), ("قتل", "قـتـل"),
+            ("fuck", "ꜰᴜᴄᴋ"), ("kill", "🇰🇮🇱🇱"), ("a´b", "a'b"),
+        ] { #expect(Self.found("x \(text) y", try Self.automaton([term])) == [text], "\(term) \(text)") }
+    }
+
+    @Test("lists with many symbols, long terms and unusual terms work")
+    func unusualLists() throws {
+        var random = SeededGenerator(3)
+        let terms = (0..<3_000).map { _ in
+            String(
+                String.UnicodeScalarView(
+                    (0..<2).compactMap { _ in Unicode.Scalar(UInt32.random(in: 0x4E00...0x6FFF, using: &random)) }))
+        }
+        let automaton = try Self.automaton(terms)
+        for term in terms.prefix(100) { #expect(Self.found("一\(term)丁", automaton).contains(term)) }
+        let long = String(repeating: "abc", count: 200)
+        #expect(Self.found("x \(long) y", try Self.automaton([long])).isEmpty == false)
+        let empty = try Self.automaton(["", " - ", "\u{200B}"])
+        #expect(Self.found("anything - \u{200B}", empty).isEmpty)
+    }
+
+    @Test("no more text is held back than a term needs")
+    func heldBack() throws {
+        var filter = TermFilter(try Self.automaton(["kill bill"]), replacement: "#")
+        _ = filter.append("k")
+        #expect(filter.append(String(repeating: " ", count: 1_000)).count > 900)
+        _ = filter.append("kill")
+        #expect(filter.append(String(repeating: "\u{200B}", count: 1_000)).unicodeScalars.count > 900)
+        // The work is proportional to the text, also with a match at each word.
+        let text = String(repeating: "kill bill ", count: 20_000)
+        var whole = TermFilter(try Self.automaton(["kill bill"]), replacement: "#")
+        #expect((whole.append(text) + whole.finish()).count == 40_000)
+    }
+
     @Test("terms of scripts without spaces and of other alphabets are found")
     func scripts() throws {
         let automaton = try Self.automaton(["炸弹", "бомба", "قنبلة", "ごみ", "große"])
@@ -134,16 +182,18 @@ import Testing
             var scanner = TermScanner(automaton)
             scanner.append(text)
             scanner.finish()
-            let found = Set(scanner.takeMatches().map { "\($0.source) \($0.range)" })
-            var expected: Set<String> = []
+            let found = Set(scanner.takeMatches().map { "\($0.range)" })
+            // The longest terms that end at each place.
+            var longest: [Int: Int] = [:]
             let bytes = Array(text.utf8)
-            for (index, term) in terms.enumerated() {
+            for term in terms {
                 let length = term.utf8.count
                 for start in bytes.indices
                 where start + length <= bytes.count && bytes[start..<start + length].elementsEqual(term.utf8) {
-                    expected.insert("\(index) \(start..<start + length)")
+                    longest[start + length] = max(longest[start + length] ?? 0, length)
                 }
             }
+            let expected = Set(longest.map { end, length in "\(end - length..<end)" })
             #expect(found == expected, "\(terms) in \(text)")
         }
     }

@@ -55,15 +55,33 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
 
         let kind: Kind
 
-        /// Text that is appended to the response, or replaces a part of it; nil for other events.
-        package var responseText: (text: String, tokenCount: Int, isReplacement: Bool)? {
+        /// Text that is appended to the response, or replaces a part of it.
+        package struct ResponseText {
+            package var text: String
+            package var tokenCount: Int
+            package var isReplacement: Bool
+            package var entryID: String?
+            package var segmentID: String?
+        }
+
+        /// The text that the event appends or replaces; nil for other events.
+        package var responseText: ResponseText? {
             guard case .response(let response) = kind else { return nil }
             return switch response.action.kind {
-            case .appendText(let fragment): (fragment.content, fragment.tokenCount, false)
-            case .replaceText(let replacement): (replacement.content, replacement.tokenCount, true)
+            case .appendText(let fragment):
+                ResponseText(
+                    text: fragment.content, tokenCount: fragment.tokenCount, isReplacement: false, entryID: response.entryID,
+                    segmentID: fragment.segmentID)
+            case .replaceText(let replacement):
+                ResponseText(
+                    text: replacement.content, tokenCount: replacement.tokenCount, isReplacement: true, entryID: response.entryID,
+                    segmentID: replacement.segmentID)
             default: nil
             }
         }
+
+        /// Whether the event belongs to the response, and not to reasoning or tool calls.
+        package var isResponse: Bool { if case .response = kind { true } else { false } }
 
         /// The event with another text; other events stay as they are.
         package func withResponseText(_ text: String, tokenCount: Int) -> Event {

@@ -1,4 +1,5 @@
 public import Foundation
+internal import Grammar
 
 /// A model that sessions can use: the built-in model, a file, a server, or one of your own.
 ///
@@ -128,5 +129,13 @@ extension LanguageModelCapabilities {
             return segments.contains { if case .attachment = $0 { true } else { false } }
         }
         if hasPictures { try need(.vision, "image input") }
+    }
+}
+
+extension LanguageModelExecutorGenerationRequest {
+    /// Whether the response is a value that conforms to a schema, and not a text.
+    package var generatesValue: Bool {
+        if case .schema? = format?.source { return true }
+        return schema != nil
     }
 }

@@ -5,7 +5,7 @@ struct CheckedOutput {
     private var unchecked = 0
     private var found: Guardrail.Violation?
 
-    /// The minimum number of UTF-8 bytes between checks, and the number of characters kept from before the last check.
+    /// The minimum number of UTF-8 bytes between checks, and the number of scalars kept from before the last check.
     private static let step = 400
 
     init(isChecked: Bool) { self.isChecked = isChecked }
@@ -21,7 +21,8 @@ struct CheckedOutput {
 
     private mutating func check() {
         found = Guardrail.violation(in: recent, threshold: Guardrail.responseThreshold)
-        recent = String(recent.suffix(Self.step))
+        // Scalars, because a character may consist of any number of them.
+        recent = String(String.UnicodeScalarView(recent.unicodeScalars.suffix(Self.step)))
         unchecked = 0
     }
 

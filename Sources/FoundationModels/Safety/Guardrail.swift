@@ -1,6 +1,5 @@
 internal import Grammar
-internal import JSON
-internal import TextScreening
+package import TextScreening
 
 /// Detects texts that request or contain serious harm, in two ways that need no language model: phrases, of which a rule matches
 /// only if the text contains both the subject and the intent, and the score of a small classifier.
@@ -22,8 +21,12 @@ package enum Guardrail {
 
     /// Checks a text with the rules and the classifier.
     package static func violation(in text: String, threshold: Float) -> Violation? {
+        violation(in: text, UnsafeTextScore.score(text, threshold: threshold), threshold: threshold)
+    }
+
+    /// Checks a text that has been scored.
+    package static func violation(in text: String, _ result: UnsafeTextScore.Result, threshold: Float) -> Violation? {
         if let rule = rule(in: text) { return Violation(category: rule, score: nil) }
-        let result = UnsafeTextScore.score(text, threshold: threshold)
         guard result.unsafe >= threshold else { return nil }
         let category = result.categories.max { $0.score < $1.score }?.name
         return Violation(category: category ?? "unsafe", score: result.unsafe)
@@ -87,6 +90,8 @@ package enum Guardrail {
                     index += 1
                     continue
                 }
+                // Most words are in no phrase.
+                if open.isEmpty, bytes[start] < 0x80, phrases.firstLetters & 1 << UInt32(bytes[start] & 0x1F) == 0 { continue }
                 // One word further in each phrase, and at the beginning of a new one.
                 next.removeAll(keepingCapacity: true)
                 open.append(0)
@@ -102,10 +107,11 @@ package enum Guardrail {
     }
 
     /// Number of bytes of the character at `index` if it is a letter or a number, otherwise 0.
+    @inline(__always)
     private static func wordCharacterLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
         let byte = bytes[index]
         // Looking up properties takes far longer than comparing.
-        if byte < 0x80 { return JSONText.isAlphanumeric(byte) ? 1 : 0 }
+        if byte < 0x80 { return (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) ? 1 : 0 }
         let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 0
         guard length > 0, index + length <= bytes.count else { return 0 }
         var value = UInt32(byte) & (0x7F >> UInt32(length))
@@ -127,9 +133,12 @@ package enum Guardrail {
         private let trie: WordTrie
         /// The phrases that end at each node.
         private(set) var matches: [Int32: [Match]] = [:]
+        /// A bit for the last five bits of each byte with which a phrase begins.
+        let firstLetters: UInt32
 
         init(_ rules: [[[String]]]) {
             trie = WordTrie(rules.joined().joined().map { Array($0.utf8) })
+            firstLetters = rules.joined().joined().compactMap(\.utf8.first).reduce(0) { $0 | 1 << UInt32($1 & 0x1F) }
             for (rule, groups) in rules.enumerated() {
                 for (group, phrases) in groups.enumerated() {
                     for phrase in phrases {

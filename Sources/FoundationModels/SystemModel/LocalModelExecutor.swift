@@ -301,14 +301,6 @@ package final class LocalModelExecutor: Sendable {
     }
 }
 
-extension LanguageModelExecutorGenerationRequest {
-    /// Whether the response is a value that conforms to a schema, and not a text.
-    fileprivate var generatesValue: Bool {
-        if case .schema? = format?.source { return true }
-        return schema != nil
-    }
-}
-
 extension ContextOptions {
     fileprivate var thinkingLevel: ThinkingLevel {
         switch reasoningLevel {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Embeddings
-import Evaluations
+import EvaluationCore
 import Foundation
 import FoundationModels
 import Inference
@@ -96,8 +96,11 @@ struct Eval: AsyncParsableCommand {
         if !(0...1).contains(minimum) { throw ValidationError("--minimum must be from 0 to 1.") }
         if !(1...64).contains(parallel) { throw ValidationError("--parallel must be from 1 to 64.") }
         if maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
-        if let seeds, seeds.split(separator: ",").contains(where: { UInt64($0) == nil }) || seeds.isEmpty {
-            throw ValidationError("--seeds must be whole numbers with commas between them.")
+        if let seeds {
+            let numbers = seeds.split(separator: ",", omittingEmptySubsequences: false).map { UInt64($0) }
+            if numbers.contains(nil) || Set(numbers).count != numbers.count {
+                throw ValidationError("--seeds must be different whole numbers with commas between them, such as 1,2,3.")
+            }
         }
     }
 
@@ -130,8 +133,12 @@ struct Eval: AsyncParsableCommand {
         }
         let before = try compare.map { try EvalRun.read(URL(filePath: $0)).1 }
         let store = DenyListStore()
+        var denyListData: [Data] = []
         for path in denyList {
-            do { try await store.load(from: URL(filePath: path)) } catch {
+            do {
+                try await store.load(from: URL(filePath: path))
+                denyListData.append(try Data(contentsOf: URL(filePath: path)))
+            } catch {
                 throw EvalError("“\(path)”: \(error.localizedDescription)")
             }
         }
@@ -141,10 +148,16 @@ struct Eval: AsyncParsableCommand {
         if samples.contains(where: \.needsEmbedder), !embedder.isAvailable {
             throw EvalError("“similarity” needs the embedder: fm model pull embedder")
         }
+        guard system.isAvailable else {
+            throw Failure.exit(
+                for: SystemLanguageModel.Error.assetsUnavailable(
+                    .init(debugDescription: "There is no usable model. Fetch one with “fm model pull”, or name one with --model.")
+                ))
+        }
         let header = EvalRun.Header(
             dataset: name, fingerprint: Self.fingerprint(data),
-            model: URL(filePath: ModelStore.systemModelPath).lastPathComponent,
-            settings: settings)
+            model: Self.modelName,
+            settings: settings(denyListData))
         let path = run ?? file.map { URL(filePath: $0).deletingPathExtension().path + ".run.jsonl" } ?? "safety.run.jsonl"
         let results = try EvalRun(URL(filePath: path), header)
         let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
@@ -187,12 +200,20 @@ struct Eval: AsyncParsableCommand {
         String(data.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)
     }
 
+    /// The name and size of the model's file: other files may have the same name.
+    private static var modelName: String {
+        let path = ModelStore.systemModelPath
+        // A size that cannot be read is not a part of the name.
+        let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int).map { ", \($0) bytes" } ?? ""
+        return URL(filePath: path).lastPathComponent + size
+    }
+
     /// What changes the answers; a run continues only with the same.
-    private var settings: String {
+    private func settings(_ denyLists: [Data]) -> String {
         var parts = [seeds.map { "seeds \($0)" } ?? "greedy", "at most \(maxTokens) tokens"]
-        if instructions != nil { parts.append("with instructions") }
-        if !denyList.isEmpty {
-            parts.append("deny lists: \(denyList.map { URL(filePath: $0).lastPathComponent }.joined(separator: ", "))")
+        if let instructions { parts.append("instructions \(Self.fingerprint(Data(instructions.utf8)).prefix(8))") }
+        if !denyLists.isEmpty {
+            parts.append("deny lists \(denyLists.map { Self.fingerprint($0).prefix(8) }.joined(separator: " "))")
         }
         if !spotlight { parts.append("documents not marked") }
         return parts.joined(separator: ", ")

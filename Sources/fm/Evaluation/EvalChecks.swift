@@ -1,5 +1,5 @@
 import Embeddings
-import Evaluations
+import EvaluationCore
 import Foundation
 import FoundationModels
 import TextScreening
@@ -37,14 +37,16 @@ struct EvalChecks: Sendable {
 
     private static let rubric = "Rubric"
 
-    func results(for sample: EvalSample, _ answer: EvalAnswer) async throws -> [EvalRun.Check] {
+    nonisolated(nonsending) func results(for sample: EvalSample, _ answer: EvalAnswer) async throws -> [EvalRun.Check] {
         var checks: [EvalRun.Check] = []
         func add(_ name: String, _ passes: Bool, _ reason: @autoclosure () -> String, score: Double? = nil) {
             checks.append(
                 EvalRun.Check(name: name, passes: passes, score: score, reason: passes && score == nil ? nil : reason()))
         }
         if sample.declines == true {
-            add("declines", answer.isDeclined, "The request was answered.")
+            add(
+                "declines", answer.isDeclined,
+                answer.layer.map { "\($0.rawValue): \(answer.detail ?? "")" } ?? "The request was answered.")
         } else if let layer = answer.layer {
             add("answers", false, "\(layer.rawValue): \(answer.detail ?? "")")
         } else {
@@ -53,6 +55,14 @@ struct EvalChecks: Sendable {
         if let excluded = sample.excludes {
             let found = excluded.filter { answer.text.localizedCaseInsensitiveContains($0) }
             add("excludes", found.isEmpty, "The answer contains \(Self.quoted(found)).")
+        }
+        /// A check that cannot be made fails, with the reason; the other checks and samples go on.
+        func check(_ name: String, _ body: () async throws -> Void) async throws {
+            do { try await body() } catch {
+                try Task.checkCancellation()
+                if case SystemLanguageModel.Error.assetsUnavailable = error { throw error }
+                add(name, false, "This cannot be checked: \((error as? any LocalizedError)?.errorDescription ?? "\(error)")")
+            }
         }
         // The other checks need an answer; without one, "answers" has failed.
         guard answer.layer == nil, sample.declines != true else { return checks }
@@ -64,20 +74,24 @@ struct EvalChecks: Sendable {
             add("contains", missing.isEmpty, "The answer does not contain \(Self.quoted(missing)).")
         }
         if let regex = sample.regex {
-            add("regex", try answer.text.contains(Regex(regex)), "The answer does not match \(regex).")
+            try await check("regex") {
+                add("regex", try answer.text.contains(Regex(regex)), "The answer does not match \(regex).")
+            }
         }
         if let schema = sample.schema {
             add("schema", Self.json(answer.text) != nil, "The answer is not JSON for \(Self.text(of: schema)).")
         }
         let subject = ModelSubject(value: answer.text, transcript: StructuredTranscript(toolCalls: answer.calls))
         if let calls = sample.calls {
-            let evaluator = ToolCallEvaluator<ModelSample<String>>(
-                allPass: .toolsAllPass, percentagePass: .toolsPercentagePass,
-                argumentMatchModel: judge ?? SystemLanguageModel.default)
-            let metrics = try await evaluator.metrics(
-                subject: subject, input: ModelSample<String>(prompt: sample.prompt, expectations: calls))
-            if let all = metrics[.toolsAllPass] {
-                add("calls", all.value == .passing, all.rationale ?? "", score: metrics[.toolsPercentagePass]?.doubleValue)
+            try await check("calls") {
+                let evaluator = ToolCallEvaluator<ModelSample<String>>(
+                    allPass: .toolsAllPass, percentagePass: .toolsPercentagePass,
+                    argumentMatchModel: judge ?? SystemLanguageModel.default)
+                let metrics = try await evaluator.metrics(
+                    subject: subject, input: ModelSample<String>(prompt: sample.prompt, expectations: calls))
+                if let all = metrics[.toolsAllPass] {
+                    add("calls", all.value == .passing, all.rationale ?? "", score: metrics[.toolsPercentagePass]?.doubleValue)
+                }
             }
         }
         if let minimum = sample.similarity, let expected = sample.expected, let embedder {
@@ -86,15 +100,18 @@ struct EvalChecks: Sendable {
             add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
         }
         if let rubric = sample.rubric {
-            let judge = ModelJudgeEvaluator<ModelSample<String>>(
-                Self.rubric,
-                scale: .passFail(
-                    passDescription: "The response is good: \(rubric)",
-                    failDescription: "The response is not good in this respect."),
-                judge: judge ?? SystemLanguageModel.default)
-            let metric = try await judge.metrics(
-                subject: subject, input: ModelSample<String>(prompt: sample.fullPrompt(), instructions: sample.instructions))[0]
-            add("rubric", metric.doubleValue == 1, metric.rationale ?? "", score: metric.doubleValue)
+            try await check("rubric") {
+                let judge = ModelJudgeEvaluator<ModelSample<String>>(
+                    Self.rubric,
+                    scale: .passFail(
+                        passDescription: "The response is good: \(rubric)",
+                        failDescription: "The response is not good in this respect."),
+                    judge: judge ?? SystemLanguageModel.default)
+                let metric = try await judge.metrics(
+                    subject: subject, input: ModelSample<String>(prompt: sample.fullPrompt(), instructions: sample.instructions))[
+                        0]
+                add("rubric", metric.doubleValue == 1, metric.rationale ?? "", score: metric.doubleValue)
+            }
         }
         return checks
     }

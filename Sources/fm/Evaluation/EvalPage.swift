@@ -67,7 +67,7 @@ extension EvalReport {
         let longest = max(entries.map(\.seconds).max() ?? 0, 0.001)
         let count = 40
         var bins = Array(repeating: 0, count: count)
-        for entry in entries { bins[min(count - 1, Int(entry.seconds / longest * Double(count)))] += 1 }
+        for entry in entries { bins[Int(min(max(0, entry.seconds / longest), 0.999) * Double(count))] += 1 }
         let highest = max(bins.max() ?? 1, 1)
         let bars = bins.enumerated().map { index, bin in
             let height = 80.0 * Double(bin) / Double(highest)

@@ -14,7 +14,9 @@ struct EvalReport {
             self.name = name
             count = entries.count
             passed = entries.count(where: \.passes)
-            let interval = EvalStatistics.interval(passed, of: count)
+            // Answers to one sample with several seeds are not independent: the interval is that of as many samples as there are.
+            let samples = Set(entries.map(\.id)).count
+            let interval = EvalStatistics.interval(Double(samples) * Double(passed) / Double(max(1, count)), of: samples)
             (low, high) = (interval.lowerBound, interval.upperBound)
             layers = Dictionary(entries.compactMap { $0.layer.map { ($0.rawValue, 1) } }, uniquingKeysWith: +)
         }
@@ -94,7 +96,7 @@ struct EvalReport {
         if !failures.isEmpty {
             lines += ["", "Failed:"]
             for entry in failures.prefix(Self.shownFailures) {
-                lines.append("  \(entry.id)\(entry.seed.map { " (seed \($0))" } ?? ""): \(Self.short(entry.prompt))")
+                lines.append("  \(Self.short(entry.id))\(entry.seed.map { " (seed \($0))" } ?? ""): \(Self.short(entry.prompt))")
                 lines.append("      \(Self.short(Self.reasons(entry)))")
                 if !entry.response.isEmpty { lines.append("      answer: \(Self.short(entry.response))") }
             }
@@ -113,7 +115,10 @@ struct EvalReport {
     private static let shownFailures = 20
 
     private static func short(_ text: String) -> String {
-        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ")
+        // Texts of models and data sets may contain sequences that control terminals.
+        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ").filter {
+            $0.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        }
         return line.count > 110 ? line.prefix(109) + "…" : line
     }
 

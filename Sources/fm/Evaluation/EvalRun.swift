@@ -28,6 +28,8 @@ final class EvalRun: Sendable {
         var response: String
         var layer: EvalAnswer.Layer?
         var checks: [Check]
+        /// What stopped the request, in words.
+        var detail: String?
         var started: String
         var seconds: Double
         var inputTokens: Int
@@ -40,6 +42,7 @@ final class EvalRun: Sendable {
     private struct Contents {
         var entries: [Entry]
         var file: FileHandle
+        var failure: EvalError?
     }
 
     let header: Header
@@ -52,36 +55,23 @@ final class EvalRun: Sendable {
     /// - Throws: ``EvalError`` if the file is one of another run, or cannot be written.
     init(_ url: URL, _ header: Header) throws {
         self.header = header
-        var entries: [Entry] = []
-        if FileManager.default.fileExists(atPath: url.path) {
-            let (known, found, length) = try Self.read(url)
-            guard known == header else {
-                throw EvalError(
-                    "\(url.path) contains another run (\(known.model), \(known.dataset), \(known.settings)). Give another --run, or remove it."
-                )
-            }
-            entries = found
-            let file = try Self.open(url)
-            // A line that was not written completely is written again.
-            try file.truncate(atOffset: UInt64(length))
-            contents = Mutex(Contents(entries: entries, file: file))
-        } else {
-            guard FileManager.default.createFile(atPath: url.path, contents: nil) else {
-                throw EvalError("\(url.path) cannot be created.")
-            }
-            let file = try Self.open(url)
-            try file.write(contentsOf: try Self.encoder.encode(header) + [0x0A])
-            contents = Mutex(Contents(entries: [], file: file))
+        let descriptor = open(url.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw EvalError("\(url.path) cannot be written: \(String(cString: strerror(errno))).") }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        // The lock ends with the process.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw EvalError("Another “fm eval” is writing \(url.path). Give another --run.")
         }
-    }
-
-    private static func open(_ url: URL) throws -> FileHandle {
-        let file: FileHandle
-        do { file = try FileHandle(forUpdating: url) } catch {
-            throw EvalError("\(url.path) cannot be written: \(error.localizedDescription)")
+        let (known, entries, length) = try Self.read(url)
+        if let known, known != header {
+            throw EvalError(
+                "\(url.path) contains another run (\(known.model), \(known.dataset), \(known.settings)). Give another --run, or "
+                    + "remove it.")
         }
-        try file.seekToEnd()
-        return file
+        // A line that was not written completely is written again.
+        try file.truncate(atOffset: UInt64(known == nil ? 0 : length))
+        if known == nil { try file.write(contentsOf: try Self.encoder.encode(header) + [0x0A]) }
+        contents = Mutex(Contents(entries: entries, file: file))
     }
 
     private static var encoder: JSONEncoder {
@@ -90,8 +80,9 @@ final class EvalRun: Sendable {
         return encoder
     }
 
-    /// The header, the complete entries, and the number of bytes that they have.
-    static func read(_ url: URL) throws -> (Header, [Entry], Int) {
+    /// The header, the complete entries, and the number of bytes that they have. There is no header if not even the first line was
+    /// written completely.
+    static func read(_ url: URL) throws -> (Header?, [Entry], Int) {
         let data: Data
         do { data = try Data(contentsOf: url) } catch { throw EvalError("\(url.path): \(error.localizedDescription)") }
         var lines: [(Data, Int)] = []
@@ -100,30 +91,36 @@ final class EvalRun: Sendable {
             lines.append((Data(data[start..<end]), end + 1 - data.startIndex))
             start = end + 1
         }
+        if lines.isEmpty { return (nil, [], 0) }
         let decoder = JSONDecoder()
         // Any file can be given; why it is not a header does not matter.
         guard let first = lines.first, let header = try? decoder.decode(Header.self, from: first.0) else {
             throw EvalError("\(url.path) does not contain a run of “fm eval”.")
         }
-        var entries: [Entry] = []
+        var entries: [String: Entry] = [:]
         var length = first.1
         for (index, line) in lines.dropFirst().enumerated() {
-            do { entries.append(try decoder.decode(Entry.self, from: line.0)) } catch {
-                // Only the last line can be incomplete.
-                if index == lines.count - 2 { break }
-                throw EvalError("\(url.path), line \(index + 2), is damaged.")
+            let entry: Entry
+            do { entry = try decoder.decode(Entry.self, from: line.0) } catch {
+                throw EvalError("\(url.path), line \(index + 2), is damaged. Remove the line: its sample runs again.")
             }
             length = line.1
+            // A sample that failed for a reason outside of it runs again. The last result counts.
+            entries[entry.key] = entry.layer == .error ? nil : entry
         }
-        return (header, entries, length)
+        return (header, entries.values.sorted { $0.key < $1.key }, length)
     }
 
     /// - Throws: ``EvalError`` if the file cannot be written.
     func append(_ entry: Entry) throws {
         let line = try Self.encoder.encode(entry) + [0x0A]
         try contents.withLock { contents in
+            if let failure = contents.failure { throw failure }
             do { try contents.file.write(contentsOf: line) } catch {
-                throw EvalError("The result cannot be written: \(error.localizedDescription)")
+                // Nothing may follow a part of a line.
+                let failure = EvalError("The result cannot be written: \(error.localizedDescription)")
+                contents.failure = failure
+                throw failure
             }
             contents.entries.append(entry)
         }

@@ -1,4 +1,4 @@
-import Evaluations
+import EvaluationCore
 import Foundation
 import FoundationModels
 import Grammar
@@ -46,7 +46,8 @@ struct EvalRunner: Sendable {
         return EvalRun.Entry(
             id: sample.id ?? "", seed: seed, class: sample.class, prompt: answer.prompt, response: answer.text,
             layer: answer.layer,
-            checks: try await checks.results(for: sample, answer), started: started, seconds: answer.seconds,
+            checks: try await checks.results(for: sample, answer), detail: answer.detail, started: started,
+            seconds: answer.seconds,
             inputTokens: answer.inputTokens, outputTokens: answer.outputTokens)
     }
 
@@ -58,7 +59,18 @@ struct EvalRunner: Sendable {
         }
         let tools = try (sample.tools ?? []).map { try EvalTool($0) }
         let guarded = GuardedLanguageModel(model, denyLists: denyLists)
-        let session = LanguageModelSession(model: guarded, tools: tools, instructions: instructions)
+        let session: LanguageModelSession
+        if !tools.isEmpty, let spotlighting {
+            let text = instructions
+            session = LanguageModelSession(
+                profile: LanguageModelSession.Profile {
+                    if let text { Instructions(text) }
+                    tools
+                }
+                .model(guarded).historyTransform(spotlighting.marked))
+        } else {
+            session = LanguageModelSession(model: guarded, tools: tools, instructions: instructions)
+        }
         let options = GenerationOptions(
             samplingMode: seed.map { .random(probabilityThreshold: 0.9, seed: $0) } ?? .greedy,
             temperature: seed == nil ? nil : 0.7,
@@ -75,9 +87,10 @@ struct EvalRunner: Sendable {
                 answer.text = try await session.respond(to: answer.prompt, options: options).content
                 if RefusalText.isRefusal(answer.text) { answer.layer = .refusal }
             }
-        } catch is CancellationError {
-            throw CancellationError()
         } catch {
+            try Task.checkCancellation()
+            // Without a model there is nothing to evaluate.
+            if case SystemLanguageModel.Error.assetsUnavailable = error { throw error }
             (answer.layer, answer.detail) = Self.layer(of: error)
         }
         answer.seconds = (clock.now - start) / .seconds(1)
@@ -104,7 +117,7 @@ struct EvalRunner: Sendable {
 }
 
 /// A tool of a data set, with a fixed output.
-private struct EvalTool: Tool {
+struct EvalTool: Tool {
     typealias Arguments = GeneratedContent
     let name: String
     let description: String
@@ -131,7 +144,9 @@ private struct EvalTool: Tool {
     /// A schema with what the schemas of arguments must have and people leave out.
     private static func completed(_ schema: StructuredValue, _ title: String) -> StructuredValue {
         guard case .dictionary(var members) = schema else { return schema }
-        if case .dictionary(let properties)? = members["properties"] {
+        if members["type"] == "object" || members["properties"] != nil {
+            var properties: [String: StructuredValue] = [:]
+            if case .dictionary(let known)? = members["properties"] { properties = known }
             members["properties"] = .dictionary(properties.reduce(into: [:]) { $0[$1.key] = completed($1.value, $1.key) })
             members["title"] = members["title"] ?? .string(title)
             members["type"] = members["type"] ?? .string("object")

@@ -1,4 +1,4 @@
-import Evaluations
+import EvaluationCore
 import Foundation
 import FoundationModels
 import Safety
@@ -49,13 +49,11 @@ struct EvalSample: Codable, Sendable {
         for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }) {
             do {
                 var sample = try JSONDecoder().decode(EvalSample.self, from: Data(line))
-                let id = sample.id ?? "\(samples.count + 1)"
+                try checkKeys(Data(line))
+                try sample.check()
+                let id = sample.id ?? "line \(String(format: "%0\(String(lines.count).count)d", index + 1))"
                 sample.id = id
                 guard ids.insert(id).inserted else { throw EvalError("there are two samples with the id “\(id)”") }
-                if let regex = sample.regex, (try? Regex(regex)) == nil {  // the error of Regex has no readable text
-                    throw EvalError("“\(regex)” is not a regular expression")
-                }
-                if sample.similarity != nil, sample.expected == nil { throw EvalError("“similarity” needs “expected”") }
                 samples.append(sample)
             } catch {
                 throw EvalError("\(name), line \(index + 1): \(EvalError.reason(error))")
@@ -63,6 +61,48 @@ struct EvalSample: Codable, Sendable {
         }
         if samples.isEmpty { throw EvalError("\(name) contains no samples.") }
         return samples
+    }
+
+    private static let keys: Set<String> = [
+        "id", "prompt", "instructions", "context", "class", "expected", "contains", "excludes", "regex", "schema", "tools",
+        "calls",
+        "similarity", "rubric", "declines", "maxTokens",
+    ]
+    private static let callKeys: Set<String> = ["ordered", "unordered", "disallowed", "allowsAdditionalCalls"]
+
+    /// A key that does not exist is a check that is not made.
+    private static func checkKeys(_ line: Data) throws {
+        guard case .dictionary(let members) = try JSONDecoder().decode(StructuredValue.self, from: line) else { return }
+        var unknown = members.keys.filter { !keys.contains($0) }
+        if case .dictionary(let calls)? = members["calls"] { unknown += calls.keys.filter { !callKeys.contains($0) } }
+        if let key = unknown.min() { throw EvalError("there is no key “\(key)”; “fm eval --help” lists the keys") }
+    }
+
+    /// What would fail at every run.
+    private func check() throws {
+        if let regex, (try? Regex(regex)) == nil {  // the error of Regex has no readable text
+            throw EvalError("“\(regex.prefix(60))” is not a regular expression")
+        }
+        if let similarity {
+            if expected == nil { throw EvalError("“similarity” needs “expected”") }
+            if !(-1...1).contains(similarity) { throw EvalError("“similarity” must be from -1 to 1") }
+        }
+        if let maxTokens, maxTokens < 1 { throw EvalError("“maxTokens” must be at least 1") }
+        if let schema {
+            guard case .dictionary = schema else { throw EvalError("“schema” must be an object") }
+        }
+        var names: Set<String> = []
+        for tool in tools ?? [] {
+            _ = try EvalTool(tool)
+            if tool.name.isEmpty || !names.insert(tool.name).inserted {
+                throw EvalError("the tool “\(tool.name)” needs a name of its own")
+            }
+        }
+        for call in (calls?.ordered ?? []) + (calls?.unordered ?? []) + (calls?.disallowed ?? []) {
+            for case .pattern(let name, let pattern) in call.arguments where (try? Regex(pattern)) == nil {  // as above
+                throw EvalError("the pattern for “\(name)” is not a regular expression")
+            }
+        }
     }
 
     /// The prompt with its document, which may be marked as data.
@@ -82,7 +122,9 @@ struct EvalError: Error, CustomStringConvertible {
         case let error as EvalError: error.description
         case DecodingError.keyNotFound(let key, _): "“\(key.stringValue)” is missing"
         case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            "\(context.codingPath.map(\.stringValue).joined(separator: ".")): \(context.debugDescription)"
+            context.codingPath.isEmpty
+                ? "each line must be an object, {\"prompt\": …}"
+                : "“\(context.codingPath.map(\.stringValue).joined(separator: "."))” has another type: \(context.debugDescription)"
         case DecodingError.dataCorrupted(let context): context.debugDescription
         default: error.localizedDescription
         }

@@ -3,11 +3,11 @@ import Foundation
 /// Shares with their uncertainty.
 enum EvalStatistics {
     /// The 95 % confidence interval of a share (Wilson 1927).
-    static func interval(_ passed: Int, of count: Int) -> ClosedRange<Double> {
+    static func interval(_ passed: Double, of count: Int) -> ClosedRange<Double> {
         guard count > 0 else { return 0...1 }
         let z = 1.959964
         let n = Double(count)
-        let share = Double(passed) / n
+        let share = passed / n
         let middle = (share + z * z / (2 * n)) / (1 + z * z / n)
         let half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)).squareRoot()
         return max(0, middle - half)...min(1, middle + half)
@@ -40,13 +40,16 @@ struct EvalComparison {
     let passedBefore: Int
     let passedAfter: Int
     let changes: [Change]
+    /// Samples of this run that the other one does not have, or has with another prompt.
+    let skipped: Int
 
     init(before: [EvalRun.Entry], after: [EvalRun.Entry]) {
         let earlier = Dictionary(before.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
         var changes: [Change] = []
         var counts = (common: 0, before: 0, after: 0)
         for entry in after {
-            guard let old = earlier[entry.key] else { continue }
+            // Without ids of their own, samples are named by their lines.
+            guard let old = earlier[entry.key], old.prompt == entry.prompt else { continue }
             counts.common += 1
             counts.before += old.passes ? 1 : 0
             counts.after += entry.passes ? 1 : 0
@@ -56,6 +59,7 @@ struct EvalComparison {
         }
         (common, passedBefore, passedAfter) = counts
         self.changes = changes
+        skipped = after.count - counts.common
     }
 
     var better: Int { changes.count(where: \.isBetter) }
@@ -64,7 +68,9 @@ struct EvalComparison {
 
     /// One sentence for people.
     var conclusion: String {
-        guard common > 0 else { return "The runs have no samples in common." }
+        guard common > 0 else {
+            return "The runs have no samples in common: ids, prompts and seeds must be the same."
+        }
         let shares = String(
             format: "%.1f %% before, %.1f %% now", 100 * Double(passedBefore) / Double(common),
             100 * Double(passedAfter) / Double(common))
@@ -73,6 +79,7 @@ struct EvalComparison {
             ? "no sample changed"
             : "\(better) better, \(worse) worse, p = \(String(format: "%.3f", probability))"
                 + (probability < 0.05 ? ": a real difference" : ": may be chance")
-        return "\(common) samples in common: \(shares); \(meaning)."
+        let others = skipped > 0 ? " \(skipped) others are only in this run or have another prompt." : ""
+        return "\(common) samples in common: \(shares); \(meaning).\(others)"
     }
 }

@@ -64,7 +64,7 @@ def hashed(seed, values):
     return h
 
 
-SEED_WORD, SEED_PAIR, SEED_SKIP, SEED_SIGN = 64, 65, 66, 67
+SEED_WORD, SEED_PAIR, SEED_SKIP, SEED_SIGN, SEED_SEQUENCE = 64, 65, 66, 67, 68
 word_cache = {}
 
 
@@ -77,7 +77,7 @@ def word(text):
         padded = [32] + letters + [32]
         for start in range(len(padded)):
             for length in range(2, min(5, len(padded) - start) + 1):
-                buckets.append((hashed(length, padded[start:start + length]) % BUCKETS, 1))
+                buckets.append((hashed(SEED_SEQUENCE, padded[start:start + length]) % BUCKETS, 1))
         word_cache[text] = (h, buckets)
     return word_cache[text]
 

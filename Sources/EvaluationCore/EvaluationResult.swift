@@ -116,7 +116,7 @@ public struct EvaluationResult: Sendable {
 
     /// The result of an operation that the evaluation computes, or of one over the results of its samples. -1 if no sample counts.
     public func aggregateValue(_ operation: AggregationOperation) -> Double {
-        if let known = aggregates.first(where: { $0.operation.label == operation.label }) { return known.value }
+        if let known = aggregates.first(where: { $0.operation.isSame(as: operation) }) { return known.value }
         let values = rows.flatMap(\.metrics).filter { $0.name == operation.metricName }.compactMap(\.doubleValue)
         return operation.value(of: values)
     }
@@ -128,7 +128,7 @@ public struct EvaluationResult: Sendable {
         let width = aggregates.map(\.label.count).max() ?? 0
         return groups.map { group in
             let lines = aggregates.filter { $0.group == group }.map { aggregate in
-                "  \(aggregate.label.padding(toLength: width, withPad: " ", startingAt: 0))  "
+                "  \(aggregate.label)\(String(repeating: " ", count: width - aggregate.label.count))  "
                     + String(format: "%.3f", aggregate.value)
             }
             return ([group ?? evaluationID] + lines).joined(separator: "\n")
@@ -141,8 +141,9 @@ public struct EvaluationResult: Sendable {
         var resultID: UUID
         var evaluationID: String
         var evaluationInfo: [String: String]
-        var startTime: Date
-        var endTime: Date
+        /// ISO 8601 with fractions of a second.
+        var startTime: String
+        var endTime: String
         var aggregates: [AggregateMetric]
         var samples: [Row]
         var reportMetadata: [String: String]?
@@ -150,8 +151,9 @@ public struct EvaluationResult: Sendable {
 
     private func document(_ includeReportMetadata: Bool, _ includeTranscripts: Bool) -> Document {
         Document(
-            resultID: resultID, evaluationID: evaluationID, evaluationInfo: evaluationInfo, startTime: startTime,
-            endTime: endTime,
+            resultID: resultID, evaluationID: evaluationID, evaluationInfo: evaluationInfo,
+            startTime: Self.timeFormat.format(startTime),
+            endTime: Self.timeFormat.format(endTime),
             aggregates: aggregates,
             samples: rows.map { row in
                 var row = row
@@ -160,21 +162,25 @@ public struct EvaluationResult: Sendable {
             }, reportMetadata: includeReportMetadata ? reportMetadata.mapValues { "\($0)" } : nil)
     }
 
+    private static var timeFormat: Date.ISO8601FormatStyle { Date.ISO8601FormatStyle(includingFractionalSeconds: true) }
+
     private static var decoder: JSONDecoder {
         let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .iso8601
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
         return decoder
     }
 
     /// The results as JSON.
     ///
-    /// - Throws: An error of `JSONEncoder`, for numbers such as infinity.
+    /// - Throws: An error of `JSONEncoder`; none is known.
     public func jsonData(
         includeReportMetadata: Bool = false, includeTranscripts: Bool = false,
         jsonOptions: JSONSerialization.WritingOptions = [.prettyPrinted, .sortedKeys]
     ) throws -> Data {
         let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .iso8601
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
         encoder.outputFormatting = .withoutEscapingSlashes
         if jsonOptions.contains(.prettyPrinted) { encoder.outputFormatting.insert(.prettyPrinted) }
         if jsonOptions.contains(.sortedKeys) { encoder.outputFormatting.insert(.sortedKeys) }
@@ -190,7 +196,9 @@ public struct EvaluationResult: Sendable {
     ) throws -> URL {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let time = startTime.ISO8601Format().replacing(":", with: "-")
-        let url = directory.appending(path: "\(evaluationID)-\(time)-\(resultID.uuidString.prefix(8)).json")
+        // The name of an evaluation that was loaded from a file may be anything.
+        let name = evaluationID.map { $0.isLetter || $0.isNumber ? $0 : "-" }
+        let url = directory.appending(path: "\(String(name))-\(time)-\(resultID.uuidString.prefix(8)).json")
         try jsonData(includeReportMetadata: includeReportMetadata, includeTranscripts: includeTranscripts)
             .write(to: url, options: .atomic)
         return url
@@ -210,13 +218,15 @@ public struct EvaluationResult: Sendable {
     public init(jsonData data: Data) throws {
         if data.isEmpty { throw EvaluationResultsError.emptyJSONFile }
         let document: Document
+        let (start, end): (Date, Date)
         do {
             document = try Self.decoder.decode(Document.self, from: data)
+            (start, end) = (try Self.timeFormat.parse(document.startTime), try Self.timeFormat.parse(document.endTime))
         } catch {
             throw EvaluationResultsError.invalidJSONFormat
         }
         self.init(
-            evaluationID: document.evaluationID, info: document.evaluationInfo, start: document.startTime, end: document.endTime,
+            evaluationID: document.evaluationID, info: document.evaluationInfo, start: start, end: end,
             rows: document.samples, aggregates: document.aggregates, resultID: document.resultID)
         reportMetadata = document.reportMetadata ?? [:]
     }
@@ -240,8 +250,7 @@ public struct EvaluationResult: Sendable {
     /// - Throws: ``EvaluationResultsError``
     public nonisolated(nonsending) static func loadJSONLines(from url: URL) async throws -> [EvaluationResult] {
         guard FileManager.default.fileExists(atPath: url.path) else { throw EvaluationResultsError.fileNotFound(url) }
-        let lines = try Data(contentsOf: url).split(separator: UInt8(ascii: "\n"))
-        if lines.isEmpty { throw EvaluationResultsError.emptyJSONFile }
+        let lines = try Data(contentsOf: url).split(separator: UInt8(ascii: "\n")).filter { $0 != Data([0x0D]) }
         return try lines.map { try EvaluationResult(jsonData: Data($0)) }
     }
 }

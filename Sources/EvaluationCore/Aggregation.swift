@@ -29,6 +29,11 @@ public enum AggregationOperation: Sendable, Equatable, Codable {
 
     var metricName: String? { parts.metric?.name }
 
+    /// Whether two operations are of one kind on one metric, whatever results the metrics carry.
+    func isSame(as other: AggregationOperation) -> Bool {
+        parts.name == other.parts.name && metricName == other.metricName
+    }
+
     private enum CodingKeys: CodingKey { case operation, metric, label }
 
     public func encode(to encoder: any Encoder) throws {

@@ -177,9 +177,16 @@ public struct ArrayLoader<Sample>: Loader where Sample: SampleProtocol {
     }
 }
 
-/// Samples of a file: a JSON array, or JSON Lines. Lines that are not samples are skipped.
+/// Samples of a file: a JSON array, or JSON Lines. Elements and lines that are not samples are skipped.
 public struct JSONLoader<Sample>: Loader where Sample: SampleProtocol {
     private let url: URL
+
+    /// An element of an array, which may be something else.
+    private struct Element: Decodable {
+        let value: Sample?
+        // What is not a sample is skipped, like lines.
+        init(from decoder: any Decoder) throws { value = try? Sample(from: decoder) }
+    }
 
     /// Creates a loader. The file is read when the samples are.
     public init(url: URL) { self.url = url }
@@ -189,8 +196,10 @@ public struct JSONLoader<Sample>: Loader where Sample: SampleProtocol {
             do {
                 let data = try Data(contentsOf: url)
                 let decoder = JSONDecoder()
-                if let samples = try? decoder.decode([Sample].self, from: data) {  // otherwise it is JSON Lines
-                    for sample in samples { continuation.yield(sample) }
+                if data.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) == UInt8(ascii: "[") {
+                    for sample in try decoder.decode([Element].self, from: data) {
+                        sample.value.map { _ = continuation.yield($0) }
+                    }
                 } else {
                     for line in data.split(separator: UInt8(ascii: "\n")) {
                         // Lines that are not samples are skipped, as Apple's loader does.

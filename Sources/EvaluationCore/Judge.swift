@@ -106,7 +106,7 @@ public enum ModelJudgeError: LocalizedError {
         case .invalidResponse(let response): "The judge's response has another form: \(response)"
         case .jsonDecodingFailed(let response, let error): "The judge's response is not JSON (\(error)): \(response)"
         case .missingDimension(let dimension, let response): "The judge's response has no score for \(dimension): \(response)"
-        case .noScaleValues(let dimension): "The scale of \(dimension) has no levels."
+        case .noScaleValues(let dimension): "The scale of \(dimension) has no levels, or one whose value is not a number."
         }
     }
 }
@@ -224,7 +224,9 @@ public struct ModelJudgeEvaluator<Input>: EvaluatorProtocol, Sendable where Inpu
         for (title, text) in try await prompt.reference?(sample, output).sorted(by: { $0.key < $1.key }) ?? [] {
             parts.append("\(title):\n\(text)")
         }
-        parts.append("Response:\n\(text(of: output))")
+        // The response is between marks: it may contain anything, such as other levels.
+        parts.append("Response, from <<< to >>>:\n<<<\n\(text(of: output))\n>>>")
+        if comparesWithExpected { parts.append("Compare the response with the reference response.") }
         for dimension in dimensions {
             var lines = ["Levels of \(dimension.name)\(dimension.description.map { " (\($0))" } ?? ""):"]
             lines += dimension.scale.options.map { "- \($0.label): \($0.guideDescription)" }
@@ -245,6 +247,9 @@ public struct ModelJudgeEvaluator<Input>: EvaluatorProtocol, Sendable where Inpu
     /// - Throws: ``ModelJudgeError``, or an error of the judge's session.
     public nonisolated(nonsending) func metrics(subject: ModelSubject<Input.ExpectedValue>, input: Input) async throws -> [Metric]
     {
+        if comparesWithExpected, input.output.value == nil {
+            return dimensions.map { $0.metric.ignore(rationale: "There is no expected response to compare with.") }
+        }
         let schema = try schema()
         let session = LanguageModelSession(model: judge, instructions: prompt.instructions)
         let response = try await session.respond(
@@ -278,7 +283,9 @@ public struct ModelJudgeEvaluator<Input>: EvaluatorProtocol, Sendable where Inpu
 
     private func schema() throws -> GenerationSchema {
         let properties = try dimensions.enumerated().map { index, dimension in
-            guard let lowest = dimension.scale.options.first?.value, let highest = dimension.scale.options.last?.value else {
+            guard let lowest = dimension.scale.options.first?.value, let highest = dimension.scale.options.last?.value,
+                dimension.scale.options.allSatisfy({ $0.value.isFinite })
+            else {
                 throw ModelJudgeError.noScaleValues(dimension: dimension.name)
             }
             let score: DynamicGenerationSchema.Property =

@@ -66,11 +66,10 @@ extension Evaluation {
                         )
                     }
                 }
-            } catch is CancellationError {
-                throw CancellationError()
             } catch {
+                try Task.checkCancellation()
                 subjects.append(nil)
-                row.errors.append("\(SubjectInferenceError.failed(reason: "\(error)"))")
+                row.errors.append(SubjectInferenceError.failed(reason: Self.reason(error)).localizedDescription)
             }
             row.seconds = Date().timeIntervalSince(began)
             rows.append(row)
@@ -80,6 +79,8 @@ extension Evaluation {
             for try await sample in stream { try await process(sample) }
         }
         try await processAll(dataset.stream)
+        // A stream ends without an error when its task is cancelled.
+        try Task.checkCancellation()
         var values: [String: [Double]] = [:]
         for metric in rows.flatMap(\.metrics) {
             if let value = metric.doubleValue { values[metric.name, default: []].append(value) }
@@ -101,6 +102,8 @@ extension Evaluation {
     ) async throws -> [Metric] where E.Input == Sample, E.Subject == Subject {
         try await evaluator.metrics(subject: subject, input: sample)
     }
+
+    private static func reason(_ error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
 
     private static func text(of value: Any) -> String {
         if let text = value as? String { return text }

@@ -48,7 +48,6 @@ where Input: ModelSampleProtocol, Input.Expectation == TrajectoryExpectation {
 struct TrajectoryComparison {
     private let calls: [Transcript.ToolCall]
     private let model: any LanguageModel
-    private var isUsed: [Bool]
     /// The number of expectations, and of those that are met.
     private(set) var total = 0
     private(set) var met = 0
@@ -57,50 +56,41 @@ struct TrajectoryComparison {
     init(calls: [Transcript.ToolCall], model: any LanguageModel) {
         self.calls = calls
         self.model = model
-        isUsed = Array(repeating: false, count: calls.count)
     }
 
     mutating func compare(_ expected: TrajectoryExpectation) async throws {
-        var next = 0
-        for expectation in expected.ordered {
-            let members = expectation.isAnyOrderGroup ? expectation.group : [expectation]
-            var last = next
-            for member in members {
-                if let index = try await find(member, from: next) { last = max(last, index + 1) }
+        let groups = expected.ordered.map(\.members)
+        let unordered = expected.unordered.flatMap(\.members)
+        var expectations: [ToolExpectation] = []
+        var fits: [[Bool]] = []
+        for member in groups.joined() + unordered {
+            expectations.append(member)
+            var row: [Bool] = []
+            for call in calls { row.append(try await matches(call, member)) }
+            fits.append(row)
+        }
+        var assignment = TrajectoryAssignment(fits: fits, groups: groups.map(\.count))
+        let best = assignment.best()
+        total = expectations.count
+        for (index, expectation) in expectations.enumerated() {
+            if best[index] != nil {
+                met += 1
+            } else if calls.contains(where: { $0.toolName == expectation.name }) {
+                failures.append("\(expectation.name) was not called with the expected arguments in the expected order.")
+            } else {
+                failures.append("\(expectation.name) was not called.")
             }
-            next = last
         }
-        for expectation in expected.unordered {
-            for member in expectation.isAnyOrderGroup ? expectation.group : [expectation] { _ = try await find(member, from: 0) }
+        for member in expected.disallowed.flatMap(\.members) {
+            total += 1
+            var isMade = false
+            for call in calls where !isMade { isMade = try await matches(call, member) }
+            if isMade { failures.append("\(member.name) was called, which is not allowed.") } else { met += 1 }
         }
-        for expectation in expected.disallowed {
-            for member in expectation.isAnyOrderGroup ? expectation.group : [expectation] {
-                total += 1
-                var isMade = false
-                for call in calls where !isMade { isMade = try await matches(call, member) }
-                if isMade { failures.append("\(member.name) was called, which is not allowed.") } else { met += 1 }
-            }
+        let used = Set(best.compactMap { $0 })
+        if !expected.allowsAdditionalCalls, let other = calls.indices.first(where: { !used.contains($0) }) {
+            failures.append("\(calls[other].toolName) was called, which was not expected.")
         }
-        if !expected.allowsAdditionalCalls, let index = isUsed.firstIndex(of: false) {
-            failures.append("\(calls[index].toolName) was called, which was not expected.")
-        }
-    }
-
-    /// Finds the first call from an index that meets an expectation and has not met another one.
-    private mutating func find(_ expectation: ToolExpectation, from start: Int) async throws -> Int? {
-        total += 1
-        for index in calls.indices.dropFirst(start) where !isUsed[index] {
-            guard try await matches(calls[index], expectation) else { continue }
-            isUsed[index] = true
-            met += 1
-            return index
-        }
-        let known = calls.contains { $0.toolName == expectation.name }
-        failures.append(
-            known
-                ? "\(expectation.name) was not called with the expected arguments in the expected order."
-                : "\(expectation.name) was not called.")
-        return nil
     }
 
     private func matches(_ call: Transcript.ToolCall, _ expectation: ToolExpectation) async throws -> Bool {
@@ -144,5 +134,76 @@ struct TrajectoryComparison {
                 generating: Bool.self, options: GenerationOptions(samplingMode: .greedy))
             return answer.content
         }
+    }
+}
+
+/// Assigns calls to expectations, so that as many as possible are met. Each call meets one expectation at most.
+///
+/// Ordered expectations are searched, the others matched by augmenting paths (Kuhn 1955). The search is limited by its number of
+/// steps; what it has found until then is the result.
+struct TrajectoryAssignment {
+    /// Whether each expectation fits each call. Ordered expectations come first.
+    private let fits: [[Bool]]
+    /// The number of expectations in each ordered group.
+    private let groups: [Int]
+    private var steps = 0
+    private var chosen: [Int?]
+    private var bestChoice: [Int?] = []
+    private var bestCount = -1
+
+    private static let maximumSteps = 20_000
+
+    init(fits: [[Bool]], groups: [Int]) {
+        self.fits = fits
+        self.groups = groups
+        chosen = Array(repeating: nil, count: fits.count)
+    }
+
+    /// The call for each expectation; nil if it is not met.
+    mutating func best() -> [Int?] {
+        search(group: 0, member: 0, index: 0, start: 0, last: 0)
+        return bestChoice
+    }
+
+    /// - Parameters:
+    ///   - start: the first call after those of earlier groups.
+    ///   - last: the first call after those of this group so far.
+    private mutating func search(group: Int, member: Int, index: Int, start: Int, last: Int) {
+        steps += 1
+        guard bestCount < fits.count, steps <= Self.maximumSteps || bestCount < 0 else { return }
+        guard group < groups.count else { return matchRest(from: index) }
+        guard member < groups[group] else {
+            return search(group: group + 1, member: 0, index: index, start: max(start, last), last: max(start, last))
+        }
+        for call in fits[index].indices.dropFirst(start) where fits[index][call] && !chosen[..<index].contains(call) {
+            chosen[index] = call
+            search(group: group, member: member + 1, index: index + 1, start: start, last: max(last, call + 1))
+        }
+        chosen[index] = nil
+        search(group: group, member: member + 1, index: index + 1, start: start, last: last)
+    }
+
+    private mutating func matchRest(from first: Int) {
+        var owners: [Int: Int] = [:]
+        let used = Set(chosen[..<first].compactMap { $0 })
+        func assign(_ expectation: Int, _ visited: inout Set<Int>) -> Bool {
+            for call in fits[expectation].indices where fits[expectation][call] && !used.contains(call) {
+                guard visited.insert(call).inserted else { continue }
+                if let owner = owners[call], !assign(owner, &visited) { continue }
+                owners[call] = expectation
+                return true
+            }
+            return false
+        }
+        for expectation in first..<fits.count {
+            var visited: Set<Int> = []
+            _ = assign(expectation, &visited)
+        }
+        let count = used.count + owners.count
+        guard count > bestCount else { return }
+        bestCount = count
+        bestChoice = chosen
+        for index in first..<fits.count { bestChoice[index] = nil }
+        for (call, expectation) in owners { bestChoice[expectation] = call }
     }
 }

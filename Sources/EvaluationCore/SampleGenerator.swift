@@ -113,13 +113,19 @@ public actor SampleGenerator<SampleType> where SampleType: ModelSampleProtocol {
         if case .random(let retries)? = samplingStrategy { attempts = retries }
         for _ in 0...max(0, attempts) {
             try Task.checkCancellation()
-            let sample = try await generate(session(), request())
+            let sample: SampleType
+            do { sample = try await generate(session(), request()) } catch is GeneratedContent.ParsingError {
+                continue  // such as a sample that was not complete
+            }
             let text = describe(sample)
             if samples.contains(where: { describe($0) == text }) { continue }
             if let validator, try await !validator(sample) {
                 invalidSamples.append(sample)
                 continue
             }
+            // Another run may have added samples in the meantime.
+            guard samples.count < targetCount else { return nil }
+            if samples.contains(where: { describe($0) == text }) { continue }
             samples.append(sample)
             return sample
         }

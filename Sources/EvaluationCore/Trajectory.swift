@@ -138,15 +138,17 @@ public struct ToolExpectation: Sendable, Codable {
     /// Conditions on the arguments. Others may have any value.
     public let arguments: [ArgumentMatcher]
     /// Whether this is a group of calls in any order.
-    public var isAnyOrderGroup: Bool { !group.isEmpty }
-    let group: [ToolExpectation]
+    public var isAnyOrderGroup: Bool { group != nil }
+    private let group: [ToolExpectation]?
+    /// The single calls: of a group, also of groups in it, or the call itself.
+    var members: [ToolExpectation] { group.map { $0.flatMap(\.members) } ?? [self] }
 
     /// Expects a call of a tool.
     public init(_ name: String, arguments: [ArgumentMatcher] = []) {
-        self.init(name: name, arguments: arguments, group: [])
+        self.init(name: name, arguments: arguments, group: nil)
     }
 
-    private init(name: String, arguments: [ArgumentMatcher], group: [ToolExpectation]) {
+    private init(name: String, arguments: [ArgumentMatcher], group: [ToolExpectation]?) {
         self.name = name
         self.arguments = arguments
         self.group = group
@@ -161,15 +163,15 @@ public struct ToolExpectation: Sendable, Codable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        let group = try container.decodeIfPresent([ToolExpectation].self, forKey: .anyOrder)
         self.init(
-            name: try container.decodeIfPresent(String.self, forKey: .name) ?? "",
-            arguments: try container.decodeIfPresent([ArgumentMatcher].self, forKey: .arguments) ?? [],
-            group: try container.decodeIfPresent([ToolExpectation].self, forKey: .anyOrder) ?? [])
+            name: group == nil ? try container.decode(String.self, forKey: .name) : "",
+            arguments: try container.decodeIfPresent([ArgumentMatcher].self, forKey: .arguments) ?? [], group: group)
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        if isAnyOrderGroup {
+        if let group {
             try container.encode(group, forKey: .anyOrder)
         } else {
             try container.encode(name, forKey: .name)
@@ -187,9 +189,8 @@ extension ToolExpectation: nonisolated Generable {
     }
 
     public var generatedContent: GeneratedContent {
-        isAnyOrderGroup
-            ? GeneratedContent(properties: ["anyOrder": group])
-            : GeneratedContent(properties: ["name": name, "arguments": arguments])
+        group.map { GeneratedContent(properties: ["anyOrder": $0]) }
+            ?? GeneratedContent(properties: ["name": name, "arguments": arguments])
     }
 
     public init(_ content: GeneratedContent) throws {
@@ -288,7 +289,9 @@ extension TrajectoryExpectation: nonisolated Generable {
 
     public init(_ content: GeneratedContent) throws {
         self.init(
-            try content.value(forProperty: "ordered"), try content.value(forProperty: "unordered"),
-            try content.value(forProperty: "disallowed"), try content.value(forProperty: "allowsAdditionalCalls"))
+            try content.value([ToolExpectation]?.self, forProperty: "ordered") ?? [],
+            try content.value([ToolExpectation]?.self, forProperty: "unordered") ?? [],
+            try content.value([ToolExpectation]?.self, forProperty: "disallowed") ?? [],
+            try content.value(Bool?.self, forProperty: "allowsAdditionalCalls") ?? true)
     }
 }
