@@ -50,9 +50,11 @@ extension Evaluation {
             let began = Date()
             var row = EvaluationResult.Row(input: "\(sample.input)", expected: sample.expected.map { Self.text(of: $0) })
             samples.append(sample)
+            var output: Subject?
+            defer { subjects.append(output) }
             do {
                 let subject = try await subject(from: sample)
-                subjects.append(subject)
+                output = subject
                 row.response = Self.text(of: subject.value)
                 row.transcript = subject.transcript.map { EvaluationResult.Row.TranscriptText($0) }
                 for evaluator in evaluators {
@@ -68,7 +70,6 @@ extension Evaluation {
                 }
             } catch {
                 try Task.checkCancellation()
-                subjects.append(nil)
                 row.errors.append(SubjectInferenceError.failed(reason: Self.reason(error)).localizedDescription)
             }
             row.seconds = Date().timeIntervalSince(began)

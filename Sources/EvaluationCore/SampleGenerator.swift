@@ -111,12 +111,16 @@ public actor SampleGenerator<SampleType> where SampleType: ModelSampleProtocol {
         guard samples.count < targetCount else { return nil }
         var attempts = Self.defaultRetries
         if case .random(let retries)? = samplingStrategy { attempts = retries }
+        var failure: GeneratedContent.ParsingError?
         for _ in 0...max(0, attempts) {
             try Task.checkCancellation()
             let sample: SampleType
-            do { sample = try await generate(session(), request()) } catch is GeneratedContent.ParsingError {
-                continue  // such as a sample that was not complete
+            do { sample = try await generate(session(), request()) } catch let error as GeneratedContent.ParsingError {
+                // Such as a sample that was not complete.
+                failure = error
+                continue
             }
+            failure = nil
             let text = describe(sample)
             if samples.contains(where: { describe($0) == text }) { continue }
             if let validator, try await !validator(sample) {
@@ -129,6 +133,7 @@ public actor SampleGenerator<SampleType> where SampleType: ModelSampleProtocol {
             samples.append(sample)
             return sample
         }
+        if let failure { throw failure }
         return nil
     }
 

@@ -170,12 +170,17 @@ struct TrajectoryAssignment {
     ///   - last: the first call after those of this group so far.
     private mutating func search(group: Int, member: Int, index: Int, start: Int, last: Int) {
         steps += 1
-        guard bestCount < fits.count, steps <= Self.maximumSteps || bestCount < 0 else { return }
+        let possible = chosen[..<index].count { $0 != nil } + fits.count - index
+        guard possible > bestCount, steps <= Self.maximumSteps || bestCount < 0 else { return }
         guard group < groups.count else { return matchRest(from: index) }
         guard member < groups[group] else {
             return search(group: group + 1, member: 0, index: index, start: max(start, last), last: max(start, last))
         }
-        for call in fits[index].indices.dropFirst(start) where fits[index][call] && !chosen[..<index].contains(call) {
+        // Calls that no unordered expectation can use come first.
+        let candidates = fits[index].indices.dropFirst(start).filter { fits[index][$0] && !chosen[..<index].contains($0) }
+        let rest = fits[groups.reduce(0, +)...]
+        let wanted = candidates.filter { call in rest.contains { $0[call] } }
+        for call in candidates.filter({ !wanted.contains($0) }) + wanted {
             chosen[index] = call
             search(group: group, member: member + 1, index: index + 1, start: start, last: max(last, call + 1))
         }

@@ -11,6 +11,8 @@ struct CheckedResponse {
     private let lists: [DenyList]
     /// The entry and segment to which the text belongs.
     private var target: (entryID: String?, segmentID: String?)?
+    /// Whether the session knows of the segment.
+    private var isPlaced = false
     /// Text that the lists have passed and the classifier has not seen, and the end of what it has seen.
     private var held = ""
     private var seen = ""
@@ -29,11 +31,14 @@ struct CheckedResponse {
     /// The events to send in place of one.
     mutating func append(_ event: Event) async throws -> [Event] {
         guard let change = event.responseText else {
-            // What follows the text must not overtake it.
-            return (event.isResponse ? [] : try await end()) + [event]
+            // Entries and segments are in the order of their first events. Text that is held has its place before what follows.
+            guard let target, !isPlaced else { return [event] }
+            isPlaced = true
+            return [Self.text("", of: target, tokenCount: 0), event]
         }
         var events: [Event] = []
         if let target, target != (change.entryID, change.segmentID) { events = try await end() }
+        if target == nil { isPlaced = false }
         target = (change.entryID, change.segmentID)
         heldTokens += change.tokenCount
         if change.isReplacement {
@@ -42,6 +47,7 @@ struct CheckedResponse {
         }
         let text = try await checked(try filter.append(change.text), isLast: false)
         if text.isEmpty, !change.isReplacement { return events }
+        isPlaced = true
         defer { heldTokens = 0 }
         return events + [event.withResponseText(text, tokenCount: heldTokens)]
     }
@@ -58,9 +64,11 @@ struct CheckedResponse {
         defer { heldTokens = 0 }
         self.target = nil
         if text.isEmpty, heldTokens == 0 { return [] }
-        return [
-            .response(entryID: target.entryID, action: .appendText(text, segmentID: target.segmentID, tokenCount: heldTokens))
-        ]
+        return [Self.text(text, of: target, tokenCount: heldTokens)]
+    }
+
+    private static func text(_ text: String, of target: (entryID: String?, segmentID: String?), tokenCount: Int) -> Event {
+        .response(entryID: target.entryID, action: .appendText(text, segmentID: target.segmentID, tokenCount: tokenCount))
     }
 
     private mutating func checked(_ text: String, isLast: Bool) async throws -> String {
@@ -188,7 +196,8 @@ private struct ResponseFilter {
         if escape.hasPrefix("\\u") {
             guard count >= 6 else { return nil }
             let isHigh = UInt32(escape.dropFirst(2).prefix(4), radix: 16).map { (0xD800...0xDBFF).contains($0) } ?? false
-            if isHigh, count < 12 { return nil }
+            let low = escape.unicodeScalars.dropFirst(6)
+            if isHigh, count < 12, zip(low, "\\u".unicodeScalars).allSatisfy({ $0 == $1 }), low.last != "\"" { return nil }
         }
         // The decoder writes valid JSON; a sequence that is none becomes nothing.
         return (try? GeneratedContent(json: "\"\(escape)\"").value(String.self)) ?? ""

@@ -6,7 +6,7 @@ internal import TextScreening
 ///
 /// No character of a denied term is sent to the session, also while a response is streamed. With a classifier, streamed text arrives
 /// in parts that have been checked. In guided responses, each text of the value is checked by itself. Not checked are thoughts, the
-/// arguments of tool calls, and terms that are divided between segments of a response.
+/// arguments of tool calls, names of members, and terms that are divided between segments of a response.
 public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
     let base: Base
     let checks: Checks

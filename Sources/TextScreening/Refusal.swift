@@ -38,7 +38,7 @@ package enum RefusalText {
             for apology in apologies where rest.hasPrefix(apology) {
                 hasApology = true
                 rest = rest.dropFirst(apology.count).drop { $0 == " " }
-                if apology.hasPrefix("as a"), let range = rest.firstRange(of: " i ") {
+                if apology.hasPrefix("as a"), let range = rest.firstRange(of: " i ") ?? rest.firstRange(of: " i'm ") {
                     rest = rest[range.lowerBound...].dropFirst()
                 }
                 break
@@ -50,6 +50,8 @@ package enum RefusalText {
             if actions.contains(where: { action.hasPrefix($0) }) { return true }
             guard let verb = ambiguous.first(where: { action.hasPrefix($0) }) else { continue }
             let object = action.dropFirst(verb.count).drop { $0 == " " }
+            // "I can't help my brother" is not what a model says.
+            if ["my", "our", "him", "her"].contains(where: { object.hasPrefix($0) }) { continue }
             if hasApology || objects.contains(where: { object.hasPrefix($0) }) { return true }
         }
         return false

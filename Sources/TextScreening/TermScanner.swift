@@ -64,6 +64,8 @@ package struct TermScanner {
     private var spacedLength = 0
     /// A term that is the current sequence of words of one letter, unless another letter follows.
     private var spacedCandidate: Match?
+    /// The length of the sequence with which the candidate ended.
+    private var lengthOfCandidate = 0
     /// The number of separators or invisible characters since the last symbol.
     private var run = 0
     private var waiting: [Waiting] = []
@@ -162,13 +164,16 @@ package struct TermScanner {
         guard run > Self.maximumRun else { return }
         if !waiting.isEmpty { decide(next: nil) }
         state = 0
+        endSpacedWord()
         endSpaced()
+        resolve()
     }
 
     private mutating func readSeparator(_ range: Range<Int>) {
         if symbols.count > 0, symbols.last(1).folded == TextFolding.space {
             separators += 1
             if separators > Self.maximumSeparators { endSpaced() }
+            resolve()
             symbols.extendLast(to: range.upperBound)
             countRun()
             return
@@ -205,11 +210,7 @@ package struct TermScanner {
 
     private mutating func readSpaced(_ symbol: Symbol, _ symbolClass: UInt16) {
         guard isLetterOfSpacedWord(symbol) else {
-            // A single letter after the term: it spells a longer word.
-            if wordLength == 1, let last = spacedCandidate, spaced.last(1).start >= last.range.upperBound {
-                spacedCandidate = nil
-            }
-            if wordLength == 1, spacedCandidate == nil { findSpaced() }
+            endSpacedWord()
             separators += 1
             wordLength = 0
             if separators > Self.maximumSeparators { endSpaced() }
@@ -228,13 +229,33 @@ package struct TermScanner {
         }
     }
 
+    /// The word that ends has one letter, which belongs to the sequence.
+    private mutating func endSpacedWord() {
+        guard wordLength == 1 else { return }
+        // A single letter after the term: it spells a longer word, unless it is a word itself.
+        if let last = spacedCandidate, spaced.last(1).start >= last.range.upperBound {
+            if Self.isShortWord(spaced.last(1)), spacedLength == lengthOfCandidate + 1 { return }
+            spacedCandidate = nil
+        }
+        if spacedCandidate == nil { findSpaced() }
+        if spacedCandidate != nil { lengthOfCandidate = spacedLength }
+    }
+
+    /// Whether a letter is also an English word, so that it often stands beside others.
+    private static func isShortWord(_ symbol: Symbol) -> Bool { symbol.folded == 0x61 || symbol.folded == 0x69 }
+
     /// Looks for a term that is the whole sequence of words of one letter.
     private mutating func findSpaced() {
         var end = automaton.ends[Int(spacedState)]
         while end != 0 {
             for index in automaton.endings[end] ?? [] {
                 let term = automaton.terms[Int(index)]
-                guard term.isSpaced, term.symbols.count == spacedLength, matches(term, spaced) else { continue }
+                guard term.isSpaced, matches(term, spaced) else { continue }
+                // The whole sequence, or all of it but a word of one letter before the term.
+                let count = term.symbols.count
+                guard count == spacedLength || (count == spacedLength - 1 && Self.isShortWord(spaced.last(count + 1))) else {
+                    continue
+                }
                 spacedCandidate = Match(
                     range: spaced.last(term.symbols.count).start..<spaced.last(1).end, source: term.source)
             }
@@ -259,6 +280,7 @@ package struct TermScanner {
     /// Compares the terms that may end here with the text.
     private mutating func collect() {
         var end = automaton.ends[Int(state)]
+        var isCovered = false
         while end != 0 {
             for index in automaton.endings[end] ?? [] {
                 let term = automaton.terms[Int(index)]
@@ -275,9 +297,10 @@ package struct TermScanner {
                     Waiting(
                         match: Match(range: first.start..<last.end, source: term.source), isAllowed: term.isAllowed,
                         last: term.isWholeWord ? last.scalar : 0))
-                // Shorter terms with the same end are parts of this one.
-                if !term.isWholeWord, !term.isAllowed { return }
+                if !term.isWholeWord, !term.isAllowed { isCovered = true }
             }
+            // Shorter terms with the same end are parts of this one; an allowed phrase contains what it allows.
+            if isCovered { return }
             end = automaton.shorterEnds[Int(end)]
         }
     }
@@ -383,11 +406,7 @@ package struct TermScanner {
     package mutating func finish() {
         decide(next: nil)
         state = 0
-        if wordLength == 1 {
-            // The last letter belongs to the sequence.
-            if let last = spacedCandidate, spaced.last(1).start >= last.range.upperBound { spacedCandidate = nil }
-            if spacedCandidate == nil { findSpaced() }
-        }
+        endSpacedWord()
         endSpaced()
         resolve()
     }

@@ -73,8 +73,12 @@ struct Play: AsyncParsableCommand {
             let save = try? FileManager.default.attributesOfItem(atPath: file)[.modificationDate] as? Date
             if save == nil, lastSave == nil { throw ValidationError("“\(file)” cannot be read.") }
             if let save, save != lastSave {
+                guard let data = FileManager.default.contents(atPath: file) else {
+                    if lastSave == nil || once { throw ValidationError("“\(file)” cannot be read.") }
+                    try await Task.sleep(for: Self.pollingInterval)
+                    continue
+                }
                 lastSave = save
-                guard let data = FileManager.default.contents(atPath: file) else { continue }
                 do {
                     let prompts = try Self.prompts(in: data, isDataSet: file.hasSuffix(".jsonl"))
                     known = try await show(prompts, columns, known)
@@ -210,9 +214,11 @@ struct Play: AsyncParsableCommand {
         text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).flatMap { line -> [String] in
             var lines: [String] = []
             var current = ""
-            for word in line.split(separator: " ", omittingEmptySubsequences: false) {
+            for (index, word) in line.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
                 var word = word
-                if !current.isEmpty, current.count + 1 + word.count > width {
+                if index > 0, current.allSatisfy({ $0 == " " }), lines.isEmpty {
+                    current += " "  // indentation
+                } else if !current.isEmpty, current.count + 1 + word.count > width {
                     lines.append(current)
                     current = ""
                 } else if !current.isEmpty {

@@ -176,3 +176,88 @@ import Testing
         #expect(spotlighting.marked([.prompt(.init(segments: []))]).count == 1)
     }
 }
+
+@Suite("events of guarded models") struct GuardedEventTests {
+    typealias Event = LanguageModelExecutorGenerationChannel.Event
+
+    /// A model that sends these events.
+    struct EventModel: LanguageModel {
+        let events: [Event]
+        var capabilities: LanguageModelCapabilities { LanguageModelCapabilities([.reasoning, .guidedGeneration]) }
+        var executorConfiguration: Executor.Configuration { .init() }
+
+        struct Executor: LanguageModelExecutor {
+            typealias Model = EventModel
+            struct Configuration: Hashable, Sendable {}
+            init(configuration: Configuration) {}
+            nonisolated(nonsending) func respond(
+                to request: LanguageModelExecutorGenerationRequest, model: EventModel,
+                streamingInto channel: LanguageModelExecutorGenerationChannel
+            ) async throws { for event in model.events { await channel.send(event) } }
+        }
+    }
+
+    private func transcript(_ events: [Event], replacing term: String = "kill") async throws -> [String] {
+        let list = try DenyList(terms: [term], action: .replace(with: "#"))
+        let session = LanguageModelSession(
+            model: GuardedLanguageModel(EventModel(events: events), denyLists: DenyListStore([list])))
+        _ = try await session.respond(to: "x")
+        return session.transcript.compactMap { entry in
+            switch entry {
+            case .response(let response):
+                response.segments.map { if case .text(let text) = $0 { text.content } else { "?" } }.joined(separator: "|")
+            case .reasoning: "(thought)"
+            default: nil
+            }
+        }
+    }
+
+    @Test("terms are found across replacements and reasoning, and texts stay in their segments and order")
+    func events() async throws {
+        func text(_ text: String, _ segment: String? = nil) -> Event {
+            .response(action: .appendText(text, segmentID: segment, tokenCount: 1))
+        }
+        let thought = Event.reasoning(action: .appendText("hm", tokenCount: 1))
+        #expect(
+            try await transcript([text("abc"), .response(action: .replaceTextSegment("we ki", tokenCount: 1)), text("ll now")])
+                == ["we # now"])
+        #expect(try await transcript([text("we ki"), thought, text("ll now")]) == ["we # now", "(thought)"])
+        #expect(try await transcript([text("first k", "a"), text("second", "b")]) == ["first k|second"])
+        #expect(try await transcript([text("k"), thought]) == ["k", "(thought)"])
+    }
+
+    @Test("texts of guided responses are read without escapes, one by one, wherever they are divided")
+    func json() async throws {
+        let schema = try GenerationSchema(
+            root: DynamicGenerationSchema(
+                name: "T",
+                properties: [
+                    .init(name: "kill", schema: DynamicGenerationSchema(type: String.self)),
+                    .init(name: "list", schema: DynamicGenerationSchema(arrayOf: DynamicGenerationSchema(type: String.self))),
+                ]), dependencies: [])
+        let json = #"{"kill": "First.\nkill k\u0069ll \ud83d\ude00 \"kill\"", "list": ["k", "i", "l", "l", "skill", "kill"]}"#
+        let list = try DenyList(terms: ["kill"], action: .replace(with: "\"#\""))
+        for size in [1, 2, 3, 7, 200] {
+            let characters = Array(json)
+            let events = stride(from: 0, to: characters.count, by: size).map { start in
+                Event.response(
+                    action: .appendText(String(characters[start..<min(start + size, characters.count)]), tokenCount: 1))
+            }
+            let session = LanguageModelSession(
+                model: GuardedLanguageModel(EventModel(events: events), denyLists: DenyListStore([list])))
+            let content = try await session.respond(to: "x", schema: schema).content
+            #expect(try content.value(String.self, forProperty: "kill") == "First.\n\"#\" \"#\" 😀 \"\"#\"\"")
+            #expect(try content.value([String].self, forProperty: "list") == ["k", "i", "l", "l", "skill", "\"#\""])
+        }
+    }
+
+    @Test("prompts of earlier turns are replaced too")
+    func history() async throws {
+        let list = try DenyList(terms: ["darn"], action: .replace(with: "#"))
+        let recorder = RecordingLanguageModel(ScriptedLanguageModel([.text("a"), .text("b")]))
+        let session = LanguageModelSession(model: GuardedLanguageModel(recorder, denyLists: DenyListStore([list])))
+        _ = try await session.respond(to: "darn it")
+        _ = try await session.respond(to: "hello")
+        #expect(recorder.recording.exchanges.allSatisfy { !$0.situation.contains("darn") })
+    }
+}

@@ -11,6 +11,7 @@ import Testing
         "I must decline this request.", "\"I am unable to assist with that\"", "Unfortunately, I can't provide that information.",
         "I’m sorry but I can’t help with that.", "I'm really sorry, but I can't help with that",
         "I'm sorry, I'm afraid I can't help with that.", "I apologize, I cannot assist", "I'm not able to provide that.",
+        "As an AI language model, I'm not able to help with that.", "As an AI assistant, I'm unable to assist with this.",
         "I'm sorry, but I can't write that kind of text.",
     ])
     func refusals(_ text: String) { #expect(RefusalText.isRefusal(text)) }
@@ -23,6 +24,7 @@ import Testing
         "I can't wait to share our news!", "I can't help but smile at this.", "I cannot recommend this restaurant enough!",
         "We can't wait to help you celebrate.", "Sorry, I can't participate in the meeting.", "I can't write without coffee.",
         "We cannot discuss dogs without their noses.",
+        "I'm sorry, I can't help my brother.",
     ])
     func others(_ text: String) { #expect(!RefusalText.isRefusal(text)) }
 }

@@ -61,7 +61,9 @@ import Testing
             "Spell it: C-L-A-S-S", "G R A P E", "Thanks, Ana!", "Attention !!!", "C++", "SE1 5EX", "рот", "сор", "|ay|", "an A+",
             "k i l l o v e r",
         ] { #expect(Self.found(text, automaton).isEmpty, "\(text)") }
-        for text in ["s3x", "a$$", "sеx", "k i l l", "K.I.L.L you"] { #expect(Self.found(text, automaton).count == 1, "\(text)") }
+        for text in ["s3x", "a$$", "sеx", "k i l l", "K.I.L.L you", "I k i l l him", "k i l l a man", "k i l l. I did"] {
+            #expect(Self.found(text, automaton).count == 1, "\(text)")
+        }
     }
 
     @Test("forms of the same character are the same")
@@ -122,6 +124,9 @@ import Testing
     func allowed() throws {
         let automaton = try Self.automaton(["cock", "dick"], allowed: ["cock-a-leekie", "moby dick", "spotted dick soup"])
         #expect(Self.found("Cock a leekie and Moby Dick", automaton).isEmpty)
+        let same = try Self.automaton([], parts: ["ass"], allowed: ["ass"])
+        #expect(Self.found("an ass, asshole", same) == ["ass"])
+        #expect(Self.found("k i l l" + String(repeating: "\u{200B}", count: 90), try Self.automaton(["kill"])).count == 1)
         #expect(Self.found("cock a leak, spotted dick, moby dicks", automaton) == ["cock", "dick"])
     }
 

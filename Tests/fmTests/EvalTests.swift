@@ -85,6 +85,10 @@ import Testing
         #expect(throws: EvalError.self) { try EvalRun(file, other) }
         let strange = try folder.write("strange.jsonl", "{}\n")
         #expect(throws: EvalError.self) { try EvalRun(strange, Self.header) }
+        // A file that is something else stays as it is.
+        let data = try folder.write("data.json", "{\"prompt\": \"one line without an end\"}")
+        #expect(throws: EvalError.self) { try EvalRun(data, Self.header) }
+        #expect(try String(contentsOf: data, encoding: .utf8).contains("one line"))
         let damaged = try folder.write(
             "damaged.jsonl", String(decoding: complete, as: UTF8.self).replacing("\"id\":\"1\"", with: "\"id\":"))
         #expect(throws: EvalError.self) { try EvalRun(damaged, Self.header) }

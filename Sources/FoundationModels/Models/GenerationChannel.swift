@@ -80,9 +80,6 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
             }
         }
 
-        /// Whether the event belongs to the response, and not to reasoning or tool calls.
-        package var isResponse: Bool { if case .response = kind { true } else { false } }
-
         /// The event with another text; other events stay as they are.
         package func withResponseText(_ text: String, tokenCount: Int) -> Event {
             guard case .response(let response) = kind else { return self }

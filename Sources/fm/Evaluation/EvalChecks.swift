@@ -95,9 +95,11 @@ struct EvalChecks: Sendable {
             }
         }
         if let minimum = sample.similarity, let expected = sample.expected, let embedder {
-            let vectors = try await embedder.embed([answer.text, Self.text(of: expected)], as: .document)
-            let cosine = Double(dotProduct(vectors[0], vectors[1]))
-            add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
+            try await check("similarity") {
+                let vectors = try await embedder.embed([answer.text, Self.text(of: expected)], as: .document)
+                let cosine = Double(dotProduct(vectors[0], vectors[1]))
+                add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
+            }
         }
         if let rubric = sample.rubric {
             try await check("rubric") {

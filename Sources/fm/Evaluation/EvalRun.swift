@@ -25,6 +25,8 @@ final class EvalRun: Sendable {
         var seed: UInt64?
         var `class`: String?
         var prompt: String
+        /// The prompt without marks, by which runs are compared; nil if it is the same.
+        var request: String?
         var response: String
         var layer: EvalAnswer.Layer?
         var checks: [Check]
@@ -60,9 +62,17 @@ final class EvalRun: Sendable {
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         // The lock ends with the process.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw EvalError("Another “fm eval” is writing \(url.path). Give another --run.")
+            throw EvalError(
+                errno == EWOULDBLOCK
+                    ? "Another “fm eval” is writing \(url.path). Give another --run."
+                    : "\(url.path) cannot be locked: \(String(cString: strerror(errno))).")
         }
         let (known, entries, length) = try Self.read(url)
+        let line = try Self.encoder.encode(header) + [0x0A]
+        // Without a header, the file is new, or the header was not written completely.
+        if known == nil, !line.starts(with: try Data(contentsOf: url)) {
+            throw EvalError("\(url.path) does not contain a run of “fm eval”.")
+        }
         if let known, known != header {
             throw EvalError(
                 "\(url.path) contains another run (\(known.model), \(known.dataset), \(known.settings)). Give another --run, or "
@@ -70,7 +80,7 @@ final class EvalRun: Sendable {
         }
         // A line that was not written completely is written again.
         try file.truncate(atOffset: UInt64(known == nil ? 0 : length))
-        if known == nil { try file.write(contentsOf: try Self.encoder.encode(header) + [0x0A]) }
+        if known == nil { try file.write(contentsOf: line) }
         contents = Mutex(Contents(entries: entries, file: file))
     }
 

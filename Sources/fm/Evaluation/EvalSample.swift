@@ -51,7 +51,7 @@ struct EvalSample: Codable, Sendable {
                 var sample = try JSONDecoder().decode(EvalSample.self, from: Data(line))
                 try checkKeys(Data(line))
                 try sample.check()
-                let id = sample.id ?? "line \(String(format: "%0\(String(lines.count).count)d", index + 1))"
+                let id = sample.id ?? "line \(String(format: "%05d", index + 1))"
                 sample.id = id
                 guard ids.insert(id).inserted else { throw EvalError("there are two samples with the id “\(id)”") }
                 samples.append(sample)

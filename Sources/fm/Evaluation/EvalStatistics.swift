@@ -49,7 +49,7 @@ struct EvalComparison {
         var counts = (common: 0, before: 0, after: 0)
         for entry in after {
             // Without ids of their own, samples are named by their lines.
-            guard let old = earlier[entry.key], old.prompt == entry.prompt else { continue }
+            guard let old = earlier[entry.key], (old.request ?? old.prompt) == (entry.request ?? entry.prompt) else { continue }
             counts.common += 1
             counts.before += old.passes ? 1 : 0
             counts.after += entry.passes ? 1 : 0
