@@ -58,5 +58,7 @@ struct GenerationFlags: ParsableArguments {
         if let model { setenv("FM_MODEL", model, 1) }
     }
 
-    func makeSession() -> LanguageModelSession { LanguageModelSession(instructions: instructions) }
+    func makeSession(_ guardrails: SystemLanguageModel.Guardrails) -> LanguageModelSession {
+        LanguageModelSession(model: SystemLanguageModel(guardrails: guardrails), instructions: instructions)
+    }
 }

@@ -17,6 +17,22 @@ struct Respond: AsyncParsableCommand {
 
     @OptionGroup var format: FormatFlags
 
+    /// The checks of prompts and answers, with Apple's names.
+    enum Guardrails: String, CaseIterable, ExpressibleByArgument {
+        case `default`
+        case permissiveContentTransformations = "permissive-content-transformations"
+
+        var value: SystemLanguageModel.Guardrails {
+            switch self {
+            case .default: .default
+            case .permissiveContentTransformations: .permissiveContentTransformations
+            }
+        }
+    }
+
+    @Option(help: "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe.")
+    var guardrails = Guardrails.default
+
     @Flag(inversion: .prefixedNo, help: "Write the answer as it is generated.")
     var stream = true
 
@@ -32,7 +48,7 @@ struct Respond: AsyncParsableCommand {
         let responseFormat = try format.responseFormat()
         var prompt = try StandardInput.prompt(with: prompt)
         if let request = format.request(for: responseFormat) { prompt += "\n\n" + request }
-        let session = flags.makeSession()
+        let session = flags.makeSession(guardrails.value)
         let question = prompt
         let request = Task { try await answer(question, responseFormat, session, start) }
         let interrupt = Interrupt { request.cancel() }

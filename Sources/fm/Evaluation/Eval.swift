@@ -37,7 +37,7 @@ struct Eval: AsyncParsableCommand {
               fm eval --risk-template > risks.md
 
             EXIT CODES
-              0 enough samples passed   1 too few passed   3 no usable model   64 wrong usage or data
+              0 enough samples passed   1 too few passed   3 no usable model   64 wrong usage or data   130 interrupted
             """)
 
     @Argument(help: "The data set.")
