@@ -11,8 +11,9 @@ extension EvalReport {
             :root { color-scheme: light dark; --ok: #2a9d5c; --bad: #d1495b; --soft: #8884; }
             body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
             h1 { font-size: 1.4rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2rem } .soft { opacity: .7 }
-            table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; overflow-wrap: anywhere }
-            tr { border-bottom: 1px solid var(--soft) } pre { white-space: pre-wrap; margin: .3rem 0; font: inherit }
+            table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top }
+            tr { border-bottom: 1px solid var(--soft) } pre { white-space: pre-wrap; margin: .3rem 0; font: inherit; overflow-wrap: anywhere }
+            #samples td:first-child, #samples td:last-child { white-space: nowrap }
             .ok { color: var(--ok) } .bad { color: var(--bad) } svg text { fill: currentColor; font-size: 12px }
             input { font: inherit; padding: .3rem .5rem; width: 20rem } label { margin-left: 1rem }
             </style></head><body>
