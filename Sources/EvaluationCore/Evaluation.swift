@@ -48,24 +48,25 @@ extension Evaluation {
         func process(_ sample: Sample) async throws {
             try Task.checkCancellation()
             let began = Date()
-            var row = EvaluationResult.Row(input: "\(sample.input)", expected: sample.expected.map { Self.text(of: $0) })
+            var row = EvaluationResult.Row(input: "\(sample.input)", expected: sample.expected.map { ValueText.text(of: $0) })
             samples.append(sample)
             var output: Subject?
             defer { subjects.append(output) }
             do {
                 let subject = try await subject(from: sample)
                 output = subject
-                row.response = Self.text(of: subject.value)
+                row.response = ValueText.text(of: subject.value)
                 row.transcript = subject.transcript.map { EvaluationResult.Row.TranscriptText($0) }
                 for evaluator in evaluators {
                     do {
                         row.metrics += try await Self.metrics(of: evaluator, subject, sample)
-                    } catch is CancellationError {
-                        throw CancellationError()
                     } catch {
+                        // The error of a cancelled task is a consequence of its end.
+                        try Task.checkCancellation()
                         row.errors.append(
-                            "\(EvaluatorError.failed(evaluator: nil, evaluatorType: "\(type(of: evaluator))", reason: "\(error)"))"
-                        )
+                            EvaluatorError.failed(
+                                evaluator: evaluator, evaluatorType: "\(type(of: evaluator))", reason: Self.reason(error)
+                            ).localizedDescription)
                     }
                 }
             } catch {
@@ -105,17 +106,6 @@ extension Evaluation {
     }
 
     private static func reason(_ error: any Error) -> String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
-
-    private static func text(of value: Any) -> String {
-        if let text = value as? String { return text }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // A value that cannot be encoded still has a description.
-        if let value = value as? any Encodable, let data = try? encoder.encode(value) {
-            return String(decoding: data, as: UTF8.self)
-        }
-        return "\(value)"
-    }
 }
 
 /// Why an evaluator has no result.
@@ -166,6 +156,12 @@ public struct ResultColumn<Value>: Sendable {
 extension DataFrame {
     /// The column of detailed results with this name and type.
     public subscript<T>(column: ResultColumn<T>) -> Column<T> { self[column.name, T.self] }
-    /// The results of a metric, for each sample.
-    public subscript(metric metric: Metric) -> Column<Metric> { self[metric.name, Metric.self] }
+    /// The results of a metric, for each sample; nil for all of them if the metric has none, such as in a run that failed.
+    public subscript(metric metric: Metric) -> Column<Metric> {
+        // Columns of metrics come last; one of them may have the name of another column.
+        guard let column = columns.last(where: { $0.name == metric.name }) else {
+            return Column(name: metric.name, contents: [Metric?](repeating: nil, count: shape.rows))
+        }
+        return column.assumingType(Metric.self)
+    }
 }

@@ -235,14 +235,7 @@ public struct ModelJudgeEvaluator<Input>: EvaluatorProtocol, Sendable where Inpu
         return Prompt(parts.joined(separator: "\n\n"))
     }
 
-    private func text(of value: Input.ExpectedValue) -> String {
-        if let target = prompt.evaluationTarget { return target(value) }
-        if let text = value as? String { return text }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        // A value that cannot be encoded still has a description.
-        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "\(value)"
-    }
+    private func text(of value: Input.ExpectedValue) -> String { prompt.evaluationTarget?(value) ?? ValueText.text(of: value) }
 
     /// - Throws: ``ModelJudgeError``, or an error of the judge's session.
     public nonisolated(nonsending) func metrics(subject: ModelSubject<Input.ExpectedValue>, input: Input) async throws -> [Metric]

@@ -1,3 +1,4 @@
+internal import Foundation
 public import FoundationModels
 
 /// A value of an argument.
@@ -136,5 +137,19 @@ extension StructuredValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiter
     public init(arrayLiteral elements: StructuredValue...) { self = .array(elements) }
     public init(dictionaryLiteral elements: (String, StructuredValue)...) {
         self = .dictionary(Dictionary(elements) { $1 })
+    }
+}
+
+/// Values as people and models read them.
+package enum ValueText {
+    /// A text as it is, and other values as JSON.
+    package static func text(of value: Any) -> String {
+        if case .string(let text)? = value as? StructuredValue { return text }
+        if let text = value as? String { return text }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // A value that cannot be encoded, such as an infinite number, still has a description.
+        guard let value = value as? any Encodable, let data = try? encoder.encode(value) else { return "\(value)" }
+        return String(decoding: data, as: UTF8.self)
     }
 }

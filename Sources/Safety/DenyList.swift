@@ -38,7 +38,7 @@ public struct DenyList: Sendable {
 
     /// Why a list could not be made.
     public enum ListError: Error, LocalizedError, Equatable {
-        /// There are more terms than fit into a table of 128 MiB.
+        /// The terms have more than four million different beginnings.
         case tooManyTerms(count: Int)
         /// The text is not UTF-8.
         case notText(source: String)

@@ -18,7 +18,8 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
         var language: Locale.LanguageCode?
     }
 
-    /// A classifier. A session keeps its executor as long as the classifier is the same object, or there is none.
+    /// A classifier. A session keeps its executor as long as the classifier is the same object or an equal
+    /// value, or there is none.
     final class Classifier: Sendable, Hashable {
         let classifier: (any GuardrailClassifier)?
         init(_ classifier: (any GuardrailClassifier)?) { self.classifier = classifier }

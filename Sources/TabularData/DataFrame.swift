@@ -24,6 +24,7 @@ public struct DataFrame: @unchecked Sendable, CustomStringConvertible {
     /// The column with a name. There must be one.
     public subscript(columnName: String) -> AnyColumn {
         guard let column = columns.first(where: { $0.name == columnName }) else {
+            // As in Apple's module: a wrong name is a mistake in the program. ``containsColumn(_:)`` asks first.
             preconditionFailure("There is no column named \(columnName).")
         }
         return column

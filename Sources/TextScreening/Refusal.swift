@@ -8,8 +8,7 @@ package enum RefusalText {
     /// What only a model that declines cannot do.
     private static let actions = [
         "assist", "help with", "help you with", "fulfil", "comply", "provide", "engage in", "promote", "encourage", "condone",
-        "advise on", "respond to", "continue with this", "continue with that", "process this", "process that", "to answer",
-        "do that",
+        "advise on", "respond to", "continue with this", "continue with that", "process this", "process that", "do that",
     ]
     /// What people cannot do either: these count after an apology, or with an object such as "that request".
     private static let ambiguous = [
@@ -44,7 +43,7 @@ package enum RefusalText {
                 break
             }
             if rest.hasPrefix("i'm i ") { rest = rest.dropFirst(4) }  // I'm afraid I …
-            guard let beginning = declining.first(where: { rest.hasPrefix($0) || "\(rest) " == $0 }) else { continue }
+            guard let beginning = declining.first(where: { rest.hasPrefix($0) }) else { continue }
             if beginning.contains("decline") { return true }
             let action = rest.dropFirst(beginning.count).drop { $0 == " " }
             if actions.contains(where: { action.hasPrefix($0) }) { return true }

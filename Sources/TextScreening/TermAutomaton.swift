@@ -19,7 +19,7 @@ package struct TermAutomaton: Sendable {
         package var source: Int
     }
 
-    /// A list is too large for a table.
+    /// A list has too many states.
     package struct TooLarge: Error {
         package let states: Int
         package let maximum: Int
@@ -46,7 +46,7 @@ package struct TermAutomaton: Sendable {
     let ends: [UInt32]
     /// The terms that end exactly at a state.
     let endings: [UInt32: [Int32]]
-    /// The state before `ends` of a state is followed further.
+    /// For each state at which a term ends, the next shorter one; 0 if there is none.
     let shorterEnds: [UInt32]
 
     /// The maximum number of entries of the table; each has four bytes.

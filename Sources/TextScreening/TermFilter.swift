@@ -18,7 +18,7 @@ package struct TermFilter {
 
     /// Reads the next piece and returns the text that can be passed on.
     package mutating func append(_ text: String) -> String {
-        held += Array(text.utf8)
+        held += text.utf8
         scanner.append(text)
         return take(to: scanner.safeEnd)
     }
@@ -42,7 +42,7 @@ package struct TermFilter {
             done += 1
             if match.range.lowerBound >= position {
                 result += held[(position - heldOffset)..<(match.range.lowerBound - heldOffset)]
-                result += Array(replacement.utf8)
+                result += replacement.utf8
             }
             // Terms that overlap are replaced once.
             position = max(position, match.range.upperBound)

@@ -53,7 +53,7 @@ package enum TextFolding {
     }
 
     /// The scalar that begins with a byte over 0x7F of valid UTF-8, and its number of bytes.
-    static func decode(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> (UInt32, Int) {
+    package static func decode(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> (UInt32, Int) {
         let byte = bytes[index]
         let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2
         var value = UInt32(byte) & (0x7F >> UInt32(length))
@@ -71,7 +71,7 @@ package enum TextFolding {
     }
 
     /// Whether a scalar is a letter, a number or a mark.
-    static func isWord(_ scalar: UInt32) -> Bool {
+    package static func isWord(_ scalar: UInt32) -> Bool {
         if scalar < wordTable.count { return wordTable[Int(scalar)] }
         return isWordByProperties(scalar)
     }

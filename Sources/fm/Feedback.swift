@@ -31,7 +31,7 @@ struct Feedback: ParsableCommand {
             Shell.say("There is no feedback yet. In “fm chat”, /good and /bad rate the last answer.")
             return
         }
-        var reports: [FeedbackReport] = []
+        var reports: [(report: FeedbackReport, json: String)] = []
         for path in paths {
             guard let data = FileManager.default.contents(atPath: path) else {
                 throw ValidationError("“\(path)” cannot be read.")
@@ -41,7 +41,7 @@ struct Feedback: ParsableCommand {
             }
         }
         if let tests {
-            let lines = try reports.compactMap { try $0.test() }
+            let lines = try reports.compactMap { try $0.report.test() }
             do {
                 try Data(lines.joined(separator: "\n").appending("\n").utf8).write(to: URL(filePath: tests), options: .atomic)
             } catch {
@@ -50,7 +50,7 @@ struct Feedback: ParsableCommand {
             Shell.say("\(lines.count) of \(reports.count) reports have a better answer. Written to \(tests).")
             return
         }
-        try Output().write(json ? reports.map { $0.json + "\n" }.joined() : Self.text(reports))
+        try Output().write(json ? reports.map { $0.json + "\n" }.joined() : Self.text(reports.map(\.report)))
     }
 
     private static func text(_ reports: [FeedbackReport]) -> String {
@@ -71,22 +71,7 @@ struct Feedback: ParsableCommand {
     }
 }
 
-/// One report.
-struct FeedbackReport: Decodable {
-    struct Issue: Decodable {
-        var category: String
-        var explanation: String?
-    }
-
-    var transcript: Transcript
-    var sentiment: String?
-    var issues: [Issue]
-    var desiredOutput: Transcript?
-    /// The report as it was written, on one line.
-    var json = ""
-
-    private enum CodingKeys: CodingKey { case transcript, sentiment, issues, desiredOutput }
-
+extension FeedbackReport {
     var prompt: String? {
         transcript.compactMap { if case .prompt(let prompt) = $0 { prompt.segments.modelText } else { nil } }.last
     }
@@ -129,11 +114,11 @@ enum FeedbackFile {
     }
 
     /// - Throws: `DecodingError` for a report that is not one.
-    static func reports(in data: Data) throws -> [FeedbackReport] {
+    static func reports(in data: Data) throws -> [(report: FeedbackReport, json: String)] {
         try objects(in: data).map { object in
-            var report = try JSONDecoder().decode(FeedbackReport.self, from: object)
-            report.json = String(decoding: object, as: UTF8.self).split(whereSeparator: \.isNewline).joined(separator: " ")
-            return report
+            // The report as it was written, on one line.
+            let json = String(decoding: object, as: UTF8.self).split(whereSeparator: \.isNewline).joined(separator: " ")
+            return (try JSONDecoder().decode(FeedbackReport.self, from: object), json)
         }
     }
 

@@ -108,6 +108,24 @@ struct Capitals: Evaluation {
         #expect(loaded.aggregateValue(.custom(label: "Mean of Score")) == .infinity)
         #expect(loaded.aggregateValue(.mean(of: Odd.score)).isNaN)
         #expect(abs(loaded.duration - result.duration) < 0.002)
+        // The cancellation of something else is an ordinary error, and an unknown metric has no results.
+        struct Stopped: Evaluation {
+            var dataset: ArrayLoader<ModelSample<String>> { Odd().dataset }
+            func subject(from sample: ModelSample<String>) async throws -> ModelSubject<String> {
+                ModelSubject(value: sample.promptDescription)
+            }
+            var evaluators: Evaluators {
+                Evaluator { sample, _ in
+                    if sample.promptDescription == "a" { throw CancellationError() }
+                    return Metric("Response").passing()
+                }
+            }
+            func aggregateMetrics(using aggregator: inout MetricsAggregator) {}
+        }
+        let stopped = try await Stopped().run()
+        #expect(stopped.detailed[Stopped().responseColumn].map { $0?.value } == ["a", "c"])
+        #expect(stopped.detailed[metric: Metric("Response")].map { $0?.value } == [nil, .passing])
+        #expect(stopped.detailed[metric: Metric("Unknown")].map { $0?.value } == [nil, nil])
         let cancelled = Task { try await Odd().run() }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }

@@ -5,8 +5,10 @@ struct CheckedOutput {
     private var unchecked = 0
     private var found: Guardrail.Violation?
 
-    /// The minimum number of UTF-8 bytes between checks, and the number of scalars kept from before the last check.
-    private static let step = 400
+    /// The minimum number of UTF-8 bytes between checks.
+    private static let step = 200
+    /// The number of scalars kept from before the last check.
+    private static let keptScalars = 400
 
     init(isChecked: Bool) { self.isChecked = isChecked }
 
@@ -22,7 +24,7 @@ struct CheckedOutput {
     private mutating func check() {
         found = Guardrail.violation(in: recent, threshold: Guardrail.responseThreshold)
         // Scalars, because a character may consist of any number of them.
-        recent = String(String.UnicodeScalarView(recent.unicodeScalars.suffix(Self.step)))
+        recent = String(String.UnicodeScalarView(recent.unicodeScalars.suffix(Self.keptScalars)))
         unchecked = 0
     }
 

@@ -110,15 +110,11 @@ package enum Guardrail {
     @inline(__always)
     private static func wordCharacterLength(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Int {
         let byte = bytes[index]
-        // Looking up properties takes far longer than comparing.
+        // The rest of a sign that is not a letter.
+        if (0x80..<0xC0).contains(byte) { return 0 }
         if byte < 0x80 { return (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) ? 1 : 0 }
-        let length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 0
-        guard length > 0, index + length <= bytes.count else { return 0 }
-        var value = UInt32(byte) & (0x7F >> UInt32(length))
-        for offset in 1..<length { value = value << 6 | UInt32(bytes[index + offset] & 0x3F) }
-        guard let scalar = Unicode.Scalar(value) else { return 0 }
-        let properties = scalar.properties
-        return properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend ? length : 0
+        let (scalar, length) = TextFolding.decode(bytes, at: index)
+        return TextFolding.isWord(scalar) ? length : 0
     }
 
     private static let phrases = Phrases(rules.map(\.groups))

@@ -125,14 +125,14 @@ extension Transcript.Entry {
 }
 
 /// The JSON representation of feedback.
-private struct FeedbackReport: Encodable {
-    struct Issue: Encodable {
-        var category: String
-        var explanation: String?
+package struct FeedbackReport: Codable {
+    package struct Issue: Codable {
+        package var category: String
+        package var explanation: String?
     }
 
-    var transcript: Transcript
-    var sentiment: String?
-    var issues: [Issue]
-    var desiredOutput: Transcript?
+    package var transcript: Transcript
+    package var sentiment: String?
+    package var issues: [Issue]
+    package var desiredOutput: Transcript?
 }

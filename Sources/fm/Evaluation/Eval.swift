@@ -131,7 +131,11 @@ struct Eval: AsyncParsableCommand {
             guard let data = FileManager.default.contents(atPath: risks) else { throw EvalError("“\(risks)” cannot be read.") }
             risksText = String(decoding: data, as: UTF8.self)
         }
-        let before = try compare.map { try EvalRun.read(URL(filePath: $0)).1 }
+        let before = try compare.map { path in
+            let (header, entries, _) = try EvalRun.read(URL(filePath: path))
+            if header == nil { throw EvalError("\(path) does not contain a run of “fm eval”.") }
+            return entries
+        }
         let store = DenyListStore()
         var denyListData: [Data] = []
         for path in denyList {

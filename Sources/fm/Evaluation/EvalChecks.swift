@@ -67,7 +67,7 @@ struct EvalChecks: Sendable {
         // The other checks need an answer; without one, "answers" has failed.
         guard answer.layer == nil, sample.declines != true else { return checks }
         if let expected = sample.expected, sample.similarity == nil {
-            add("exact", Self.equals(answer.text, expected), "Expected \(Self.text(of: expected)).")
+            add("exact", Self.equals(answer.text, expected), "Expected \(ValueText.text(of: expected)).")
         }
         if let parts = sample.contains {
             let missing = parts.filter { !answer.text.localizedCaseInsensitiveContains($0) }
@@ -79,7 +79,7 @@ struct EvalChecks: Sendable {
             }
         }
         if let schema = sample.schema {
-            add("schema", Self.json(answer.text) != nil, "The answer is not JSON for \(Self.text(of: schema)).")
+            add("schema", Self.json(answer.text) != nil, "The answer is not JSON for \(ValueText.text(of: schema)).")
         }
         let subject = ModelSubject(value: answer.text, transcript: StructuredTranscript(toolCalls: answer.calls))
         if let calls = sample.calls {
@@ -96,7 +96,7 @@ struct EvalChecks: Sendable {
         }
         if let minimum = sample.similarity, let expected = sample.expected, let embedder {
             try await check("similarity") {
-                let vectors = try await embedder.embed([answer.text, Self.text(of: expected)], as: .document)
+                let vectors = try await embedder.embed([answer.text, ValueText.text(of: expected)], as: .document)
                 let cosine = Double(dotProduct(vectors[0], vectors[1]))
                 add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
             }
@@ -123,14 +123,6 @@ struct EvalChecks: Sendable {
     static func json(_ text: String) -> StructuredValue? {
         // Whether the text is JSON is the question.
         try? JSONDecoder().decode(StructuredValue.self, from: Data(text.utf8))
-    }
-
-    static func text(of value: StructuredValue) -> String {
-        if case .string(let text) = value { return text }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Values come from JSON, so they can be written as JSON.
-        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "\(value)"
     }
 
     /// Texts are equal without white space at both ends; other values as JSON.

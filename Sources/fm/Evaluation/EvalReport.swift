@@ -73,7 +73,7 @@ struct EvalReport {
     /// The report for a terminal.
     var text: String {
         func cell(_ text: String, _ width: Int) -> String {
-            text.padding(toLength: max(width, text.count), withPad: " ", startingAt: 0)
+            text + String(repeating: " ", count: max(0, width - text.count))
         }
         var lines = ["\(header.dataset) with \(header.model) (\(header.settings))", ""]
         let width = (classes.map(\.name.count) + checks.map(\.name.count) + [8]).max() ?? 8

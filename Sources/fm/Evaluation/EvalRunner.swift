@@ -44,7 +44,8 @@ struct EvalRunner: Sendable {
         let started = Date().ISO8601Format()
         let answer = try await answer(sample, seed)
         return EvalRun.Entry(
-            id: sample.id ?? "", seed: seed, class: sample.class, prompt: answer.prompt, response: answer.text,
+            id: sample.id ?? "", seed: seed, class: sample.class, prompt: answer.prompt,
+            request: spotlighting == nil || sample.context == nil ? nil : sample.fullPrompt(), response: answer.text,
             layer: answer.layer,
             checks: try await checks.results(for: sample, answer), detail: answer.detail, started: started,
             seconds: answer.seconds,
@@ -79,7 +80,7 @@ struct EvalRunner: Sendable {
         let start = clock.now
         do {
             if let schema = sample.schema {
-                let json = try JSONParser.parse(Data(EvalChecks.text(of: schema).utf8))
+                let json = try JSONParser.parse(Data(ValueText.text(of: schema).utf8))
                 let responses = session.streamResponse(
                     to: Prompt(answer.prompt), format: ResponseFormat(.schema(json)), options: options)
                 answer.text = try await responses.collect().content
@@ -134,7 +135,7 @@ struct EvalTool: Tool {
         }
         do {
             parameters = try JSONDecoder().decode(
-                GenerationSchema.self, from: Data(EvalChecks.text(of: Self.completed(schema, "Arguments")).utf8))
+                GenerationSchema.self, from: Data(ValueText.text(of: Self.completed(schema, "Arguments")).utf8))
         } catch {
             throw EvalError(
                 "The parameters of the tool “\(tool.name)” are not a schema for arguments: \(EvalError.reason(error))")
