@@ -106,8 +106,8 @@ def main():
         )
         result["load_ms"] = (time.perf_counter() - start) * 1e3
         parameters = llama_cpp.llama_context_default_params()
-        parameters.n_ctx = 4096
-        parameters.n_batch = 2048
+        parameters.n_ctx = max(4096, 256 + max(arguments.prompts + arguments.depths))
+        parameters.n_batch = max(2048, *arguments.prompts, *arguments.depths)
         parameters.n_ubatch = 512
         parameters.n_threads = threads
         parameters.n_threads_batch = threads

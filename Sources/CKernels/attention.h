@@ -11,10 +11,11 @@ TARGET INLINE v16f NAME(load_cached)(bool bytes, const uint8_t *p) {
     return bytes ? __builtin_convertvector(*(const v16c *)p, v16f) : LOAD_HALF16((const uint16_t *)p);
 }
 
-/// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits.
-TARGET INLINE void NAME(score_blocks)(int rows, int wide, bool bytes, const float *const *q, const uint8_t *keys,
-                                      const float *factors, int32_t head_dim, float scale, float (*scores)[NAME(SPAN)],
-                                      int column) {
+/// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits. With `ahead`, the next keys
+/// and the values of these positions are prefetched: a single row is limited by memory, and each page is a new range of addresses.
+TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes, const float *const *q, const uint8_t *keys,
+                                      const uint8_t *values, const float *factors, int32_t head_dim, float scale,
+                                      float (*scores)[NAME(SPAN)], int column) {
     size_t size = bytes ? 1 : 2;
     v16f sum[12];
 #pragma clang loop unroll(full)
@@ -22,7 +23,12 @@ TARGET INLINE void NAME(score_blocks)(int rows, int wide, bool bytes, const floa
     for (int32_t d = 0; d < head_dim; d++) {
 #pragma clang loop unroll(full)
         for (int b = 0; b < wide; b++) {
-            v16f k = NAME(load_cached)(bytes, keys + ((size_t)b * 16 * (size_t)head_dim + 16 * (size_t)d) * size);
+            size_t place = ((size_t)b * 16 * (size_t)head_dim + 16 * (size_t)d) * size;
+            if (ahead) {
+                __builtin_prefetch(keys + (size_t)wide * 16 * (size_t)head_dim * size + place, 0, 3);
+                __builtin_prefetch(values + place, 0, 2);
+            }
+            v16f k = NAME(load_cached)(bytes, keys + place);
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows; r++) sum[b * rows + r] += k * q[r][d];
         }
@@ -80,14 +86,17 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
         int positions = to - start < NAME(SPAN) ? to - start : NAME(SPAN);
         int padded = (positions + 15) / 16 * 16;
         const uint8_t *span = keys + (size_t)(start % CK_PAGE) * head_dim * size;
+        const uint8_t *span_values = values + (size_t)(start % CK_PAGE) * stride * size;
         const float *span_factors = key_factors + start % CK_PAGE;
         int column = 0;
-        for (; column + 16 * wide <= padded; column += 16 * wide)
-            NAME(score_blocks)(rows, wide, bytes, q, span + (size_t)column * head_dim * size, span_factors, a->head_dim, a->scale,
-                               scores, column);
-        for (; column < padded; column += 16)
-            NAME(score_blocks)(rows, 1, bytes, q, span + (size_t)column * head_dim * size, span_factors, a->head_dim, a->scale,
-                               scores, column);
+#define SCORE(ahead, wide)                                                                                            \
+    NAME(score_blocks)(ahead, rows, wide, bytes, q, span + (size_t)column * head_dim * size,                          \
+                       span_values + (size_t)column * stride * size, span_factors, a->head_dim, a->scale, scores, column)
+        if (a->rows == 1)
+            for (; column + 16 * wide <= padded; column += 16 * wide) SCORE(true, wide);
+        for (; column + 16 * wide <= padded; column += 16 * wide) SCORE(false, wide);
+        for (; column < padded; column += 16) SCORE(false, 1);
+#undef SCORE
         if (a->soft_cap > 0) {
             for (int r = 0; r < rows; r++)
                 for (int p = 0; p < padded; p += 16)
@@ -125,13 +134,12 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
             }
             row[1] += NAME(sum)(sum);
         }
-        const uint8_t *row_values = values + (size_t)(start % CK_PAGE) * stride * size;
         int32_t i = 0;
         for (; i + 16 * wide <= a->value_stride; i += 16 * wide)
-            NAME(mix_blocks)(rows, wide, bytes, scores, positions, row_values + (size_t)i * size, a->value_stride, partial + 2 + i,
+            NAME(mix_blocks)(rows, wide, bytes, scores, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
                              row_stride);
         for (; i < a->value_stride; i += 16)
-            NAME(mix_blocks)(rows, 1, bytes, scores, positions, row_values + (size_t)i * size, a->value_stride, partial + 2 + i,
+            NAME(mix_blocks)(rows, 1, bytes, scores, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
                              row_stride);
     }
 }

@@ -35,6 +35,9 @@ struct Bench: AsyncParsableCommand {
             "Measure several conversations at once, for each of these numbers of conversations.", valueName: "count"))
     var concurrency: [Int] = []
 
+    @Flag(help: "Also measure a prompt of 4,096 tokens and generation after it.")
+    var long = false
+
     @Flag(help: "Measure the gain from proposing tokens that occurred before in the prompt or the response.")
     var lookup = false
 
@@ -180,19 +183,19 @@ struct Bench: AsyncParsableCommand {
             file: file, pool: WorkerPool(threads: threads, instructionSet: instructionSet), cache: PackedCache.standard)
         let tokenizer = try Tokenizer(file: file)
         figures["load_ms"] = (ContinuousClock.now - loadStart).seconds * 1000
-        let context = min(4096, model.shape.contextLength)
+        let context = min(long ? 4352 : 4096, model.shape.contextLength)
         let cache = try KVCache(shape: model.shape, capacity: context, format: cacheFormat)
         let vocabulary = model.shape.vocabularySize
         func prompt(_ length: Int) -> [TokenID] { (0..<length).map { TokenID(($0 * 7919 + 113) % vocabulary) } }
 
         try model.forward(prompt(16)[...], cache: cache)
-        for length in [128, 512, 2048] where length < context {
+        for length in [128, 512, 2048, 4096] where length < context {
             figures["prompt_\(length)"] = try median {
                 cache.rewind(to: 0)
                 return Double(length) / (try seconds { try model.forward(prompt(length)[...], cache: cache) })
             }
         }
-        for depth in [0, 2048] where depth + 128 < context {
+        for depth in [0, 2048, 4096] where depth + 128 < context {
             cache.rewind(to: 0)
             if depth > 0 { try model.forward(prompt(depth)[...], cache: cache) }
             figures["generate_at_\(depth)"] = try median {
@@ -208,7 +211,12 @@ struct Bench: AsyncParsableCommand {
             for token in prompt(60) { try model.forward([token], cache: cache) }
         }
         figures.merge(tokenizerRates(tokenizer)) { first, _ in first }
-        figures["gigabytes_per_second"] = Double(model.bytesPerToken) * (figures["generate_at_0"] ?? 0) / 1e9
+        for (name, depth) in [("gigabytes_per_second", 0), ("gigabytes_per_second_at_4096", 4096)] {
+            guard let rate = figures["generate_at_\(depth)"] else { continue }
+            // The cache grows by 128 positions while it is measured.
+            let cached = depth == 0 ? 0 : (depth + 64) * cache.bytesPerPosition
+            figures[name] = Double(model.bytesPerToken + cached) * rate / 1e9
+        }
         figures["peak_mb"] = RunReport.peakMegabytes
         return figures
     }

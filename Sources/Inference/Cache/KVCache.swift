@@ -149,8 +149,11 @@ package final class KVCache {
 
     // MARK: - Pages
 
+    /// Bytes of keys and values of one position, of all layers.
+    package var bytesPerPosition: Int { pageBytes / CachePage.positions }
+
     /// Bytes of a page's memory that are in use.
-    private func bytes(_ page: CachePage) -> Int { page.usedPositions * (pageBytes / CachePage.positions) }
+    private func bytes(_ page: CachePage) -> Int { page.usedPositions * bytesPerPosition }
 
     /// Bytes of the recurrent states and their checkpoints.
     var usedStateBytes: Int { stateBytes + checkpointBytes }
