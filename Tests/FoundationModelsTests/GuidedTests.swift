@@ -44,17 +44,25 @@ struct GuidedTests {
         }
     }
 
-    /// `FM_VALUES=1000` checks as many values as the test with the random model, which takes minutes.
+    /// `FM_VALUES=1000` checks as many values as the test with the random model, which takes minutes, and `FM_MODEL` chooses the model.
     @Test("[B2] values of a real model satisfy all guides, with a limit of tokens and without") func realModel() async throws {
         let count = ProcessInfo.processInfo.environment["FM_VALUES"].flatMap { Int($0) } ?? Guided.all.count
         let model = GGUFLanguageModel(url: URL(fileURLWithPath: ModelStore.systemModelPath), contextSize: 1024)
-        for seed in 0..<count {
-            let type = Guided.all[seed % Guided.all.count]
-            // Each type with a limit in every second of its rounds, and half of the types in each round.
-            let isLimited = (seed + seed / Guided.all.count) % 2 == 0
-            do { try await check(type, model, seed: UInt64(seed), limit: isLimited ? 60 : nil) } catch {
-                Issue.record("\(type) with seed \(seed): \(error)")
+        // Eight at once share each pass through the weights.
+        await withTaskGroup { group in
+            for seed in 0..<count {
+                if seed >= 8 { await group.next() }
+                group.addTask { await self.checkReal(model, seed: seed) }
             }
+        }
+    }
+
+    private func checkReal(_ model: GGUFLanguageModel, seed: Int) async {
+        let type = Guided.all[seed % Guided.all.count]
+        // Each type with a limit in every second of its rounds, and half of the types in each round.
+        let isLimited = (seed + seed / Guided.all.count) % 2 == 0
+        do { try await check(type, model, seed: UInt64(seed), limit: isLimited ? 60 : nil) } catch {
+            Issue.record("\(type) with seed \(seed): \(error)")
         }
     }
 
