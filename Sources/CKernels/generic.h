@@ -37,11 +37,23 @@ TARGET INLINE float NAME(sum)(v16f v) {
     return total;
 }
 
-/// Only for values that are not NaN.
-TARGET INLINE float NAME(reduce_max)(v16f v) { return __builtin_reduce_max(v); }
-
 TARGET INLINE v16f NAME(select)(v16i mask, v16f yes, v16f no) {
     return (v16f)(((v16i)yes & mask) | ((v16i)no & ~mask));
+}
+
+/// Only for values that are not NaN: `__builtin_reduce_max` takes care of them, which is slow.
+TARGET INLINE float NAME(reduce_max)(v16f v) {
+#define FOLD(...)                                                  \
+    do {                                                           \
+        v16f other = __builtin_shufflevector(v, v, __VA_ARGS__);   \
+        v = NAME(select)(other > v, other, v);                     \
+    } while (0)
+    FOLD(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    FOLD(4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    FOLD(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    FOLD(1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+#undef FOLD
+    return v[0];
 }
 
 /// exp(x) for x in −87…88; other arguments are clamped. Polynomial of degree 6 from Cephes after reduction by ln 2;
@@ -180,6 +192,12 @@ TARGET static void NAME(activate)(ck_activation kind, float *gate, const float *
     }
     v16f result = NAME(activated)(kind, g, u);
     for (int32_t j = i; j < n; j++) gate[j] = result[j - i];
+}
+
+TARGET static void NAME(add)(float *out, const float *x, float factor, int32_t n) {
+    int32_t i = 0;
+    for (; i + 16 <= n; i += 16) NAME(store)(out + i, NAME(load)(out + i) + NAME(load)(x + i) * factor);
+    for (; i < n; i++) out[i] += x[i] * factor;
 }
 
 TARGET static void NAME(to_half)(const float *x, int32_t n, uint16_t *out) {

@@ -10,7 +10,7 @@
 typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 
 #define KERNEL_TABLE(set, title, panel_function, pair_function)                                               \
-    {set, title, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(activate), NAME(delta_step),  \
+    {set, title, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(add), NAME(activate), NAME(delta_step),  \
      NAME(mamba_step), NAME(attention), NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(dot_rows)}
 
 extern const ck_kernels ck_kernels_scalar;

@@ -135,21 +135,21 @@ static void add_chunk(void *context, int chunk) {
     FOR_ROWS(row) {
         size_t at = (size_t)row * (size_t)job->columns;
         float *x = (float *)job->x + at, *out = job->out + at;
+        if (job->bias) job->kernels->add(x, job->bias, 1, job->columns);
         if (job->weight) job->kernels->rmsnorm(x, job->weight, job->epsilon, job->columns, x);
-        for (int32_t i = 0; i < job->columns; i++) out[i] += x[i] * job->scale;
+        job->kernels->add(out, x, job->scale, job->columns);
     }
 }
 
-void ck_add_bias(float *x, const float *bias, int32_t rows, int32_t columns) {
-    for (int32_t row = 0; row < rows; row++, x += columns)
-        for (int32_t i = 0; i < columns; i++) x[i] += bias[i];
+void ck_add_bias(const ck_kernels *k, float *x, const float *bias, int32_t rows, int32_t columns) {
+    for (int32_t row = 0; row < rows; row++, x += columns) k->add(x, bias, 1, columns);
 }
 
 static void activate_chunk(void *context, int chunk) {
     FOR_ROWS(row) {
         size_t at = (size_t)row * (size_t)job->columns;
-        if (job->gate_bias) ck_add_bias(job->out + at, job->gate_bias, 1, job->columns);
-        if (job->up_bias && job->x) ck_add_bias((float *)job->x + at, job->up_bias, 1, job->columns);
+        if (job->gate_bias) job->kernels->add(job->out + at, job->gate_bias, 1, job->columns);
+        if (job->up_bias && job->x) job->kernels->add((float *)job->x + at, job->up_bias, 1, job->columns);
         job->kernels->activate(job->activation, job->out + at, job->x ? job->x + at : NULL, job->columns);
         if (job->quantize) job->kernels->quantize(job->activations, row);
     }
@@ -173,9 +173,9 @@ void ck_layer_normalize(ck_pool *pool, const ck_kernels *k, const float *x, cons
     run_rows(pool, &job, layer_normalize_chunk);
 }
 
-void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,
+void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *bias, const float *weight, float epsilon, float scale,
                    float *residual, int32_t rows, int32_t columns) {
-    rows_job job = {.kernels = k, .x = x, .weight = weight, .out = residual, .epsilon = epsilon, .scale = scale,
+    rows_job job = {.kernels = k, .x = x, .bias = bias, .weight = weight, .out = residual, .epsilon = epsilon, .scale = scale,
                     .rows = rows, .columns = columns};
     run_rows(pool, &job, add_chunk);
 }
@@ -370,7 +370,7 @@ static void rotate(float *x, const ck_rotation *r, const float *cosine, const fl
 static void prepare_heads(const ck_kernels *k, const ck_rotation *r, float *x, int32_t heads, const float *bias,
                           const float *norm, const float *cosine, const float *sine) {
     int32_t dimension = r->head_dim;
-    if (bias) ck_add_bias(x, bias, 1, heads * dimension);
+    if (bias) k->add(x, bias, 1, heads * dimension);
     if (r->norm == CK_NORM_WHOLE) k->rmsnorm(x, norm, r->epsilon, heads * dimension, x);
     for (int32_t head = 0; head < heads; head++, x += dimension) {
         if (r->norm == CK_NORM_HEADS) k->rmsnorm(x, norm, r->epsilon, dimension, x);
@@ -405,7 +405,7 @@ static void rotation_chunk(void *context, int chunk) {
         if (!r->k) continue;
         float *k = r->k + (size_t)row * (size_t)r->kv_heads * (size_t)r->head_dim;
         float *v = r->v + (size_t)row * (size_t)r->kv_heads * (size_t)r->value_dim;
-        if (r->v_bias) ck_add_bias(v, r->v_bias, 1, r->kv_heads * r->value_dim);
+        if (r->v_bias) job->kernels->add(v, r->v_bias, 1, r->kv_heads * r->value_dim);
         prepare_heads(job->kernels, r, k, r->kv_heads, r->k_bias, r->k_norm, cosine, sine);
         size_t position = (size_t)(r->position + row);
         for (int32_t head = 0; head < r->kv_heads; head++, k += r->head_dim, v += r->value_dim) {

@@ -28,17 +28,19 @@ uint16_t ck_float_to_half(float x) {
     return (uint16_t)(sign | ((rounded - 0x38000000) >> 13));
 }
 
-float ck_half_to_float(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 0x1F, mantissa = h & 0x3FF, bits;
-    if (exponent == 0) {
-        float value = (float)mantissa * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    bits = sign | (exponent == 31 ? 0x7F800000 : (exponent + 112) << 23) | mantissa << 13;
+/// The exponent is corrected by a product, which also makes denormal numbers normal: without branches, loops are vectorized.
+static inline float half_value(uint16_t half) {
+    uint32_t bits = (uint32_t)(half & 0x7FFF) << 13;
     float value;
+    memcpy(&value, &bits, 4);
+    value *= 0x1p112f;
+    memcpy(&bits, &value, 4);
+    bits |= (uint32_t)(half & 0x8000) << 16 | ((half & 0x7C00) == 0x7C00 ? 0x7F800000 : 0);
     memcpy(&value, &bits, 4);
     return value;
 }
+
+float ck_half_to_float(uint16_t h) { return half_value(h); }
 
 static float bfloat_to_float(uint16_t b) {
     uint32_t bits = (uint32_t)b << 16;
@@ -378,13 +380,14 @@ static void dequantize_small(ck_type type, const uint8_t *source, float *out) {
 }
 
 static void dequantize_float(ck_type type, const uint8_t *source, size_t count, float *out) {
+    if (type == CK_TYPE_F32) {
+        memcpy(out, source, 4 * count);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         uint16_t half;
-        switch (type) {
-            case CK_TYPE_F32: memcpy(out + i, source + 4 * i, 4); break;
-            case CK_TYPE_F16: memcpy(&half, source + 2 * i, 2); out[i] = ck_half_to_float(half); break;
-            default: memcpy(&half, source + 2 * i, 2); out[i] = bfloat_to_float(half);
-        }
+        memcpy(&half, source + 2 * i, 2);
+        out[i] = type == CK_TYPE_F16 ? half_value(half) : bfloat_to_float(half);
     }
 }
 

@@ -15,7 +15,7 @@ struct KernelTests {
         var q: [Int8], d: [Float], s: [Float], sums: [Int32]
         private let packed: UnsafeMutablePointer<UInt8>
 
-        init(_ type: TensorType, rows: Int, columns: Int, tokens: Int) {
+        init(_ type: TensorType, rows: Int, columns: Int, tokens: Int, roundsActivations: Bool = false) {
             var random = SeededGenerator(UInt64(rows * 31 + columns * 7 + tokens))
             let kind = ck_type(rawValue: type.rawValue)
             data = TinyModel.randomBlocks(type, rows * columns, &random)
@@ -24,7 +24,7 @@ struct KernelTests {
             self.packed = packed
             var matrix = ck_matrix(
                 rows: Int32(rows), columns: Int32(columns), layout: ck_type_layout(kind), type: kind, scale: 1,
-                panel_bytes: panel, data: packed)
+                panel_bytes: panel, data: packed, rounds_activations: roundsActivations)
             let rowBytes = columns / type.blockElements * type.blockBytes
             data.withUnsafeBufferPointer { data in
                 for first in stride(from: 0, to: rows, by: 16) {
@@ -121,6 +121,40 @@ struct KernelTests {
         }
     }
 
+    /// The nearest value with eight significant bits, ties to even.
+    static func bfloat(_ x: Float) -> Float {
+        Float(bitPattern: (x.bitPattern + 0x7FFF + (x.bitPattern >> 16 & 1)) & 0xFFFF_0000)
+    }
+
+    /// Where activations may be rounded, they are rounded to the nearest, or used as they are.
+    @Test func bfloatActivationsAreRoundedToTheNearest() throws {
+        let scalar = try #require(ck_kernels_for(CK_SCALAR))
+        for set in Self.sets {
+            let kernels = try #require(ck_kernels_for(set))
+            let test = Case(.bf16, rows: 37, columns: 544, tokens: 17, roundsActivations: true)
+            let exact = test.product(scalar, tokens: 17, adding: false)
+            let found = test.product(kernels, tokens: 17, adding: false)
+            test.x = test.x.map(Self.bfloat)
+            let rounded = test.product(scalar, tokens: 17, adding: false)
+            func isClose(_ a: [Float], _ b: [Float]) -> Bool { zip(a, b).allSatisfy { abs($0 - $1) <= 1e-4 * max(1, abs($0)) } }
+            #expect(isClose(exact, found) || isClose(rounded, found), "\(set)")
+            #expect(!isClose(exact, rounded))
+        }
+    }
+
+    /// Whatever else is in the batch, bit by bit.
+    @Test(arguments: TensorType.allCases) func aRowHasTheSameProductInEveryBatch(type: TensorType) throws {
+        for set in Self.sets {
+            let kernels = try #require(ck_kernels_for(set))
+            let test = Case(type, rows: 45, columns: 768, tokens: 31, roundsActivations: true)
+            let all = test.product(kernels, tokens: 31, adding: false, inPairs: true).map(\.bitPattern)
+            for tokens in [1, 2, 3, 5, 7, 12, 13, 20, 24] {
+                let some = test.product(kernels, tokens: tokens, adding: false, inPairs: true).map(\.bitPattern)
+                #expect(some == Array(all[..<some.count]), "\(set), \(tokens) of 31")
+            }
+        }
+    }
+
     /// Compares the scalar product with values decoded independently of the packing.
     @Test(arguments: TensorType.allCases)
     func scalarProductEqualsDequantizedProduct(type: TensorType) throws {
@@ -177,6 +211,9 @@ struct KernelTests {
                 kernels.rmsnorm(x, w, 1e-5, Int32(n), &b)
                 for (p, q) in zip(a, b) { #expect(abs(p - q) <= 1e-5) }
                 var (g, h) = (x, x)
+                scalar.add(&g, w, 0.5, Int32(n))
+                kernels.add(&h, w, 0.5, Int32(n))
+                for (p, q) in zip(g, h) { #expect(abs(p - q) <= 1e-5) }
                 for kind in [CK_SILU, CK_GELU, CK_RELU_SQUARED, CK_SWIGLU_OAI] {
                     (g, h) = (x, x)
                     scalar.activate(kind, &g, w, Int32(n))

@@ -49,7 +49,7 @@ struct GuidedTests {
         let count = ProcessInfo.processInfo.environment["FM_VALUES"].flatMap { Int($0) } ?? Guided.all.count
         let model = GGUFLanguageModel(url: URL(fileURLWithPath: ModelStore.systemModelPath), contextSize: 1024)
         // Eight at once share each pass through the weights.
-        await withTaskGroup { group in
+        await withTaskGroup(of: Void.self) { group in
             for seed in 0..<count {
                 if seed >= 8 { await group.next() }
                 group.addTask { await self.checkReal(model, seed: seed) }

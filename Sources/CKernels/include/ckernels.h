@@ -102,6 +102,9 @@ typedef struct {
     float scale;
     size_t panel_bytes;
     const uint8_t *data;
+    /// Whether activations may be rounded to bfloat16 for a product with a `CK_BF16` matrix, which is twice as fast where the processor
+    /// has such products.
+    bool rounds_activations;
 } ck_matrix;
 
 /// Elements and bytes of one block of a tensor type; both 0 for an unknown type.
@@ -215,6 +218,8 @@ typedef struct {
     /// out = (x − mean) / standard deviation · weight + bias (arXiv:1607.06450); `epsilon` is added to the variance. A null
     /// bias stands for zeros. `out` may be `x`.
     void (*layernorm)(const float *x, const float *weight, const float *bias, float epsilon, int32_t n, float *out);
+    /// out += factor · x
+    void (*add)(float *out, const float *x, float factor, int32_t n);
     /// gate = act(gate) · up, or act(gate) where `up` is null.
     void (*activate)(ck_activation kind, float *gate, const float *up, int32_t n);
     /// One step of a gated DeltaNet for one value head: see `ck_delta`.
@@ -277,12 +282,12 @@ void ck_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const floa
 /// Layer norm of `a->count` rows of `x` into `out`, which may be `x`, and quantisation of `a->x` if `quantize`.
 void ck_layer_normalize(ck_pool *pool, const ck_kernels *k, const float *x, const float *weight, const float *bias,
                         float epsilon, float *out, const ck_activations *a, bool quantize);
-/// residual += scale · norm(x), row by row: adds a branch whose output is normalised. If `weight` is null, `x` is not
-/// normalised. `x` is overwritten.
-void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *weight, float epsilon, float scale,
+/// residual += scale · norm(x + bias), row by row: adds a branch whose output is normalised. If `weight` is null, it is not
+/// normalised; a null `bias` stands for zeros. `x` is overwritten.
+void ck_add_branch(ck_pool *pool, const ck_kernels *k, float *x, const float *bias, const float *weight, float epsilon, float scale,
                    float *residual, int32_t rows, int32_t columns);
 /// Adds `bias` to each of `rows` rows.
-void ck_add_bias(float *x, const float *bias, int32_t rows, int32_t columns);
+void ck_add_bias(const ck_kernels *k, float *x, const float *bias, int32_t rows, int32_t columns);
 /// gate = act(gate) · up, row by row, where `gate` is `a->x`. Biases that are not null are added first. The result is
 /// quantised if `quantize`.
 void ck_activate(ck_pool *pool, const ck_kernels *k, ck_activation kind, float *gate, const float *up, const float *gate_bias,

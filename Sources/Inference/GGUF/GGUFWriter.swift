@@ -116,6 +116,15 @@ package struct GGUFWriter {
                 guard let start = buffer.bindMemory(to: UInt16.self).baseAddress else { return }
                 ck_kernels_best().pointee.to_half(values, Int32(values.count), start)
             }
+        case .bf16:
+            bytes.withUnsafeMutableBytes { buffer in
+                for (index, value) in values.enumerated() {
+                    // Rounded to the nearest, ties to even; adding to a NaN could make it a number.
+                    let bits = value.bitPattern
+                    let rounded = value.isNaN ? bits | 0x40_0000 : bits &+ 0x7FFF &+ (bits >> 16 & 1)
+                    buffer.storeBytes(of: UInt16(rounded >> 16).littleEndian, toByteOffset: 2 * index, as: UInt16.self)
+                }
+            }
         default: values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
         }
         return Data(bytes)

@@ -208,12 +208,13 @@ package struct HuggingFaceFolder {
     }
 
     /// Tensors that have more bits than the others. Only rows of the embeddings are read, so that 8 bits would not be faster.
-    /// Values are most sensitive: with 8 bits, the lowest cosine with the original vectors of MiniLM falls from 0.9991 to 0.9984.
+    /// Values are most sensitive: with 8 bits, the lowest cosine with the original vectors of MiniLM falls from 0.9991 to 0.9984. Products
+    /// with BF16 are twice as fast as with F16 where the processor has them.
     private static func type(of tensor: String, isMatrix: Bool, _ type: TensorType) -> TensorType {
         switch tensor {
         case "position_embd.weight": .f32
         case "token_embd.weight" where type == .q8_0: .f16
-        case _ where type == .q8_0 && tensor.hasSuffix("attn_v.weight"): .f16
+        case _ where type == .q8_0 && tensor.hasSuffix("attn_v.weight"): .bf16
         default: isMatrix ? type : .f32
         }
     }

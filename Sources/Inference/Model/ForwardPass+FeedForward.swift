@@ -19,18 +19,19 @@ extension ForwardPass {
         if let dense = w.dense, let d = f.dense {
             activateDense(d, dense, batch)
             multiply(s.gated, product(dense.down, into: s.part))
-            if let bias = dense.downBias { ck_add_bias(s.part, bias, rows, Int32(width)) }
+            if let bias = dense.downBias { ck_add_bias(kernels, s.part, bias, rows, Int32(width)) }
             if let gate = dense.outputGate {
                 ck_scale_by_gate(s.part, rows, Int32(width), s.normed.x, gate, Int32(width))
             }
-            ck_add_branch(handle, kernels, s.part, dense.postNorm, epsilon, 1, s.branch, rows, Int32(width))
+            ck_add_branch(handle, kernels, s.part, nil, dense.postNorm, epsilon, 1, s.branch, rows, Int32(width))
         }
         if let experts = w.experts, let e = f.experts {
             runExperts(e, experts, batch)
-            ck_add_branch(handle, kernels, s.part, experts.postNorm, epsilon, 1, s.branch, rows, Int32(width))
+            ck_add_branch(handle, kernels, s.part, nil, experts.postNorm, epsilon, 1, s.branch, rows, Int32(width))
         }
         ck_add_branch(
-            handle, kernels, s.branch, w.feedForwardPostNorm, epsilon, Float(shape.residualScale), s.residual, rows, Int32(width))
+            handle, kernels, s.branch, nil, w.feedForwardPostNorm, epsilon, Float(shape.residualScale), s.residual, rows,
+            Int32(width))
     }
 
     private func activateDense(_ d: ModelShape.Dense, _ w: ModelTensors.Dense, _ batch: Batch) {
@@ -103,7 +104,7 @@ extension ForwardPass {
             guard let bias else { return }
             for expert in 0..<e.count where count(expert) > 0 {
                 ck_add_bias(
-                    target + start(expert) * columns, bias + expert * columns, Int32(count(expert)), Int32(columns))
+                    kernels, target + start(expert) * columns, bias + expert * columns, Int32(count(expert)), Int32(columns))
             }
         }
         addBias(e.isGated ? w.gateBias : w.upBias, s.expertGate.x, e.width)

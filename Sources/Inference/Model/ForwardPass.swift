@@ -67,9 +67,9 @@ struct ForwardPass {
                 let row = s.residual + (segment.firstRow + index) * width
                 if var positions = weights.tensors.positionEmbedding {
                     ck_matrix_row(&positions, Int32(segment.position + index), s.branch)
-                    ck_add_bias(row, s.branch, 1, Int32(width))
+                    ck_add_bias(kernels, row, s.branch, 1, Int32(width))
                 }
-                if let type = weights.tensors.tokenType { ck_add_bias(row, type, 1, Int32(width)) }
+                if let type = weights.tensors.tokenType { ck_add_bias(kernels, row, type, 1, Int32(width)) }
             }
         }
         normalizeResidual(weights.tensors.embeddingNorm, batch)
@@ -139,7 +139,7 @@ struct ForwardPass {
         let vocabulary = Int32(shape.vocabularySize)
         s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: s.logits, ldy: vocabulary, add: false)
         ck_matmul(handle, kernels, &s.normed.rows, s.products, 1)
-        if let bias = weights.tensors.headBias { ck_add_bias(s.logits, bias, Int32(count), vocabulary) }
+        if let bias = weights.tensors.headBias { ck_add_bias(kernels, s.logits, bias, Int32(count), vocabulary) }
         if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), Int32(count) * vocabulary) }
     }
 
@@ -274,9 +274,9 @@ struct ForwardPass {
         }
         s.products[0] = product(matrix, into: s.branch)
         multiply(input, count: 1)
-        if let bias { ck_add_bias(s.branch, bias, Int32(batch.rows), Int32(width)) }
         ck_add_branch(
-            handle, kernels, s.branch, norm, epsilon, Float(shape.residualScale), s.residual, Int32(batch.rows), Int32(width))
+            handle, kernels, s.branch, bias, norm, epsilon, Float(shape.residualScale), s.residual, Int32(batch.rows),
+            Int32(width))
     }
 
     // MARK: - Attention
@@ -570,7 +570,7 @@ struct ForwardPass {
         ck_copy_rows(s.perLayer + index * one, Int32(one * shape.layers.count), s.part, Int32(one), rows, Int32(one))
         ck_activate(handle, kernels, CK_GELU, s.gated.x, s.part, nil, nil, &s.gated.rows, quantizes)
         multiply(s.gated, product(w.projection, into: s.branch))
-        ck_add_branch(handle, kernels, s.branch, w.norm, epsilon, 1, s.residual, rows, Int32(width))
+        ck_add_branch(handle, kernels, s.branch, nil, w.norm, epsilon, 1, s.residual, rows, Int32(width))
     }
 }
 

@@ -17,6 +17,8 @@ struct TensorPacker {
     private let isPacked: Bool
     /// The size in bytes of the tensors requested so far.
     private(set) var bytes = 0
+    /// Whether products with BF16 matrices may round activations to bfloat16 too.
+    var roundsActivations = false
     /// Whether any matrix has an integer layout, for which activations must be quantised.
     private(set) var hasIntegerMatrices = false
     private var used: Set<String> = []
@@ -40,9 +42,10 @@ struct TensorPacker {
     ///   - selection: the rows of the tensor to take, in order; nil for all.
     ///   - total: number of rows of the tensor; nil for `rows`.
     ///   - slice: index of the matrix in a tensor with three dimensions, which contains `slices` matrices.
+    ///   - isTable: whether only single rows are read: they stay together in memory, while products read 16 rows at once.
     mutating func matrix(
         _ name: String, rows: Int, columns: Int, selection: [Range<Int>]? = nil, of total: Int? = nil, slice: Int = 0,
-        slices: Int? = nil
+        slices: Int? = nil, isTable: Bool = false
     ) throws(ModelError) -> ck_matrix {
         guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
         let total = total ?? rows
@@ -54,17 +57,19 @@ struct TensorPacker {
         }
         used.insert(name)
         let type = Self.packedType(tensor, adapter)
-        let panel = ck_panel_bytes(type.kernelType, Int32(columns))
+        var panel = ck_panel_bytes(type.kernelType, Int32(columns))
         guard panel > 0 else {
             throw .invalid(field: "the shape of tensor \(name)", reason: "has rows of \(columns), not whole \(type.name) blocks")
         }
+        let layout = isTable ? CK_ROWS : ck_type_layout(type.kernelType)
+        if isTable { panel = 16 * (columns / type.blockElements * type.blockBytes) }
         let size = (rows + 15) / 16 * panel
         let target = claim(size)
-        if ck_type_layout(type.kernelType).rawValue < CK_F16.rawValue { hasIntegerMatrices = true }
+        if layout.rawValue < CK_F16.rawValue { hasIntegerMatrices = true }
         let matrix = ck_matrix(
-            rows: Int32(rows), columns: Int32(columns), layout: ck_type_layout(type.kernelType), type: type.kernelType,
+            rows: Int32(rows), columns: Int32(columns), layout: layout, type: type.kernelType,
             scale: try scale(of: name, slice: slice, slices: slices ?? 1), panel_bytes: panel,
-            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) })
+            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: roundsActivations)
         let ranges = selection ?? [0..<rows]
         if let target, slices == nil { origins[UInt(bitPattern: target)] = MatrixOrigin(name: name, rows: ranges) }
         guard let target, !isPacked else { return matrix }
@@ -122,7 +127,7 @@ struct TensorPacker {
         let target = claim((columns + 15) / 16 * panel)
         let matrix = ck_matrix(
             rows: Int32(columns), columns: Int32(rows.count), layout: CK_F32, type: CK_TYPE_F32, scale: 1, panel_bytes: panel,
-            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) })
+            data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: false)
         guard let target, !isPacked else { return matrix }
         let rowBytes = columns / tensor.type.blockElements * tensor.type.blockBytes
         var values = [Float](repeating: 0, count: rows.count * columns)

@@ -147,12 +147,17 @@ struct ModelTensors {
     var layers: [Layer] = []
 
     init(_ shape: ModelShape, _ p: inout TensorPacker) throws(ModelError) {
-        embedding = try p.matrix("token_embd.weight", rows: shape.vocabularySize, columns: shape.width)
+        // The vectors of encoders are compared with each other; logits of language models need more precision.
+        p.roundsActivations = shape.isEncoder
+        // An encoder has no output head that could share its embeddings.
+        embedding = try p.matrix(
+            "token_embd.weight", rows: shape.vocabularySize, columns: shape.width, isTable: shape.isEncoder)
         head = try p.matrixIfPresent("output.weight", rows: shape.vocabularySize, columns: shape.width) ?? embedding
         headBias = try p.vectorIfPresent("output.bias", count: shape.vocabularySize)
         outputNorm = try Self.norm(shape.outputNorm, shape, &p)
         if shape.positionCount > 0 {
-            positionEmbedding = try p.matrix("position_embd.weight", rows: shape.positionCount, columns: shape.width)
+            positionEmbedding = try p.matrix(
+                "position_embd.weight", rows: shape.positionCount, columns: shape.width, isTable: true)
         }
         if shape.hasTokenTypes { tokenType = try p.firstRow("token_types.weight", columns: shape.width) }
         embeddingNorm = try Self.norm(shape.embeddingNorm, shape, &p)
