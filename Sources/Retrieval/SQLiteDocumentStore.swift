@@ -17,8 +17,10 @@ final class SQLiteDocumentStore: DocumentStore {
 
     private static let format = 1
 
-    /// - Parameter created: The properties of a new index; nil opens an existing one for reading.
-    init(path: String, created: IndexProperties?) throws {
+    /// - Parameters:
+    ///   - created: The properties of a new index; nil opens an existing one for reading.
+    ///   - maximumPageCount: The maximum size of the file in pages; tests use it to simulate a full disk.
+    init(path: String, created: IndexProperties?, maximumPageCount: Int? = nil) throws {
         self.path = path
         do {
             var configuration = Configuration()
@@ -26,7 +28,10 @@ final class SQLiteDocumentStore: DocumentStore {
             if let created {
                 try FileManager.default.createDirectory(
                     at: URL(filePath: path).deletingLastPathComponent(), withIntermediateDirectories: true)
-                configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
+                configuration.prepareDatabase {
+                    try $0.execute(sql: "PRAGMA synchronous = NORMAL")
+                    if let maximumPageCount { try $0.execute(sql: "PRAGMA max_page_count = \(maximumPageCount)") }
+                }
                 let pool = try Self.pool(path, configuration)
                 try Self.migrate(pool, created, path: path)
                 (reader, writer) = (pool, pool)

@@ -119,6 +119,22 @@ struct HybridSearchTests {
         }
     }
 
+    @Test("[D5] the same similarity is evidence for a question about something of the user's, and not for talk") func gate() {
+        func evidence(_ prompt: String, best: Double = 0.4, inContext: Double = 0.34, similar: Int = 4) -> Double {
+            MeaningGate(question: PersonWords(prompt), best: best, inContext: inContext, similar: similar).evidence
+        }
+        #expect(evidence("Do you know the name of my dentist?") > 0.5)
+        #expect(evidence("Weißt du, wie meine Zahnärztin heißt?") > 0.5)
+        #expect(evidence("Do you think I should call a dentist?") == 0)
+        #expect(evidence("Do you think I should call a dentist?", inContext: 0.2, similar: 1) > 0.5)
+        #expect(evidence("Do you know a good dentist?") == 0)
+        // Whoever asks to remember something needs it, even if the talk is about something similar.
+        #expect(evidence("Do you remember the name of my dentist?", inContext: 0.5) > 0.5)
+        #expect(evidence("Do you remember what I said about teeth?", inContext: 0.5) > 0.5)
+        #expect(evidence("Do you remember what I said about teeth?", best: 0.2) == 0)
+        #expect(evidence("¿Recuerdas cómo se llama mi dentista?", inContext: 0.5) > 0.5)
+    }
+
     @Test func personsOfAQuestion() {
         func persons(_ text: String) -> [Bool] { [PersonWords(text).hasFirst, PersonWords(text).hasSecond] }
         #expect(persons("What is my dog called?") == [true, false])

@@ -347,6 +347,35 @@ struct SearchIndexTests {
         #expect(try await index.search("cat", options: .limited(50, .hybrid)).count == 30)
     }
 
+    @Test("[D8] a full disk: a typed error, what was indexed can be found, and the next run completes the index")
+    func fullDisk() async throws {
+        let folder = try TemporaryFolder()
+        let docs = try TemporaryFolder()
+        for number in 0..<240 {
+            let words = (0..<400).map { "w\(number)x\($0)" }.joined(separator: " ")
+            try docs.write("\(number).txt", "Document\(number). \(words).")
+        }
+        let path = folder.url.appendingPathComponent("test.index").path
+        let full = try await SearchIndex(
+            store: SQLiteDocumentStore(
+                path: path, created: try await SearchIndex.properties(model, .init()), maximumPageCount: 500), model: model)
+        var reason = ""
+        do { _ = try await full.update(folder: docs.url) } catch RetrievalError.index(_, let why) { reason = why }
+        #expect(reason == "the disk is full")
+        let indexed = try await full.counts().documents
+        #expect(indexed > 0 && indexed < 240)
+        var found = 0
+        for number in 0..<240 where try await !full.search("Document\(number)", options: .limited(1, .words)).isEmpty {
+            found += 1
+        }
+        #expect(found == indexed)
+        // Space is available again.
+        let index = try await index(folder)
+        let changes = try await index.update(folder: docs.url)
+        #expect(changes.added == 240 - indexed && changes.unchanged == indexed)
+        #expect(try await index.counts().documents == 240)
+    }
+
     @Test func damagedFiles() async throws {
         let folder = try TemporaryFolder()
         let url = folder.url.appendingPathComponent("test.index")

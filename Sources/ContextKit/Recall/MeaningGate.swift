@@ -15,16 +15,19 @@ struct MeaningGate {
     /// The likelihood, from 0 to 1, that the prompt needs the most similar turn.
     ///
     /// A question about the user (“my”, “I”) is likely to be about something that the user has said, most of all if it is put to
-    /// the other side (“do you remember my …”). Of all other questions, those that are similar to a single turn are; if many
-    /// turns are similar, they are talk about a topic. Questions about the other side alone (“you”) are talk, too. The limits were chosen with the first two sets of generated conversations of
-    /// `context-bench recall`.
+    /// the other side and names something of the user's (“do you know my …”, “do you remember my …”); with “I” and “you” only, it is
+    /// often talk (“do you think I should …”). Of all other questions, those that are similar to a single turn are; if many turns are
+    /// similar, they are talk about a topic. Questions about the other side alone (“you”) are talk, too. The limits were chosen with
+    /// the generated conversations of `context-bench recall` and `context-bench long`.
     var evidence: Double {
         // A prompt that repeats an earlier turn needs nothing from it.
         guard let question, best < 0.85 else { return 0 }
         let distance = best - inContext
         let isLikely =
             switch (question.hasFirst, question.hasSecond) {
-            case (true, true): best >= 0.3 && similar <= 12 && distance >= 0.04
+            case (true, _) where question.asksToRemember: best >= 0.3 && similar <= 12
+            case (true, true) where question.hasOwn: best >= 0.3 && similar <= 12 && distance >= 0.04
+            case (true, true): best >= 0.35 && similar <= 3 && distance >= 0.12
             case (true, false): best >= 0.3 && similar <= 5 && distance >= 0.1
             case (false, true): false
             case (false, false): best >= 0.4 && similar == 1 && distance >= 0.15
@@ -37,6 +40,10 @@ struct MeaningGate {
 struct PersonWords {
     let hasFirst: Bool
     let hasSecond: Bool
+    /// Whether something belongs to the first person: “my”, “ours”.
+    let hasOwn: Bool
+    /// Whether somebody is asked to remember.
+    let asksToRemember: Bool
 
     init(_ text: String) {
         let words = Set(text.lowercased().split { !$0.isLetter && $0 != "'" && $0 != "’" }.map(String.init))
@@ -48,6 +55,9 @@ struct PersonWords {
         }
         hasFirst = has(Self.first, ["我", "私", "僕", "俺", "咱", "나", "내", "제"])
         hasSecond = has(Self.second, ["你", "您", "妳", "君"])
+        hasOwn = !all.isDisjoint(with: Self.own) || ["我的", "私の", "僕の", "俺の", "내 ", "제 "].contains { text.contains($0) }
+        asksToRemember =
+            !all.isDisjoint(with: Self.remember) || ["记得", "記得", "覚えて", "기억"].contains { text.contains($0) }
     }
 
     private static let first: Set<String> = words(
@@ -56,6 +66,19 @@ struct PersonWords {
         mon ma mes nous notre nos yo mi mis mío mía conmigo nosotros nuestra nuestro io mio mia miei mie noi nostro nostra eu meu \
         minha meus minhas nós nosso nossa ik mij mijn wij ons onze jag mig min mitt mina vi vår jeg meg mitt mine jeg minä minun mój \
         moja moje mnie ja my nasz я мне меня мой моя моё мои мы нас наш наша я мене мій моя ben benim bana bizim
+        """)
+    private static let own: Set<String> = words(
+        """
+        my mine our ours mein meine meinen meinem meiner meines unser unsere unseren mon ma mes notre nos mi mis mío mía nuestra \
+        nuestro mio mia miei mie nostro nostra meu minha meus minhas nosso nossa mijn ons onze min mitt mina vår mine minun mój moja \
+        moje nasz мой моя моё мои наш наша мій benim bizim
+        """)
+    private static let remember: Set<String> = words(
+        """
+        remember recall told mentioned forgot forgotten erinnerst erinnern weißt vergessen souviens souvenez rappelles oublié recuerdas \
+        recuerda acuerdas acuerda olvidado ricordi ricorda dimenticato lembra lembras esqueceu herinner weet vergeten minns glömt \
+        husker glemt muistat muistatko unohtanut pamiętasz zapomniałeś помнишь помните забыл забыла пам'ятаєш забув hatırlıyor \
+        unuttun
         """)
     private static let second: Set<String> = words(
         """
