@@ -211,8 +211,12 @@ struct Bench: AsyncParsableCommand {
             for token in prompt(60) { try model.forward([token], cache: cache) }
         }
         figures.merge(tokenizerRates(tokenizer)) { first, _ in first }
+        let hasWindows = model.shape.layers.contains {
+            if case .attention(let attention) = $0.mixer { attention.window != nil } else { false }
+        }
         for (name, depth) in [("gigabytes_per_second", 0), ("gigabytes_per_second_at_4096", 4096)] {
-            guard let rate = figures["generate_at_\(depth)"] else { continue }
+            // Layers with a window do not read all keys and values.
+            guard let rate = figures["generate_at_\(depth)"], depth == 0 || !hasWindows else { continue }
             // The cache grows by 128 positions while it is measured.
             let cached = depth == 0 ? 0 : (depth + 64) * cache.bytesPerPosition
             figures[name] = Double(model.bytesPerToken + cached) * rate / 1e9

@@ -57,7 +57,8 @@ typedef enum {
     CK_F16,   ///< binary16 as `[column][16 rows]`
     CK_BF16,  ///< bfloat16 as `[column][16 rows]`
     CK_F32,   ///< binary32 as `[column][16 rows]`
-    CK_ROWS,  ///< rows as in the file, decoded to binary32 when they are used; for types without kernels of their own
+    CK_ROWS,  ///< rows as in the file, decoded to binary32 when they are used; for types without kernels of their own, and for
+              ///< tables, of which only single rows are read
 } ck_layout;
 
 /// The tensor types of GGUF, by their number in the file.

@@ -46,16 +46,17 @@ struct PersonWords {
     let asksToRemember: Bool
 
     init(_ text: String) {
-        let words = Set(text.lowercased().split { !$0.isLetter && $0 != "'" && $0 != "’" }.map(String.init))
+        let plain = text.lowercased().replacing("’", with: "'")
+        let words = Set(plain.split { !$0.isLetter && $0 != "'" }.map(String.init))
         // “I'm”, “we've”
-        let stems = Set(words.compactMap { $0.split { $0 == "'" || $0 == "’" }.first.map(String.init) })
+        let stems = Set(words.compactMap { $0.split(separator: "'").first.map(String.init) })
         let all = words.union(stems)
         func has(_ list: Set<String>, _ signs: [Character]) -> Bool {
             !all.isDisjoint(with: list) || text.contains { signs.contains($0) }
         }
         hasFirst = has(Self.first, ["我", "私", "僕", "俺", "咱", "나", "내", "제"])
         hasSecond = has(Self.second, ["你", "您", "妳", "君"])
-        hasOwn = !all.isDisjoint(with: Self.own) || ["我的", "私の", "僕の", "俺の", "내 ", "제 "].contains { text.contains($0) }
+        hasOwn = !all.isDisjoint(with: Self.own) || ["我的", "私の", "僕の", "俺の"].contains { text.contains($0) }
         asksToRemember =
             !all.isDisjoint(with: Self.remember) || ["记得", "記得", "覚えて", "기억"].contains { text.contains($0) }
     }
@@ -73,12 +74,11 @@ struct PersonWords {
         nuestro mio mia miei mie nostro nostra meu minha meus minhas nosso nossa mijn ons onze min mitt mina vår mine minun mój moja \
         moje nasz мой моя моё мои наш наша мій benim bizim
         """)
+    /// Imperatives and forms of the second person: “I forgot my password” asks nobody to remember.
     private static let remember: Set<String> = words(
         """
-        remember recall told mentioned forgot forgotten erinnerst erinnern weißt vergessen souviens souvenez rappelles oublié recuerdas \
-        recuerda acuerdas acuerda olvidado ricordi ricorda dimenticato lembra lembras esqueceu herinner weet vergeten minns glömt \
-        husker glemt muistat muistatko unohtanut pamiętasz zapomniałeś помнишь помните забыл забыла пам'ятаєш забув hatırlıyor \
-        unuttun
+        remember recall erinnerst souviens souvenez rappelles rappelez recuerdas recuerda acuerdas acuerda ricordi ricorda lembra \
+        lembras herinner herinnert minns husker muistat muistatko pamiętasz помнишь помните пам'ятаєш hatırlıyor
         """)
     private static let second: Set<String> = words(
         """
