@@ -139,6 +139,9 @@ void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination) {
     int lane = row % CK_PANEL, columns = matrix->columns;
     if (layout == CK_ROWS) {
         ck_dequantize(matrix->type, panel + (size_t)lane * (matrix->panel_bytes / CK_PANEL), (size_t)columns, destination);
+    } else if (layout == CK_F16) {  // faster than decoding single elements: a row is read for each token
+        const uint16_t *halves = (const uint16_t *)panel + lane;
+        for (int column = 0; column < columns; column++) destination[column] = ck_half_to_float(halves[column * CK_PANEL]);
     } else if (layout == CK_F32) {
         const float *values = (const float *)panel + lane;
         for (int column = 0; column < columns; column++) destination[column] = values[column * CK_PANEL];
