@@ -23,6 +23,9 @@ package final class Grammar: @unchecked Sendable {
     /// not allowed.
     private static let fuelToAnswer = 2_000_000
 
+    /// Maximum amount of work of a preparation, about 20 milliseconds.
+    private static let fuelToPrepare = 40_000
+
     /// The automaton's tables for a source.
     private struct Compiled {
         var program = Program()
@@ -162,6 +165,15 @@ package final class Grammar: @unchecked Sendable {
                 table = Self.makeTable(compiled, vocabulary, options)
             }
             return GrammarMatcher(grammar: self, table: table, config: table.automaton.start(startStates(table.automaton)))
+        }
+    }
+
+    /// Computes the masks of the places of an ordinary document in advance, which takes a few milliseconds: decoding then
+    /// finds them. Calling it is optional. Always does the same work for the same schema.
+    package func prepareMasks() {
+        lock.withLock { _ in
+            table.automaton.regexes.setFuel(Self.fuelToPrepare)
+            table.prepare(from: table.automaton.start(startStates(table.automaton)))
         }
     }
 

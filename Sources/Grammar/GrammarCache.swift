@@ -27,7 +27,7 @@ package final class GrammarCache: Sendable {
     /// - Parameter capacity: Maximum number of grammars; the least recently used one is removed first.
     package init(capacity: Int) { self.capacity = capacity }
 
-    /// The cached grammar, compiled now if necessary. Compilation runs on a dispatch queue, because it would block a
+    /// The cached grammar, compiled and prepared now if necessary. Compilation runs on a dispatch queue, because it would block a
     /// thread of the Swift concurrency pool.
     ///
     /// - Throws: ``SchemaError``.
@@ -61,7 +61,12 @@ package final class GrammarCache: Sendable {
     ) async throws -> Grammar {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
-                continuation.resume(with: Result { try Grammar(source, vocabulary: vocabulary, options: options) })
+                continuation.resume(
+                    with: Result {
+                        let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
+                        grammar.prepareMasks()
+                        return grammar
+                    })
             }
         }
     }

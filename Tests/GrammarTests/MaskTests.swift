@@ -14,6 +14,8 @@ import Testing
     /// Texts with a pattern near their maximum length, where most tokens do not fit.
     static let limits = [
         "[a-c]{8}-[0-9é]{4}x", "^[^,]*$", "^(é|日本|ab)+$", "\\\\n+x", "^\\\\S+ \\\\S+$", "a(?!b).{3}z", "^([a-z]+ ){3}[a-z]+$",
+        "^(?!aw:)[\\\\p{L}\\\\p{N}_.]*$", "((2[0-4]|1?\\\\d)\\\\.?\\\\b){4}", "^(?=.*[a-z])(?=.*\\\\d)[^\\\\x00-\\\\x20]+$",
+        "^\\\\S([\\\\s\\\\S]*\\\\S)?(?![\\\\s\\\\S])", "[éü日]x|^[^a]*$",
     ].flatMap { pattern in
         [14, 16, 31, 80, 200].map {
             AcceptanceCase("{\"type\":\"string\",\"pattern\":\"\(pattern)\",\"maxLength\":\($0)}", [], not: [])
@@ -55,6 +57,55 @@ import Testing
                 }
             }
         }
+    }
+
+    /// Masks that were computed in advance are the same, and so is the work for them.
+    @Test(arguments: [GrammarOptions(), GrammarOptions(isPretty: true), GrammarOptions(membersInAnyOrder: true)])
+    func preparedMasksAreTheSame(_ options: GrammarOptions) throws {
+        for (index, table) in (Self.schemas + Self.limits + PublishedSchemas.cases).enumerated() {
+            let plain = try Grammar(table.schema, vocabulary: Vocabularies.small, options: options)
+            let prepared = try Grammar(table.schema, vocabulary: Vocabularies.small, options: options)
+            let again = try Grammar(table.schema, vocabulary: Vocabularies.small, options: options)
+            prepared.prepareMasks()
+            again.prepareMasks()
+            #expect(prepared.matcher().table.work == again.matcher().table.work, "\(table.schema)")
+            var masks: [[Int32]] = []
+            var random = TestRandom(seed: index + 1)
+            try walk(plain, steps: 8, &random) { _, allowed in masks.append(allowed) }
+            var step = 0
+            random = TestRandom(seed: index + 1)
+            try walk(prepared, steps: 8, &random) { _, allowed in
+                #expect(step < masks.count && allowed == masks[step], "\(table.schema), step \(step)")
+                step += 1
+            }
+        }
+    }
+
+    /// After the preparation of an ordinary schema, next to nothing is left to compute for a document.
+    @Test func ordinaryDocumentsNeedNoMoreWork() throws {
+        let schema = """
+            {"type":"object","properties":{"city":{"type":"string"},"unit":{"enum":["celsius","fahrenheit"]},
+            "days":{"type":"integer","minimum":1,"maximum":14},"tags":{"type":"array","items":{"type":"string"}},
+            "home":{"type":"object","properties":{"lat":{"type":"number"},"isOpen":{"type":"boolean"}},"required":["lat"]}},
+            "required":["city","days"],"additionalProperties":false}
+            """
+        let document = #"{"city":"Oslo, Norway","unit":"celsius","days":7,"tags":["a","bc"],"home":{"lat":5,"isOpen":true}}"#
+        func work(isPrepared: Bool) throws -> Int {
+            let grammar = try Grammar(schema, vocabulary: Vocabularies.small)
+            if isPrepared { grammar.prepareMasks() }
+            var matcher = grammar.matcher()
+            let before = matcher.table.work
+            var words = [UInt32](repeating: 0, count: grammar.vocabulary.maskWords)
+            for byte in document.utf8 {
+                words.withUnsafeMutableBufferPointer { matcher.fillMask($0) }
+                let isAllowed = matcher.advance([byte])
+                #expect(isAllowed)
+            }
+            return matcher.table.work - before
+        }
+        let (prepared, plain) = (try work(isPrepared: true), try work(isPrepared: false))
+        #expect(plain > 300)
+        #expect(prepared * 20 < plain)
     }
 
     @Test func documentsOfWalksAreValid() throws {

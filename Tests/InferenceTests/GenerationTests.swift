@@ -53,6 +53,29 @@ struct SamplerTests {
         }
     }
 
+    /// The same for a vocabulary as large as that of real models, most of whose tokens are not allowed.
+    @Test func drawsFollowTheProbabilitiesOfLargeVocabularies() {
+        let count = 150_001
+        var random = SplitMix64(state: 9)
+        var logits = (0..<count).map { $0 % 3 == 1 ? -Float.infinity : 4 * random.unit() }
+        logits[count - 1] = 11
+        let weights = logits.map { exp(Double($0) / 1.5) }
+        let total = weights.reduce(0, +)
+        var expected = [Double](repeating: 0, count: 16)
+        for (token, weight) in weights.enumerated() { expected[token * 15 / (count - 1)] += weight / total }
+        var counts = [Double](repeating: 0, count: 16)
+        let draws = 4_000
+        for token in draw(SamplingSettings(temperature: 1.5, seed: 3), logits, count: draws) {
+            guard let token = token.map(Int.init) else {
+                Issue.record("nothing was drawn")
+                continue
+            }
+            #expect(logits[token].isFinite)
+            counts[token * 15 / (count - 1)] += 1 / Double(draws)
+        }
+        for group in 0..<16 { #expect(abs(counts[group] - expected[group]) < 0.02, "\(group)") }
+    }
+
     @Test func unusableLogits() {
         #expect(draw(SamplingSettings(temperature: 1), [.nan, .nan]) == [nil])
         #expect(draw(.greedy, [-.infinity, -.infinity]) == [nil])

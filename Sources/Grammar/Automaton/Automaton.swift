@@ -14,15 +14,15 @@ final class Automaton {
     let isSpaced: Bool
     private let sequences: [[SequencePart]]
 
-    private(set) var states: [LocalState] = []
-    private var stateIndex = HashIndex()
-    private var scalarStates: [StateID] = []
-    private var edgeLists: [[Edge]?] = []
+    @exclusivity(unchecked) private(set) var states: [LocalState] = []
+    @exclusivity(unchecked) private var stateIndex = HashIndex()
+    @exclusivity(unchecked) private var scalarStates: [StateID] = []
+    @exclusivity(unchecked) private var edgeLists: [[Edge]?] = []
 
-    private(set) var configs: [[Thread]] = []
-    private var configIndex = HashIndex()
-    private var aliveSets: [ByteSet?] = []
-    private var steps = IntegerTable()
+    @exclusivity(unchecked) private(set) var configs: [[Thread]] = []
+    @exclusivity(unchecked) private var configIndex = HashIndex()
+    @exclusivity(unchecked) private var aliveSets: [ByteSet?] = []
+    @exclusivity(unchecked) private var steps = IntegerTable()
     private var languageSets: [RegexID: ByteSet] = [:]
 
     private(set) var objectProgress: [ObjectProgress] = []
@@ -34,7 +34,7 @@ final class Automaton {
     private var texts: [[UInt8]] = []
     private var textIDs: [[UInt8]: Int32] = [:]
     /// Texts of names and items read so far.
-    var itemTexts = ItemTexts()
+    @exclusivity(unchecked) var itemTexts = ItemTexts()
     /// Sets of written names or scalars.
     var writtenSets: [[[UInt8]]] = [[]]
     private var writtenIDs: [[[UInt8]]: Int32] = [[]: 0]
@@ -190,6 +190,15 @@ final class Automaton {
         var set = ByteSet()
         for thread in configs[Int(config)] { set = set.union(alive(state: thread.state)) }
         if !regexes.isFull { aliveSets[Int(config)] = set }
+        return set
+    }
+
+    /// The bytes that may come next because of the structure and the declared names, rather than a text or a number.
+    func aliveOutsideTexts(_ config: ConfigID) -> ByteSet {
+        var set = ByteSet()
+        for thread in configs[Int(config)] where states[Int(thread.state)].language == nil {
+            set = set.union(alive(state: thread.state))
+        }
         return set
     }
 

@@ -16,6 +16,7 @@ struct ByteSet: Hashable, Sendable {
     init() {}
     init(_ range: ClosedRange<UInt8>) { for byte in range { insert(byte) } }
     init(_ byte: UInt8) { insert(byte) }
+    init(_ bytes: [UInt8]) { for byte in bytes { insert(byte) } }
 
     var isEmpty: Bool { words == (0, 0, 0, 0) }
 

@@ -152,27 +152,26 @@ extension RegexArena {
     ) {
         var known: [(targets: [RegexID], target: RegexID)] = []
         spend(sources.count)
-        var targets = [RegexID](repeating: Self.empty, count: sources.count)
-        var last: [RegexID] = []
-        var lastTarget: RegexID = Self.empty
         for byte in 0..<256 {
             var isDead = true
-            for index in sources.indices {
-                targets[index] = sources[index][byte]
-                if targets[index] != Self.empty { isDead = false }
+            var isRepeated = byte > 0
+            for source in sources {
+                isDead = isDead && source[byte] == Self.empty
+                isRepeated = isRepeated && source[byte] == source[byte - 1]
             }
             if isDead { continue }
-            if targets != last {
-                last = targets
-                if let found = known.first(where: { $0.targets == last }) {
-                    lastTarget = found.target
-                } else {
-                    spend(1 + sources.count / 4)
-                    lastTarget = transform(last)
-                    known.append((last, lastTarget))
-                }
+            if isRepeated {
+                row[byte] = row[byte - 1]
+                continue
             }
-            row[byte] = lastTarget
+            let targets = sources.map { $0[byte] }
+            if let found = known.first(where: { $0.targets == targets }) {
+                row[byte] = found.target
+            } else {
+                spend(1 + sources.count / 4)
+                row[byte] = transform(targets)
+                known.append((targets, row[byte]))
+            }
         }
     }
 

@@ -200,12 +200,26 @@ extension RegexArena {
     func hasWords(_ parts: [RegexID]) -> Bool? {
         guard parts.count == 2 else { return nil }
         for (bound, other) in [(parts[0], parts[1]), (parts[1], parts[0])] {
-            guard case .repetition(anyCharacter, 0, let maximum) = nodes[Int(bound)], maximum >= 0 else { continue }
+            guard let maximum = maximumLength(bound) else { continue }
             let count = characterCount(other)
             if count.isExact { return count.minimum <= Int(maximum) }
         }
         return nil
     }
+
+    /// The maximum number of characters of a language that allows any text up to it, also inside of a character; nil for
+    /// other languages. All languages contain only valid text, so another one that has begun a character with the same
+    /// bytes completes it in a way that this one allows.
+    private func maximumLength(_ id: RegexID) -> Int32? {
+        var rest = id
+        while case .concat(let tail, let next) = nodes[Int(rest)], case .bytes(let set) = nodes[Int(tail)],
+            set == Self.anyTail
+        { rest = next }
+        guard case .repetition(anyCharacter, 0, let maximum) = nodes[Int(rest)], maximum >= 0 else { return nil }
+        return maximum
+    }
+
+    private static let anyTail = ByteSet(0x80...0xBF)
 }
 
 extension RegexArena {
@@ -217,7 +231,17 @@ extension RegexArena {
         return characterCount(content).minimum
     }
 
-    /// A number of bytes that is sufficient for some string of a language, known from the structure.
+    /// The bytes that can follow inside an escape, so that a whole row is not needed.
+    private static func bytes(of state: EscapeState) -> [UInt8] {
+        switch state {
+        case .none: []
+        case .backslash: Array("ntrbf\"\\/u".utf8)
+        case .hex: Array("0123456789abcdef".utf8)
+        case .low(_, let count): Array(count == 0 ? "\\".utf8 : "u".utf8)
+        }
+    }
+
+    /// A number of bytes that is sufficient for some string of a language, apart from an escape that has begun.
     func sufficientLength(_ id: RegexID) -> Int {
         var rest = id
         // Inside an escape, any way to complete it is sufficient. An escape has six bytes, and so has the second half of
@@ -228,11 +252,14 @@ extension RegexArena {
                 if count.isExact { return min(count.minimum, 1 << 20) }
                 break
             }
-            guard case .concat(let body, quoteByte) = nodes[Int(rest)], case .escaped = nodes[Int(body)],
-                let row = liveRow(rest), let byte = Self.friendlyOrder.first(where: { row[Int($0)] != Self.empty })
+            guard case .concat(let body, quoteByte) = nodes[Int(rest)],
+                case .escaped(let content, let style, let state) = nodes[Int(body)],
+                let next = Self.bytes(of: state).lazy.map({
+                    self.concat(self.escapedDerivative(content, style, state, $0), self.quoteByte)
+                }).first(where: { $0 != Self.empty && self.surelyHasWords($0) })
             else { break }
-            rest = row[Int(byte)]
+            rest = next
         }
-        return (try? shortestLength(id)) ?? 1 << 20  // not known: such tokens are checked one by one
+        return (try? shortestLength(rest)) ?? 1 << 20  // not known: such tokens are checked one by one
     }
 }

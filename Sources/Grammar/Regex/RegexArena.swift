@@ -6,18 +6,18 @@
 /// for all 256 bytes, is computed from the rows of its parts when the state is first left. Completed rows lead to live
 /// states only: every language in them other than `empty` contains a string.
 final class RegexArena {
-    private(set) var nodes: [RegexNode] = []
-    private var index = HashIndex(capacity: 256)
+    @exclusivity(unchecked) private(set) var nodes: [RegexNode] = []
+    @exclusivity(unchecked) private var index = HashIndex(capacity: 256)
     /// Whether each language contains the empty string.
-    private(set) var isNullable: [Bool] = []
+    @exclusivity(unchecked) private(set) var isNullable: [Bool] = []
     /// Whether each language is certainly not empty, because nothing in it can cancel out.
-    private var isPlain: [Bool] = []
+    @exclusivity(unchecked) private var isPlain: [Bool] = []
     enum Life: UInt8 { case unknown, alive, dead }
-    var life: [Life] = []
-    var rows: [UnsafeMutablePointer<RegexID>?] = []
-    var isPruned: [Bool] = []
+    @exclusivity(unchecked) var life: [Life] = []
+    @exclusivity(unchecked) var rows: [UnsafeMutablePointer<RegexID>?] = []
+    @exclusivity(unchecked) var isPruned: [Bool] = []
     var tries: [WordTrie] = []
-    var machines: [NumberMachine] = []
+    @exclusivity(unchecked) var machines: [NumberMachine] = []
     private struct MachineKey: Hashable { var spec: NumberSpec, spelling: NumberSpelling }
     private var machineIDs: [MachineKey: Int32] = [:]
     /// The languages of recursive definitions, and whether they contain the empty string.
@@ -143,24 +143,24 @@ final class RegexArena {
     /// Whether the document that is being read should end, while there is still room for its ending.
     var isNearlyFull: Bool { nodes.count > Self.sizeLimit / 4 * 3 || rowCount > Self.rowLimit / 4 * 3 }
     /// Number of states and rows after compilation.
-    private var compiled = (nodes: 0, rows: 0)
+    @exclusivity(unchecked) private var compiled = (nodes: 0, rows: 0)
     func markCompiled() { compiled = (nodes.count, rowCount) }
-    var rowCount = 0
+    @exclusivity(unchecked) var rowCount = 0
     private static let rowLimit = 120_000
 
     /// Sets the amount of work that the following operations may use; after that, languages cannot be extended any
     /// more. One unit is about the cost of the smallest row. Counting work instead of time gives the same result on
     /// every machine.
     func setFuel(_ amount: Int) { fuel = amount }
-    private(set) var fuel = Int.max
+    @exclusivity(unchecked) private(set) var fuel = Int.max
     var isOutOfFuel: Bool { fuel < 0 }
 
     func spend(_ work: Int) { fuel -= work }
 
     /// The current recursion depth, and whether it exceeded the maximum: a language that is nested too deeply would
     /// overflow the stack.
-    var depth = 0
-    var isTooDeep = false
+    @exclusivity(unchecked) var depth = 0
+    @exclusivity(unchecked) var isTooDeep = false
     static let maximumDepth = 1_000
     /// Beyond this depth, parts are processed from the innermost one outward.
     static let recursionDepth = 48

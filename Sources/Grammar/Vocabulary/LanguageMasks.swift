@@ -28,7 +28,10 @@ extension MaskTable {
             languageMasks[language] = known
             return known
         }
+        let workBefore = work
         var mask = computeLanguage(language, listedNeed)
+        // Not counted, so that a preparation does the same whichever grammar needs the mask first.
+        if isShared { work = workBefore }
         mask.listedNeed = listedNeed
         mask.needs.sortByMost()
         mask.exitNeeds.sortByMost()
@@ -234,6 +237,41 @@ extension MaskTable {
         var hasEscape = false
     }
 
+    /// The states of a language along the current path through the trie, computed only where they are needed.
+    private struct ExactPath {
+        private var bytes: [UInt8] = []
+        private var states: [RegexID] = []
+        /// Number of bytes after which `states` is known.
+        private var known = 0
+
+        init(_ counting: Counting, depth: Int) {
+            guard case .within(_, let language) = counting else { return }
+            bytes = [UInt8](repeating: 0, count: depth + 1)
+            states = [RegexID](repeating: language, count: depth + 1)
+        }
+
+        /// Moves to a node with this byte.
+        mutating func enter(_ depth: Int, _ byte: UInt8) {
+            if bytes.isEmpty { return }
+            bytes[depth] = byte
+            known = min(known, depth - 1)
+        }
+
+        /// Whether the language has a string that begins with the path.
+        mutating func isAlive(_ depth: Int, _ regexes: RegexArena) -> Bool {
+            while known < depth {
+                var next = RegexArena.empty
+                if states[known] != RegexArena.empty {
+                    guard let row = regexes.liveRow(states[known]) else { return false }
+                    next = row[Int(bytes[known + 1])]
+                }
+                known += 1
+                states[known] = next
+            }
+            return states[depth] != RegexArena.empty
+        }
+    }
+
     /// Adds the tokens of the whole vocabulary that continue a language.
     private func walk(_ language: RegexID, _ counting: Counting, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
@@ -243,6 +281,9 @@ extension MaskTable {
         // The depth of the first byte on the path that is not part of the run.
         var otherDepth = Int.max
         var count = 0
+        var visited = 0
+        // With a maximum length: the bytes on the path, and the exact states after as many of them as were needed.
+        var exactPath = ExactPath(counting, depth: trie.maximumDepth)
         // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
         // for each state of a pattern. All indices come from the trie, which this module builds.
         trie.withUnsafeNodes { nodes in
@@ -258,11 +299,12 @@ extension MaskTable {
                             var node = Int(nodes.rootChild[byte])
                             let end = Int(nodes.end[node])
                             while node < end {
+                                visited += 1
                                 let depth = Int(nodes.depth[node])
-                                let above = path[depth - 1]
                                 let byte = nodes.byte[node]
-                                let next = above.row[Int(byte)]
+                                let next = path[depth - 1].row[Int(byte)]
                                 let after = Int(nodes.end[node])
+                                exactPath.enter(depth, byte)
                                 if next == RegexArena.empty {
                                     node = after
                                     continue
@@ -281,9 +323,11 @@ extension MaskTable {
                                 let isLeaf = after == node + 1
                                 if isLeaf, !counts {
                                     // The state after a leaf is not needed.
-                                } else if next == above.language {
-                                    path[depth] = above
-                                } else if path[depth].language != next {
+                                } else if path[depth].language == next {
+                                    // As for the node before: nothing to copy.
+                                } else if path[depth - 1].language == next {
+                                    path[depth] = path[depth - 1]
+                                } else {
                                     let slot = Int(next) & 63
                                     if seen[slot].language != next {
                                         guard let state = walkState(next, regexes, counts) else {
@@ -297,10 +341,11 @@ extension MaskTable {
                                 var most: Int32 = 0
                                 var least: Int32 = 0
                                 if counts {
-                                    path[depth].hasEscape = above.hasEscape || byte == UInt8(ascii: "\\")
+                                    path[depth].hasEscape = path[depth - 1].hasEscape || byte == UInt8(ascii: "\\")
                                     // The closing quote is not a character of the text.
                                     let isTail = byte & 0xC0 == 0x80 || next == RegexArena.epsilon
-                                    path[depth].characters = above.characters + (isTail || path[depth].hasEscape ? 0 : 1)
+                                    let isCounted = !isTail && !path[depth].hasEscape
+                                    path[depth].characters = path[depth - 1].characters + (isCounted ? 1 : 0)
                                     most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + path[depth].most
                                     least = path[depth].characters + path[depth].least
                                 }
@@ -310,7 +355,6 @@ extension MaskTable {
                                     !isLeaf
                                     && (below & ~path[depth].staying == 0
                                         || below & ~path[depth].running == 0 && nodes.height[node] <= path[depth].runLength)
-                                var isAllowed = true
                                 switch counting {
                                 case .none: break
                                 case .listing(let above):
@@ -324,33 +368,30 @@ extension MaskTable {
                                             mask.exitNeeds.append(Need(id: Int32(node), most: most, least: least))
                                         }
                                     }
-                                case .within(let maximum, let language):
-                                    // A longer text needs at least as many characters.
-                                    if least > maximum {
+                                case .within(let maximum, _):
+                                    // A longer text needs at least as many characters, and has the same beginning.
+                                    if least > maximum || most > maximum && !exactPath.isAlive(depth, regexes) {
                                         node = after
                                         continue
                                     }
                                     isUniform = isUniform && most + nodes.height[node] <= maximum
-                                    isAllowed = most <= maximum || reaches(language, self.path(to: node))
                                 }
                                 let first = Int(nodes.firstToken[node])
                                 let last = Int(nodes.firstToken[isUniform ? after : node + 1])
-                                if isAllowed {
-                                    for index in first..<last {
-                                        let token = nodes.tokens[index]
-                                        bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
-                                    }
-                                    count += last - first
-                                    if count <= Self.longestList {
-                                        mask.list.append(
-                                            contentsOf: UnsafeBufferPointer(start: nodes.tokens + first, count: last - first))
-                                    }
+                                for index in first..<last {
+                                    let token = nodes.tokens[index]
+                                    bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
+                                }
+                                count += last - first
+                                if count <= Self.longestList {
+                                    mask.list.append(
+                                        contentsOf: UnsafeBufferPointer(start: nodes.tokens + first, count: last - first))
                                 }
                                 if isUniform || isLeaf {
                                     node = after
                                     continue
                                 }
-                                if path[depth].isNullable, isAllowed { mask.exits.append(Int32(node)) }
+                                if path[depth].isNullable { mask.exits.append(Int32(node)) }
                                 node = next == RegexArena.epsilon ? after : node + 1
                             }
                         }
@@ -358,6 +399,7 @@ extension MaskTable {
                 }
             }
         }
+        work += visited
         if open.length > 0 || count > Self.longestList {
             if open.length > 0 {
                 let plain = vocabulary.plainText(without: open.other)

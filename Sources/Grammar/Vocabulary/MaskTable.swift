@@ -35,16 +35,16 @@ final class MaskTable {
     let automaton: Automaton
     let vocabulary: TokenVocabulary
     let trie: TokenTrie
-    private var masks: [ConfigID: TokenMask] = [:]
-    var languageMasks: [RegexID: LanguageMask] = [:]
-    var walkStates: [RegexID: WalkState] = [:]
+    @exclusivity(unchecked) private var masks: [ConfigID: TokenMask] = [:]
+    @exclusivity(unchecked) var languageMasks: [RegexID: LanguageMask] = [:]
+    @exclusivity(unchecked) var walkStates: [RegexID: WalkState] = [:]
     /// Languages that were visited with a maximum number of characters.
     var boundedLanguages: Set<RegexID> = []
     private var leaving: [UInt64: [Int32]] = [:]
     private var ending: [ConfigID: [Int32]] = [:]
     private var tokensByLastByte: [UInt8: (tokens: [Int32], longest: Int)] = [:]
     /// One bit per token, all zero between uses.
-    var scratch: [UInt32]
+    @exclusivity(unchecked) var scratch: [UInt32]
     /// Longer lists are stored as bits.
     static let longestList = 256
 
@@ -91,7 +91,9 @@ final class MaskTable {
     }
 
     /// Approximate number of bytes in the cached masks.
-    var size = 0
+    @exclusivity(unchecked) var size = 0
+    /// Number of vocabulary nodes visited so far.
+    @exclusivity(unchecked) var work = 0
 
     func mask(_ config: ConfigID) -> TokenMask {
         if let known = masks[config] { return known }
@@ -139,6 +141,7 @@ final class MaskTable {
 
     /// Adds the tokens of a dense mask, except those in `removed`.
     private func merge(_ dense: [UInt32], without removed: some Collection<Int32> = [], into mask: inout TokenMask) {
+        work += dense.count / 16
         guard var own = mask.dense else {
             mask.dense = dense
             mask.removed = Array(removed)
@@ -233,6 +236,7 @@ final class MaskTable {
     /// Adds the tokens at and below a node. `config` is the configuration after the node's bytes.
     private func visit(_ node: Int, _ config: ConfigID, _ list: inout [Int32]) {
         guard config != Automaton.dead else { return }
+        work += 1
         for index in trie.tokens(at: node) { list.append(trie.tokens[index]) }
         if trie.hasChildren(node) { visitChildren(of: node, config, &list) }
     }

@@ -89,6 +89,12 @@ struct Sampler {
         guard maximum.isFinite else { return nil }
         if settings.isGreedy { return best }
 
+        if settings.keepsAll(of: logits.count) {
+            // No order is needed, so nothing is sorted: that would take longer than the model for 100,000 tokens.
+            let total = kernels.pointee.exp_shifted(base, maximum, Float(1 / settings.temperature), count, base)
+            guard total.isFinite, total >= 1 else { return nil }
+            return TokenID(index(atShare: random.unit(), of: UnsafeBufferPointer(logits)) ?? Int(best))
+        }
         // Computes exp(logit − maximum) in place: weights relative to the most probable token, whose weight is 1.
         let total = kernels.pointee.exp_shifted(base, maximum, 1, count, base)
         guard total.isFinite, total >= 1 else { return nil }
@@ -107,6 +113,41 @@ struct Sampler {
         }
         return candidates.last?.token ?? best
     }
+
+    /// The index at which the sum of the weights up to and including it first exceeds a share of the sum of all; nil if
+    /// rounding prevents that.
+    private func index(atShare share: Float, of weights: UnsafeBufferPointer<Float>) -> Int? {
+        // Sums of blocks in parallel lanes, and binary64 between blocks: exact enough for any vocabulary.
+        let bytes = UnsafeRawBufferPointer(weights)
+        func sum(from start: Int) -> Double {
+            var lanes = SIMD16<Float>()
+            let end = min(start + Self.block, weights.count)
+            var index = start
+            while index + 16 <= end {
+                lanes += bytes.loadUnaligned(fromByteOffset: index * MemoryLayout<Float>.stride, as: SIMD16<Float>.self)
+                index += 16
+            }
+            return Double(weights[index..<end].reduce(lanes.sum(), +))
+        }
+        let starts = stride(from: 0, to: weights.count, by: Self.block)
+        var remaining = Double(share) * starts.reduce(0) { $0 + sum(from: $1) }
+        for start in starts {
+            let block = sum(from: start)
+            if remaining >= block {
+                remaining -= block
+                continue
+            }
+            for index in start..<min(start + Self.block, weights.count) where weights[index] > 0 {
+                remaining -= Double(weights[index])
+                if remaining < 0 { return index }
+            }
+            // The sum of the block was rounded up: continue with the next one.
+            remaining = max(0, remaining)
+        }
+        return nil
+    }
+
+    private static let block = 1024
 
     /// Collects the tokens that top-k and top-p keep, most probable first; of equal probabilities, the lower id first.
     private mutating func keepPlausible(_ weights: UnsafeBufferPointer<Float>, total: Float) {
