@@ -122,8 +122,8 @@ extension MaskTable {
 
     /// The bytes on the path from the root to a node.
     func path(to node: Int) -> [UInt8] {
-        let token = Int(trie.tokens[Int(trie.firstToken[node])])
-        return Array((vocabulary.texts[token] ?? []).prefix(Int(trie.depth[node])))
+        let token = Int(trie.tokens[Int(trie.nodes[node].firstToken)])
+        return Array((vocabulary.texts[token] ?? []).prefix(Int(trie.nodes[node].depth)))
     }
 
     private func reaches(_ language: RegexID, _ bytes: [UInt8]) -> Bool {
@@ -149,7 +149,7 @@ extension MaskTable {
                 node = trie.child(of: node, byte)
             }
             guard node > 0 else { continue }
-            removed += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)]
+            removed += trie.tokens[Int(trie.nodes[node].firstToken)..<trie.lastToken(below: node)]
         }
         // The same texts can also be written with escapes.
         for token in vocabulary.freeText.closingWithEscape {
@@ -217,7 +217,7 @@ extension MaskTable {
 
     private static let leastOpenLength: Int32 = 6
 
-    /// One state on the current path through the trie: its row, and whether the language can end there.
+    /// What a walk needs to know of a language: its row, and whether it can end there.
     struct WalkState {
         var language: RegexID
         var row: UnsafePointer<RegexID>
@@ -227,12 +227,21 @@ extension MaskTable {
         /// The byte classes of a run in the language, and its maximum number of characters.
         var running: UInt64 = 0
         var runLength: Int32 = 0
+        /// Whether the run has all characters beyond ASCII.
+        var runsBeyondASCII = false
+        /// The first bytes of characters that all leave the language unchanged, among those that have been checked.
+        var returning: UInt64 = 0
+        var checkedLeads: UInt64 = LeadBytes.malformed
         /// Bounds of the number of characters of the shortest string from here; computed only if they are counted.
         var most: Int32 = 0
         var least: Int32 = 0
         var isCounted = false
-        /// For the state of a node: the number of characters before it, and whether an escape is among them, which has
-        /// more bytes than characters.
+    }
+
+    /// A node on the current path through the trie.
+    private struct PathNode {
+        var state: UnsafeMutablePointer<WalkState>
+        /// The number of characters up to it, and whether an escape is among them, which has more bytes than characters.
         var characters: Int32 = 0
         var hasEscape = false
     }
@@ -276,6 +285,7 @@ extension MaskTable {
     private func walk(_ language: RegexID, _ counting: Counting, into mask: inout LanguageMask) {
         let regexes = automaton.regexes
         let counts = if case .none = counting { false } else { true }
+        walkStates.removeUnneeded()
         guard let start = walkState(language, regexes, counts) else { return }
         let open = open(language, counting)
         // The depth of the first byte on the path that is not part of the run.
@@ -287,23 +297,23 @@ extension MaskTable {
         // Unchecked pointers are used deliberately, and only here in this file: this loop visits most of the vocabulary
         // for each state of a pattern. All indices come from the trie, which this module builds.
         trie.withUnsafeNodes { nodes in
-            withUnsafeTemporaryAllocation(of: WalkState.self, capacity: trie.maximumDepth + 1) { path in
-                withUnsafeTemporaryAllocation(of: WalkState.self, capacity: 64) { seen in
+            withUnsafeTemporaryAllocation(of: PathNode.self, capacity: trie.maximumDepth + 1) { path in
+                withUnsafeTemporaryAllocation(of: UnsafeMutablePointer<WalkState>.self, capacity: 64) { seen in
                     scratch.withUnsafeMutableBufferPointer { bits in
-                        path.initialize(repeating: start)
+                        path.initialize(repeating: PathNode(state: start))
                         // Recently visited states, indexed by their low bits: most tokens visit only a few states.
                         seen.initialize(repeating: start)
                         // Only the subtrees of bytes that can follow: reaching all of them from sibling to sibling would read
                         // memory all over the trie.
-                        for byte in 0..<256 where start.row[byte] != RegexArena.empty && nodes.rootChild[byte] >= 0 {
+                        for byte in 0..<256 where start.pointee.row[byte] != RegexArena.empty && nodes.rootChild[byte] >= 0 {
                             var node = Int(nodes.rootChild[byte])
-                            let end = Int(nodes.end[node])
+                            let end = Int(nodes[node].end)
                             while node < end {
                                 visited += 1
-                                let depth = Int(nodes.depth[node])
-                                let byte = nodes.byte[node]
-                                let next = path[depth - 1].row[Int(byte)]
-                                let after = Int(nodes.end[node])
+                                let depth = Int(nodes[node].depth)
+                                let byte = nodes[node].byte
+                                let next = path[depth - 1].state.pointee.row[Int(byte)]
+                                let after = Int(nodes[node].end)
                                 exactPath.enter(depth, byte)
                                 if next == RegexArena.empty {
                                     node = after
@@ -313,8 +323,8 @@ extension MaskTable {
                                     if depth <= otherDepth {
                                         otherDepth = ByteClasses.mask(byte) & open.other == 0 ? .max : depth
                                     }
-                                    if otherDepth == .max, nodes.below[node] & open.other == 0,
-                                        nodes.height[node] <= open.length - Int32(depth)
+                                    if otherDepth == .max, nodes[node].below & open.other == 0,
+                                        Int32(nodes[node].height) <= open.length - Int32(depth)
                                     {
                                         node = after
                                         continue
@@ -323,21 +333,22 @@ extension MaskTable {
                                 let isLeaf = after == node + 1
                                 if isLeaf, !counts {
                                     // The state after a leaf is not needed.
-                                } else if path[depth].language == next {
-                                    // As for the node before: nothing to copy.
-                                } else if path[depth - 1].language == next {
-                                    path[depth] = path[depth - 1]
-                                } else {
-                                    let slot = Int(next) & 63
-                                    if seen[slot].language != next {
-                                        guard let state = walkState(next, regexes, counts) else {
-                                            node = after
-                                            continue
+                                } else if path[depth].state.pointee.language != next {
+                                    if path[depth - 1].state.pointee.language == next {
+                                        path[depth].state = path[depth - 1].state
+                                    } else {
+                                        let slot = Int(next) & 63
+                                        if seen[slot].pointee.language != next {
+                                            guard let state = walkState(next, regexes, counts) else {
+                                                node = after
+                                                continue
+                                            }
+                                            seen[slot] = state
                                         }
-                                        seen[slot] = state
+                                        path[depth].state = seen[slot]
                                     }
-                                    path[depth] = seen[slot]
                                 }
+                                let state = path[depth].state
                                 var most: Int32 = 0
                                 var least: Int32 = 0
                                 if counts {
@@ -346,25 +357,29 @@ extension MaskTable {
                                     let isTail = byte & 0xC0 == 0x80 || next == RegexArena.epsilon
                                     let isCounted = !isTail && !path[depth].hasEscape
                                     path[depth].characters = path[depth - 1].characters + (isCounted ? 1 : 0)
-                                    most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + path[depth].most
-                                    least = path[depth].characters + path[depth].least
+                                    most = (path[depth].hasEscape ? Int32(depth) : path[depth].characters) + state.pointee.most
+                                    least = path[depth].characters + state.pointee.least
                                 }
                                 // If no byte below the node leaves the state, all tokens below are allowed.
-                                let below = nodes.below[node]
+                                let below = nodes[node].below
                                 var isUniform =
                                     !isLeaf
-                                    && (below & ~path[depth].staying == 0
-                                        || below & ~path[depth].running == 0 && nodes.height[node] <= path[depth].runLength)
+                                    && (below & ~(state.pointee.staying | Self.beyondASCII) == 0
+                                        && staysBeyondASCII(state, nodes[node].leads)
+                                        || below & ~(state.pointee.running | Self.beyondASCII) == 0
+                                            && Int32(nodes[node].height) <= state.pointee.runLength
+                                            && (nodes[node].leads == 0
+                                                || state.pointee.runsBeyondASCII && nodes[node].leads & LeadBytes.malformed == 0))
                                 switch counting {
                                 case .none: break
                                 case .listing(let above):
                                     // The needs of longer tokens differ.
-                                    isUniform = isUniform && most + nodes.height[node] <= above
+                                    isUniform = isUniform && most + Int32(nodes[node].height) <= above
                                     if most > above {
-                                        for index in Int(nodes.firstToken[node])..<Int(nodes.firstToken[node + 1]) {
+                                        for index in Int(nodes[node].firstToken)..<Int(nodes[node + 1].firstToken) {
                                             mask.needs.append(Need(id: nodes.tokens[index], most: most, least: least))
                                         }
-                                        if path[depth].isNullable, !isLeaf {
+                                        if state.pointee.isNullable, !isLeaf {
                                             mask.exitNeeds.append(Need(id: Int32(node), most: most, least: least))
                                         }
                                     }
@@ -374,10 +389,10 @@ extension MaskTable {
                                         node = after
                                         continue
                                     }
-                                    isUniform = isUniform && most + nodes.height[node] <= maximum
+                                    isUniform = isUniform && most + Int32(nodes[node].height) <= maximum
                                 }
-                                let first = Int(nodes.firstToken[node])
-                                let last = Int(nodes.firstToken[isUniform ? after : node + 1])
+                                let first = Int(nodes[node].firstToken)
+                                let last = Int(nodes[isUniform ? after : node + 1].firstToken)
                                 for index in first..<last {
                                     let token = nodes.tokens[index]
                                     bits[Int(token) >> 5] |= 1 << UInt32(token & 31)
@@ -391,7 +406,7 @@ extension MaskTable {
                                     node = after
                                     continue
                                 }
-                                if path[depth].isNullable { mask.exits.append(Int32(node)) }
+                                if state.pointee.isNullable { mask.exits.append(Int32(node)) }
                                 node = next == RegexArena.epsilon ? after : node + 1
                             }
                         }
@@ -416,12 +431,29 @@ extension MaskTable {
         }
     }
 
-    private static let maximumWalkStates = 16_384
+    private static let beyondASCII = ByteClasses.mask(0x80)
 
-    private func walkState(_ language: RegexID, _ regexes: RegexArena, _ counts: Bool) -> WalkState? {
+    /// Whether all characters with these first bytes leave the language of a state unchanged.
+    private func staysBeyondASCII(_ state: UnsafeMutablePointer<WalkState>, _ leads: UInt64) -> Bool {
+        var open = leads & ~state.pointee.returning
+        if open & state.pointee.checkedLeads != 0 { return false }
+        // One that does not is enough. Most languages change with every character, so not all of them are checked.
+        while open != 0 {
+            let lead = LeadBytes.all.lowerBound + UInt8(open.trailingZeroBitCount)
+            open &= open - 1
+            state.pointee.checkedLeads |= LeadBytes.bit(lead)
+            guard automaton.regexes.returns(to: state.pointee.language, lead) else { return false }
+            state.pointee.returning |= LeadBytes.bit(lead)
+        }
+        return true
+    }
+
+    /// The pointer stays valid until the next walk.
+    private func walkState(_ language: RegexID, _ regexes: RegexArena, _ counts: Bool) -> UnsafeMutablePointer<WalkState>? {
         // As without the cache, nothing is allowed beyond the limits.
         if regexes.isFull { return nil }
-        if let known = walkStates[language], known.isCounted || !counts { return known }
+        let known = walkStates.states[language]
+        if let known, known.pointee.isCounted || !counts { return known }
         guard let row = regexes.liveRow(language) else { return nil }
         var state = WalkState(
             language: language, row: row, isNullable: regexes.isNullable[Int(language)], staying: stayingClasses(language, row))
@@ -430,6 +462,7 @@ extension MaskTable {
             run = found
             run?.language = regexes.stringBody(found.language, style)
             (state.running, state.runLength) = (classes(found), found.maximum ?? .max)
+            state.runsBeyondASCII = found.allowsOthers
         }
         if counts {
             // A text that continues the run needs no more than its language.
@@ -438,10 +471,41 @@ extension MaskTable {
             state.least = Int32(clamping: regexes.leastCharacters(state.language))
             state.isCounted = true
         }
-        if regexes.isFull { return state }
-        if walkStates.count >= Self.maximumWalkStates { walkStates.removeAll(keepingCapacity: true) }
-        walkStates[language] = state
-        return state
+        if let known, !regexes.isFull {
+            known.pointee = state
+            return known
+        }
+        return walkStates.add(state, isComplete: !regexes.isFull)
+    }
+
+    /// The states of walks, at addresses that do not change: a walk visits them too often to copy them.
+    final class WalkStates {
+        private(set) var states: [RegexID: UnsafeMutablePointer<WalkState>] = [:]
+        /// States that were computed after a limit was reached, which is valid for one walk only.
+        private var incomplete: [UnsafeMutablePointer<WalkState>] = []
+
+        private static let maximumCount = 16_384
+
+        func add(_ state: WalkState, isComplete: Bool) -> UnsafeMutablePointer<WalkState> {
+            let pointer = UnsafeMutablePointer<WalkState>.allocate(capacity: 1)
+            pointer.initialize(to: state)
+            if isComplete { states[state.language] = pointer } else { incomplete.append(pointer) }
+            return pointer
+        }
+
+        /// Called between walks.
+        func removeUnneeded() {
+            for pointer in incomplete { pointer.deallocate() }
+            incomplete.removeAll()
+            if states.count < Self.maximumCount { return }
+            for pointer in states.values { pointer.deallocate() }
+            states.removeAll(keepingCapacity: true)
+        }
+
+        deinit {
+            for pointer in states.values { pointer.deallocate() }
+            for pointer in incomplete { pointer.deallocate() }
+        }
     }
 }
 

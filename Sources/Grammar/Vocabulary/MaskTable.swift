@@ -37,7 +37,7 @@ final class MaskTable {
     let trie: TokenTrie
     @exclusivity(unchecked) private var masks: [ConfigID: TokenMask] = [:]
     @exclusivity(unchecked) var languageMasks: [RegexID: LanguageMask] = [:]
-    @exclusivity(unchecked) var walkStates: [RegexID: WalkState] = [:]
+    let walkStates = WalkStates()
     /// Languages that were visited with a maximum number of characters.
     var boundedLanguages: Set<RegexID> = []
     private var leaving: [UInt64: [Int32]] = [:]
@@ -177,8 +177,8 @@ final class MaskTable {
             for (index, byte) in text.enumerated() {
                 node = trie.child(of: node, byte)
                 if node < 0 { break }
-                let last = index + 1 == text.count ? trie.lastToken(below: node) : Int(trie.firstToken[node + 1])
-                for position in Int(trie.firstToken[node])..<last where !advances(start, trie.tokens[position]) {
+                let last = index + 1 == text.count ? trie.lastToken(below: node) : Int(trie.nodes[node + 1].firstToken)
+                for position in Int(trie.nodes[node].firstToken)..<last where !advances(start, trie.tokens[position]) {
                     refused.append(trie.tokens[position])
                 }
             }
@@ -243,12 +243,12 @@ final class MaskTable {
 
     private func visitChildren(of node: Int, _ config: ConfigID, _ list: inout [Int32]) {
         let alive = automaton.alive(config)
-        let end = Int(trie.end[node])
+        let end = Int(trie.nodes[node].end)
         var child = node + 1
         while child < end {
-            let byte = trie.byte[child]
+            let byte = trie.nodes[child].byte
             if alive.contains(byte) { visit(child, automaton.step(config, byte), &list) }
-            child = Int(trie.end[child])
+            child = Int(trie.nodes[child].end)
         }
     }
 

@@ -1,15 +1,22 @@
 /// The texts of a vocabulary as a byte trie in preorder: a subtree is a contiguous range of nodes and of tokens.
 struct TokenTrie: Sendable {
-    /// Byte, depth and subtree end of each node; node 0 is the root.
-    private(set) var byte: [UInt8] = [0]
-    private(set) var depth: [UInt16] = [0]
-    private(set) var end: [Int32] = [0]
-    /// The index in ``tokens`` of each node's first token, followed by the number of tokens.
-    private(set) var firstToken: [Int32] = []
-    /// The classes of all bytes below each node, as bits; see ``ByteClasses``.
-    private(set) var below: [UInt64] = []
-    /// Number of bytes of the longest path below each node.
-    private var height: [Int32] = []
+    struct Node {
+        /// The end of the subtree.
+        var end: Int32
+        /// The index in ``tokens`` of the first token at or below the node.
+        var firstToken: Int32
+        /// The classes of all bytes below the node, as bits; see ``ByteClasses``.
+        var below: UInt64 = 0
+        /// The first bytes of the characters below the node; see ``LeadBytes``.
+        var leads: UInt64 = 0
+        /// Number of bytes of the longest path below the node.
+        var height: UInt16 = 0
+        var depth: UInt16
+        var byte: UInt8
+    }
+
+    /// Node 0 is the root. After the last node, one more that has only ``Node/firstToken``: the number of tokens.
+    private(set) var nodes = [Node(end: 0, firstToken: 0, depth: 0, byte: 0)]
     /// Token ids, sorted by their bytes.
     private(set) var tokens: [Int32] = []
     /// The child of the root for each byte, or -1.
@@ -31,92 +38,76 @@ struct TokenTrie: Sendable {
             return first == second ? a < b : first.lexicographicallyPrecedes(second)
         }
         tokens = order
-        firstToken = [0]
-        var path: [(node: Int32, byte: UInt8)] = []
+        var path: [(node: Int, byte: UInt8)] = []
         for (position, token) in order.enumerated() {
             let text = texts[Int(token)]
             var common = 0
             while common < path.count, common < text.count, path[common].byte == text[common] { common += 1 }
-            while path.count > common { if let last = path.popLast() { end[Int(last.node)] = Int32(byte.count) } }
+            while path.count > common { if let last = path.popLast() { nodes[last.node].end = Int32(nodes.count) } }
             for letter in text[common...] {
-                let node = Int32(byte.count)
-                path.append((node, letter))
-                byte.append(letter)
-                depth.append(UInt16(clamping: path.count))
-                end.append(0)
-                firstToken.append(Int32(position))
-                if path.count == 1 { rootChild[Int(letter)] = node }
+                path.append((nodes.count, letter))
+                if path.count == 1 { rootChild[Int(letter)] = Int32(nodes.count) }
+                nodes.append(Node(end: 0, firstToken: Int32(position), depth: UInt16(clamping: path.count), byte: letter))
             }
             maximumDepth = max(maximumDepth, text.count)
         }
-        for (node, _) in path { end[Int(node)] = Int32(byte.count) }
-        end[0] = Int32(byte.count)
-        firstToken.append(Int32(tokens.count))
-        height = [Int32](repeating: 0, count: count)
-        below = [UInt64](repeating: 0, count: count)
-        var around: [Int] = []
-        for node in 1..<max(1, count) {
-            let level = Int(depth[node])
-            around.removeLast(max(0, around.count - (level - 1)))
-            let bit = UInt64(1) << UInt64(ByteClasses.ofByte[Int(byte[node])])
-            for outer in around {
-                below[outer] |= bit
-                height[outer] = max(height[outer], Int32(level) - Int32(depth[outer]))
+        for (node, _) in path { nodes[node].end = Int32(nodes.count) }
+        nodes[0].end = Int32(nodes.count)
+        nodes.append(Node(end: 0, firstToken: Int32(tokens.count), depth: 0, byte: 0))
+        // Children come after their parents.
+        for node in (0..<count).reversed() {
+            var child = node + 1
+            while child < Int(nodes[node].end) {
+                nodes[node].below |= nodes[child].below | ByteClasses.mask(nodes[child].byte)
+                nodes[node].height = max(nodes[node].height, nodes[child].height + 1)
+                child = Int(nodes[child].end)
             }
-            around.append(node)
+            nodes[node].leads = LeadBytes.below(node, nodes)
         }
     }
 
-    var count: Int { byte.count }
+    /// Number of nodes.
+    var count: Int { nodes.count - 1 }
 
     /// The arrays as pointers without bounds checks, for the loop that visits most nodes.
     struct UnsafeNodes {
-        var count: Int
-        var byte: UnsafePointer<UInt8>
-        var depth: UnsafePointer<UInt16>
-        var end: UnsafePointer<Int32>
-        /// One element more than there are nodes.
-        var firstToken: UnsafePointer<Int32>
+        var nodes: UnsafePointer<Node>
         var tokens: UnsafePointer<Int32>
-        var below: UnsafePointer<UInt64>
-        var height: UnsafePointer<Int32>
         /// The child of the root for each byte, or -1.
         var rootChild: UnsafePointer<Int32>
+
+        subscript(node: Int) -> Node { nodes[node] }
     }
 
     func withUnsafeNodes(_ body: (UnsafeNodes) -> Void) {
-        byte.withUnsafeBufferPointer { byte in
-            depth.withUnsafeBufferPointer { depth in
-                end.withUnsafeBufferPointer { end in
-                    firstToken.withUnsafeBufferPointer { firstToken in
-                        tokens.withUnsafeBufferPointer { tokens in
-                            below.withUnsafeBufferPointer { below in
-                                height.withUnsafeBufferPointer { height in
-                                    rootChild.withUnsafeBufferPointer { rootChild in
-                                        guard let byte = byte.baseAddress, let depth = depth.baseAddress,
-                                            let end = end.baseAddress,
-                                            let firstToken = firstToken.baseAddress, let tokens = tokens.baseAddress,
-                                            let below = below.baseAddress, let height = height.baseAddress,
-                                            let rootChild = rootChild.baseAddress
-                                        else { return }
-                                        body(
-                                            UnsafeNodes(
-                                                count: count, byte: byte, depth: depth, end: end, firstToken: firstToken,
-                                                tokens: tokens, below: below, height: height, rootChild: rootChild))
-                                    }
-                                }
-                            }
-                        }
-                    }
+        nodes.withUnsafeBufferPointer { nodes in
+            tokens.withUnsafeBufferPointer { tokens in
+                rootChild.withUnsafeBufferPointer { rootChild in
+                    guard let nodes = nodes.baseAddress, let tokens = tokens.baseAddress, let rootChild = rootChild.baseAddress
+                    else { return }
+                    body(UnsafeNodes(nodes: nodes, tokens: tokens, rootChild: rootChild))
                 }
             }
         }
     }
 
-    func hasChildren(_ node: Int) -> Bool { Int(end[node]) > node + 1 }
+    func hasChildren(_ node: Int) -> Bool { Int(nodes[node].end) > node + 1 }
 
     /// The range in ``tokens`` of the tokens that end at `node`.
-    func tokens(at node: Int) -> Range<Int> { Int(firstToken[node])..<Int(firstToken[node + 1]) }
+    func tokens(at node: Int) -> Range<Int> { Int(nodes[node].firstToken)..<Int(nodes[node + 1].firstToken) }
+
+    /// The child of `node` for a byte, or -1.
+    func child(of node: Int, _ byte: UInt8) -> Int {
+        var child = node + 1
+        while child < Int(nodes[node].end) {
+            if nodes[child].byte == byte { return child }
+            child = Int(nodes[child].end)
+        }
+        return -1
+    }
+
+    /// The index in ``tokens`` after the last token in the subtree of `node`.
+    func lastToken(below node: Int) -> Int { Int(nodes[Int(nodes[node].end)].firstToken) }
 }
 
 /// A partition of the bytes into classes: letters and digits are split at boundaries that are common in patterns, each

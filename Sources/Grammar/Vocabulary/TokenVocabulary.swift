@@ -132,28 +132,28 @@ struct FreeTextTable: Sendable {
         var escapes = [Bool](repeating: false, count: trie.maximumDepth + 1)
         var node = 1
         while node < trie.count {
-            let depth = Int(trie.depth[node])
+            let depth = Int(trie.nodes[node].depth)
             let state = states[depth - 1]
             // Only valid UTF-8 and complete escapes have a next state; a language this small cannot reach the limits of
             // the arena.
-            guard let row = arena.liveRow(state), row[Int(trie.byte[node])] != RegexArena.empty else {
-                node = Int(trie.end[node])
+            guard let row = arena.liveRow(state), row[Int(trie.nodes[node].byte)] != RegexArena.empty else {
+                node = Int(trie.nodes[node].end)
                 continue
             }
-            let next = row[Int(trie.byte[node])]
+            let next = row[Int(trie.nodes[node].byte)]
             if next == RegexArena.epsilon {
                 closingNodes.append((Int32(node), counts[depth - 1]))
                 for index in trie.tokens(at: node) {
                     closing.append(Entry(token: trie.tokens[index], characters: counts[depth - 1]))
                 }
                 if escapes[depth - 1] {
-                    closingWithEscape += trie.tokens[Int(trie.firstToken[node])..<trie.lastToken(below: node)]
+                    closingWithEscape += trie.tokens[Int(trie.nodes[node].firstToken)..<trie.lastToken(below: node)]
                 }
-                node = Int(trie.end[node])
+                node = Int(trie.nodes[node].end)
                 continue
             }
             states[depth] = next
-            escapes[depth] = escapes[depth - 1] || trie.byte[node] == UInt8(ascii: "\\")
+            escapes[depth] = escapes[depth - 1] || trie.nodes[node].byte == UInt8(ascii: "\\")
             counts[depth] = counts[depth - 1] + (state == body ? 1 : 0)
             for index in trie.tokens(at: node) {
                 let token = trie.tokens[index]
@@ -197,14 +197,14 @@ struct FreeTextTable: Sendable {
         let root = Builder()
         for exit in closingNodes {
             var path = [root]
-            let base = Int(trie.depth[Int(exit.node)])
+            let base = Int(trie.nodes[Int(exit.node)].depth)
             var node = Int(exit.node) + 1
-            while node < Int(trie.end[Int(exit.node)]) {
-                let depth = Int(trie.depth[node]) - base
+            while node < Int(trie.nodes[Int(exit.node)].end) {
+                let depth = Int(trie.nodes[node].depth) - base
                 path.removeLast(path.count - depth)
                 let parent = path[depth - 1]
-                let child = parent.children[trie.byte[node]] ?? Builder()
-                parent.children[trie.byte[node]] = child
+                let child = parent.children[trie.nodes[node].byte] ?? Builder()
+                parent.children[trie.nodes[node].byte] = child
                 for index in trie.tokens(at: node) {
                     child.entries.append(Entry(token: trie.tokens[index], characters: exit.characters))
                 }
@@ -241,19 +241,4 @@ struct FreeTextTable: Sendable {
         while index > 0, Int(insideLimits[index]) > maximum { index -= 1 }
         return inside[index]
     }
-}
-
-extension TokenTrie {
-    /// The child of `node` for `byte`, or -1.
-    func child(of node: Int, _ byte: UInt8) -> Int {
-        var child = node + 1
-        while child < Int(end[node]) {
-            if self.byte[child] == byte { return child }
-            child = Int(end[child])
-        }
-        return -1
-    }
-
-    /// The index in ``tokens`` after the last token in the subtree of `node`.
-    func lastToken(below node: Int) -> Int { Int(end[node]) < count ? Int(firstToken[Int(end[node])]) : tokens.count }
 }
