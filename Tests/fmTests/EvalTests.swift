@@ -144,6 +144,14 @@ import Testing
         #expect(try CommandTests().fm(["eval", failing.path, "--max-tokens", "5"]).status == 1)
         #expect(try CommandTests().fm(["eval", failing.path, "--max-tokens", "5", "--minimum", "0"]).status == 0)
         #expect(try CommandTests().fm(["eval", failing.path, "--max-tokens", "6"]).status == 64)
+        let sample = """
+            {"prompt": "Good morning", "tools": [{"name": "now", "description": "The time.", "output": "noon"}], \
+            "requiresTool": true, "calls": {"unordered": [{"name": "now"}], "allowsAdditionalCalls": true}}
+            """
+        let calling = try folder.write("calling.jsonl", sample + "\n")
+        #expect(try CommandTests().fm(["eval", calling.path, "--max-tokens", "5"]).status == 0)
+        let impossible = try folder.write("impossible.jsonl", "{\"prompt\": \"Hello\", \"requiresTool\": true}\n")
+        #expect(try CommandTests().fm(["eval", impossible.path]).status == 64)
         #expect(try CommandTests().fm(["eval", "/nowhere.jsonl"]).status == 64)
         #expect(try CommandTests().fm(["eval", "--risk-template"]).output.contains("| severity |"))
     }

@@ -19,6 +19,7 @@ struct Eval: AsyncParsableCommand {
               "similarity"    the minimum cosine with "expected", by the embedder
               "rubric"        what a good answer is like; a model judges
               "tools"         tools with a fixed output: name, description, parameters, output
+              "requiresTool"  true if the model must call a tool before it answers
               "calls"         the expected tool calls: {"ordered": [{"name": …}]}
               "declines"      true if the request should be declined
               "instructions", "context", "class", "id", "maxTokens"

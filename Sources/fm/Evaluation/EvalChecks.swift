@@ -50,7 +50,8 @@ struct EvalChecks: Sendable {
         } else if let layer = answer.layer {
             add("answers", false, "\(layer.rawValue): \(answer.detail ?? "")")
         } else {
-            add("answers", !answer.text.isEmpty || !answer.calls.isEmpty, "The answer is empty.")
+            let hasText = answer.text.contains { !$0.isWhitespace }
+            add("answers", hasText || sample.calls != nil && !answer.calls.isEmpty, "The answer is empty.")
         }
         if let excluded = sample.excludes {
             let found = excluded.filter { answer.text.localizedCaseInsensitiveContains($0) }

@@ -3,6 +3,7 @@ import Foundation
 import FoundationModels
 import Grammar
 import Safety
+import Synchronization
 import TextScreening
 internal import JSON
 
@@ -58,20 +59,18 @@ struct EvalRunner: Sendable {
         if sample.context != nil, let spotlighting {
             instructions = [instructions, spotlighting.instructions].compactMap { $0 }.joined(separator: "\n")
         }
-        let tools = try (sample.tools ?? []).map { try EvalTool($0) }
+        let calls = CallCount()
+        let tools = try (sample.tools ?? []).map { try EvalTool($0, calls) }
         let guarded = GuardedLanguageModel(model, denyLists: denyLists)
-        let session: LanguageModelSession
-        if !tools.isEmpty, let spotlighting {
-            let text = instructions
-            session = LanguageModelSession(
-                profile: LanguageModelSession.Profile {
-                    if let text { Instructions(text) }
-                    tools
-                }
-                .model(guarded).historyTransform(spotlighting.marked))
-        } else {
-            session = LanguageModelSession(model: guarded, tools: tools, instructions: instructions)
-        }
+        let session =
+            if tools.isEmpty {
+                LanguageModelSession(model: guarded, instructions: instructions)
+            } else {
+                LanguageModelSession(
+                    profile: EvalProfile(
+                        model: guarded, instructions: instructions, tools: tools, spotlighting: spotlighting,
+                        requiresTool: sample.requiresTool ?? false, calls: calls))
+            }
         let options = GenerationOptions(
             samplingMode: seed.map { .random(probabilityThreshold: 0.9, seed: $0) } ?? .greedy,
             temperature: seed == nil ? nil : 0.7,
@@ -117,6 +116,35 @@ struct EvalRunner: Sendable {
     }
 }
 
+/// The number of tool calls of a sample.
+final class CallCount: Sendable {
+    private let count = Mutex(0)
+
+    var value: Int { count.withLock { $0 } }
+    func add() { count.withLock { $0 += 1 } }
+}
+
+/// The model, instructions and tools of a sample.
+private struct EvalProfile: LanguageModelSession.DynamicProfile {
+    var model: GuardedLanguageModel<SystemLanguageModel>
+    var instructions: String?
+    var tools: [EvalTool]
+    var spotlighting: Spotlighting?
+    /// Whether the first round must call a tool.
+    var requiresTool: Bool
+    var calls: CallCount
+
+    var body: some LanguageModelSession.DynamicProfile {
+        LanguageModelSession.Profile {
+            if let instructions { Instructions(instructions) }
+            tools
+        }
+        .model(model)
+        .historyTransform { [spotlighting] in spotlighting?.marked($0) ?? $0 }
+        .toolCallingMode(requiresTool && calls.value == 0 ? .required : .allowed)
+    }
+}
+
 /// A tool of a data set, with a fixed output.
 struct EvalTool: Tool {
     typealias Arguments = GeneratedContent
@@ -124,8 +152,10 @@ struct EvalTool: Tool {
     let description: String
     let parameters: GenerationSchema
     private let output: String
+    private let calls: CallCount
 
-    init(_ tool: EvalSample.StaticTool) throws {
+    init(_ tool: EvalSample.StaticTool, _ calls: CallCount = CallCount()) throws {
+        self.calls = calls
         name = tool.name
         description = tool.description
         output = tool.output
@@ -159,5 +189,8 @@ struct EvalTool: Tool {
         return .dictionary(members)
     }
 
-    func call(arguments: GeneratedContent) async throws -> String { output }
+    func call(arguments: GeneratedContent) async throws -> String {
+        calls.add()
+        return output
+    }
 }

@@ -28,6 +28,8 @@ struct EvalSample: Codable, Sendable {
     var regex: String?
     var schema: StructuredValue?
     var tools: [StaticTool]?
+    /// Whether the model must call a tool before it answers.
+    var requiresTool: Bool?
     var calls: TrajectoryExpectation?
     /// The minimum cosine of the answer and `expected`.
     var similarity: Double?
@@ -65,8 +67,7 @@ struct EvalSample: Codable, Sendable {
 
     private static let keys: Set<String> = [
         "id", "prompt", "instructions", "context", "class", "expected", "contains", "excludes", "regex", "schema", "tools",
-        "calls",
-        "similarity", "rubric", "declines", "maxTokens",
+        "requiresTool", "calls", "similarity", "rubric", "declines", "maxTokens",
     ]
     private static let callKeys: Set<String> = ["ordered", "unordered", "disallowed", "allowsAdditionalCalls"]
 
@@ -98,6 +99,7 @@ struct EvalSample: Codable, Sendable {
                 throw EvalError("the tool “\(tool.name)” needs a name of its own")
             }
         }
+        if requiresTool == true, names.isEmpty { throw EvalError("“requiresTool” needs “tools”") }
         for call in (calls?.ordered ?? []) + (calls?.unordered ?? []) + (calls?.disallowed ?? []) {
             for case .pattern(let name, let pattern) in call.arguments where (try? Regex(pattern)) == nil {  // as above
                 throw EvalError("the pattern for “\(name)” is not a regular expression")
