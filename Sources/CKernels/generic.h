@@ -231,7 +231,9 @@ TARGET static float NAME(exp_shifted)(const float *x, float max, float inverse_t
     float total = 0;
     int32_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        v16f e = NAME(exp16)((NAME(load)(x + i) - max) * inverse_temperature);
+        v16f scaled = (NAME(load)(x + i) - max) * inverse_temperature;
+        // `exp16` has a minimum above zero, but what is impossible must stay so.
+        v16f e = NAME(select)(scaled < -87, NAME(splat)(0), NAME(exp16)(scaled));
         sums += e;
         NAME(store)(out + i, e);
     }

@@ -23,7 +23,7 @@ package final class Grammar: @unchecked Sendable {
     /// not allowed.
     private static let fuelToAnswer = 2_000_000
 
-    /// Maximum amount of work of a preparation, about 20 milliseconds.
+    /// Maximum amount of work for the automaton in a preparation.
     private static let fuelToPrepare = 40_000
 
     /// The automaton's tables for a source.
@@ -168,8 +168,8 @@ package final class Grammar: @unchecked Sendable {
         }
     }
 
-    /// Computes the masks of the places of an ordinary document in advance, which takes a few milliseconds: decoding then
-    /// finds them. Calling it is optional. Always does the same work for the same schema.
+    /// Computes the masks of the places of an ordinary document in advance, which takes a few milliseconds, and up to 0.1
+    /// seconds for large patterns: decoding then finds them. Calling it is optional; masks are the same without it.
     package func prepareMasks() {
         lock.withLock { _ in
             table.automaton.regexes.setFuel(Self.fuelToPrepare)

@@ -104,6 +104,19 @@ struct ToolTests {
             // The first round returned "one" only for the first of the two.
             #expect(count == (stops ? 4 : 16))
         }
+        // The prompt after the second of two identical rounds has one of them, and no tools.
+        let output = Transcript.ToolOutput(id: "a", toolName: "NextPage", segments: [.text(.init(content: "one"))])
+        let other = Transcript.ToolOutput(id: "a", toolName: "NextPage", segments: [.text(.init(content: "two"))])
+        let start: [Transcript.Entry] = [
+            .instructions(
+                .init(
+                    segments: [.text(.init(content: "Be brief."))], toolDefinitions: [Transcript.ToolDefinition(tool: short)])),
+            .prompt(.init(segments: [.text(.init(content: "Read on"))])), .toolCalls(.init([repeated])), .toolOutput(output),
+        ]
+        #expect(Transcript(entries: start).withoutRepeatedCalls == nil)
+        #expect(Transcript(entries: start + [.toolCalls(.init([repeated])), .toolOutput(other)]).withoutRepeatedCalls == nil)
+        let shortened = Transcript(entries: start + [.toolCalls(.init([repeated])), .toolOutput(output)]).withoutRepeatedCalls
+        #expect(shortened?.count == 4 && shortened?.instructions?.toolDefinitions.isEmpty == true)
         // The small model needs the guard; a program can say otherwise.
         let path = ModelStore.path(of: "small")
         #expect(await LocalModel(path: path, maximumContext: 4096).stopsRepeatedCalls)

@@ -76,6 +76,15 @@ struct SamplerTests {
         for group in 0..<16 { #expect(abs(counts[group] - expected[group]) < 0.02, "\(group)") }
     }
 
+    /// The first random number of this seed is 0, which chooses the first token that is possible at all.
+    @Test func tokensThatAreNotAllowedAreNeverDrawn() {
+        let logits = (0..<60_000).map { $0 < 50_000 ? -Float.infinity : Float($0 % 7) }
+        for temperature in [0.7, 1, 2] {
+            let drawn = draw(SamplingSettings(temperature: temperature, seed: 5_618_432), logits)
+            #expect(drawn == [50_000])
+        }
+    }
+
     @Test func unusableLogits() {
         #expect(draw(SamplingSettings(temperature: 1), [.nan, .nan]) == [nil])
         #expect(draw(.greedy, [-.infinity, -.infinity]) == [nil])

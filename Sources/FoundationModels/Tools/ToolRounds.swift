@@ -65,6 +65,30 @@ struct ToolRounds {
     }
 }
 
+extension Transcript {
+    /// The transcript without its last round of tool calls and without tools, if the round before it had the same calls and
+    /// outputs; nil otherwise.
+    var withoutRepeatedCalls: Transcript? {
+        /// The calls and outputs of the round before `end`, and where it begins.
+        func round(before end: Int) -> (start: Int, texts: [String])? {
+            var start = end
+            var texts: [String] = []
+            while start > 0, case .toolOutput(let output) = self[start - 1] {
+                texts.append(output.segments.modelText)
+                start -= 1
+            }
+            guard !texts.isEmpty, start > 0, case .toolCalls(let calls) = self[start - 1] else { return nil }
+            return (start - 1, texts + calls.map { "\($0.toolName) \($0.arguments.jsonString)" })
+        }
+        guard let last = round(before: count), let earlier = round(before: last.start), last.texts == earlier.texts else {
+            return nil
+        }
+        var shortened = Transcript(entries: self[..<last.start])
+        shortened.hideTools()
+        return shortened
+    }
+}
+
 extension Tool {
     /// Calls the tool and returns its output as segments: values as structures, prompts unchanged.
     fileprivate func segments(for arguments: GeneratedContent) async throws -> [Transcript.Segment] {

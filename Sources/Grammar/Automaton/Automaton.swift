@@ -351,7 +351,8 @@ final class Automaton {
     func edges(_ id: StateID) -> [Edge] {
         if let known = edgeLists[Int(id)] { return known }
         let result = makeEdges(states[Int(id)])
-        edgeLists[Int(id)] = result
+        // As for steps: a limit may be the reason that something is missing.
+        if !regexes.isFull { edgeLists[Int(id)] = result }
         return result
     }
 

