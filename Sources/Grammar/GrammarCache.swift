@@ -27,7 +27,7 @@ package final class GrammarCache: Sendable {
     /// - Parameter capacity: Maximum number of grammars; the least recently used one is removed first.
     package init(capacity: Int) { self.capacity = capacity }
 
-    /// The cached grammar, compiled and prepared now if necessary. Compilation runs on a dispatch queue, because it would block a
+    /// The cached grammar, compiled and prepared now if necessary. This runs on a dispatch queue, because it would block a
     /// thread of the Swift concurrency pool.
     ///
     /// - Throws: ``SchemaError``.

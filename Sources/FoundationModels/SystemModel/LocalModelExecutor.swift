@@ -102,7 +102,9 @@ package final class LocalModelExecutor: Sendable {
         let conversation = try await self.conversation()
         var request = request
         // A model that made the same call twice, with the same result, would rather make it again than answer.
-        if await configuration.stopsRepeatedCalls, let shortened = request.transcript.withoutRepeatedCalls {
+        if request.generationOptions.toolCallingMode != .required, await configuration.stopsRepeatedCalls,
+            let shortened = request.transcript.withoutRepeatedCalls
+        {
             request.transcript = shortened
             request.enabledToolDefinitions = []
         }
