@@ -173,7 +173,8 @@ package final class Grammar: @unchecked Sendable {
     package func prepareMasks() {
         lock.withLock { _ in
             table.automaton.regexes.setFuel(Self.fuelToPrepare)
-            table.prepare(from: table.automaton.start(startStates(table.automaton)))
+            // Half of the room, so that the first matcher does not find the caches too large.
+            table.prepare(from: table.automaton.start(startStates(table.automaton)), maximumSize: Self.maximumSize / 2)
         }
     }
 

@@ -23,6 +23,9 @@ struct RequestRounds {
         self.progress = progress
     }
 
+    /// The model of the current round.
+    private var model: any LanguageModel { profile.model ?? SystemLanguageModel.default }
+
     mutating func run() async throws {
         while true {
             try await prepare(profile)
@@ -47,7 +50,7 @@ struct RequestRounds {
                 throw GeneratedContent.ParsingError(
                     rawContent: calls[0].description, debugDescription: "The model called a tool, but tool calls are disallowed.")
             }
-            toolRounds.stopsRepeatedCalls = await (profile.model as? any HasLocalModel)?.localModel.stopsRepeatedCalls ?? false
+            toolRounds.stopsRepeatedCalls = await (model as? any HasLocalModel)?.localModel.stopsRepeatedCalls ?? false
             session.state.withLock { $0.isRunningTools = true }
             let outputs = try await toolRounds.run(calls, tools: tools, callbacks: profile.callbacks)
             session.state.withLock { $0.isRunningTools = false }
@@ -86,6 +89,11 @@ struct RequestRounds {
             let history = profile.historyTransforms.reduce(Array(transcript.history)) { $1($0) }
             transcript.history = Transcript.HistoryView(history[...])
         }
+        var tools = tools
+        // A model that made the same calls twice, with the same outputs, would rather make them again than answer.
+        if toolRounds.stopsRepeatedCalls, options.toolCallingMode != .required, let shortened = transcript.withoutRepeatedCalls {
+            (transcript, tools) = (shortened, [])
+        }
         var contextOptions = request.contextOptions
         contextOptions.reasoningLevel = contextOptions.reasoningLevel ?? profile.reasoningLevel
         var executorRequest = LanguageModelExecutorGenerationRequest(
@@ -93,7 +101,6 @@ struct RequestRounds {
             schema: request.schema, generationOptions: options, contextOptions: contextOptions, metadata: request.metadata)
         executorRequest.format = request.format
         progress.withOutput { $0.beginRound() }
-        let model: any LanguageModel = profile.model ?? SystemLanguageModel.default
         try await respond(with: model, executorRequest)
         try checkMutation()
         let usedIDs = session.state.withLock { $0.transcript.usedIDs }

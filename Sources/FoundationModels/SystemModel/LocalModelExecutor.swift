@@ -100,14 +100,6 @@ package final class LocalModelExecutor: Sendable {
             }
         }
         let conversation = try await self.conversation()
-        var request = request
-        // A model that made the same call twice, with the same result, would rather make it again than answer.
-        if request.generationOptions.toolCallingMode != .required, await configuration.stopsRepeatedCalls,
-            let shortened = request.transcript.withoutRepeatedCalls
-        {
-            request.transcript = shortened
-            request.enabledToolDefinitions = []
-        }
         let renderer = TranscriptRenderer(configuration, conversation.model)
         let prompt = renderer.prompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
         let tokens = try conversation.model.tokens(for: prompt)

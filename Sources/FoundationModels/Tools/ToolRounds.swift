@@ -15,9 +15,14 @@ struct ToolRounds {
     private var last: [Exchange] = []
     private var repetition = 0
 
-    private struct Exchange: Equatable {
-        var call: String
-        var output: String
+    fileprivate struct Exchange: Equatable {
+        private let call: String
+        private let output: String
+
+        init(_ call: Transcript.ToolCall, _ output: Transcript.ToolOutput) {
+            self.call = "\(call.toolName) \(call.arguments.jsonString)"
+            self.output = output.segments.modelText
+        }
     }
 
     /// Whether the limit of rounds or of identical rounds is reached.
@@ -56,9 +61,7 @@ struct ToolRounds {
             for callback in callbacks.onToolOutput { try await callback(call, output) }
             results.append(output)
         }
-        let round = zip(calls, results).map { call, output in
-            Exchange(call: "\(call.toolName) \(call.arguments.jsonString)", output: output.segments.modelText)
-        }
+        let round = zip(calls, results).map { Exchange($0, $1) }
         repetition = round == last ? repetition + 1 : 1
         last = round
         return results
@@ -70,19 +73,19 @@ extension Transcript {
     /// outputs; nil otherwise.
     var withoutRepeatedCalls: Transcript? {
         /// The calls and outputs of the round before `end`, and where it begins.
-        func round(before end: Int) -> (start: Int, texts: [String])? {
+        func round(before end: Int) -> (start: Int, exchanges: [ToolRounds.Exchange])? {
             var start = end
-            var texts: [String] = []
+            var outputs: [ToolOutput] = []
             while start > 0, case .toolOutput(let output) = self[start - 1] {
-                texts.append(output.segments.modelText)
+                outputs.insert(output, at: 0)
                 start -= 1
             }
-            guard !texts.isEmpty, start > 0, case .toolCalls(let calls) = self[start - 1] else { return nil }
-            return (start - 1, texts + calls.map { "\($0.toolName) \($0.arguments.jsonString)" })
+            guard !outputs.isEmpty, start > 0, case .toolCalls(let calls) = self[start - 1], calls.count == outputs.count
+            else { return nil }
+            return (start - 1, zip(calls, outputs).map { ToolRounds.Exchange($0, $1) })
         }
-        guard let last = round(before: count), let earlier = round(before: last.start), last.texts == earlier.texts else {
-            return nil
-        }
+        guard let last = round(before: count), let earlier = round(before: last.start), last.exchanges == earlier.exchanges
+        else { return nil }
         var shortened = Transcript(entries: self[..<last.start])
         shortened.hideTools()
         return shortened

@@ -235,11 +235,16 @@ extension RegexArena {
     private static func bytes(of state: EscapeState) -> [UInt8] {
         switch state {
         case .none: []
-        case .backslash: Array("ntrbf\"\\/u".utf8)
-        case .hex: Array("0123456789abcdef".utf8)
-        case .low(_, let count): Array(count == 0 ? "\\".utf8 : "u".utf8)
+        case .backslash: escapeLetters
+        case .hex: hexDigits
+        case .low(_, let count): count == 0 ? backslash : unicodeLetter
         }
     }
+
+    private static let escapeLetters = Array("ntrbf\"\\/u".utf8)
+    private static let hexDigits = Array("0123456789abcdef".utf8)
+    private static let backslash = Array("\\".utf8)
+    private static let unicodeLetter = Array("u".utf8)
 
     /// A number of bytes that is sufficient for some string of a language, apart from an escape that has begun.
     func sufficientLength(_ id: RegexID) -> Int {

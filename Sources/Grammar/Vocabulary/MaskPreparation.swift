@@ -9,17 +9,18 @@ extension MaskTable {
     private static let fewBytes = 20
     private static let usualBytes = ByteSet(Array("\"\\,:]}{[ .-+eatn059A\n".utf8))
 
-    /// Computes the masks of the places of a document, the nearest to its beginning first, until all are known or a fixed
-    /// amount of work is done. Digits, and characters where any text is possible, count as distance; what the schema
-    /// determines does not.
-    func prepare(from start: ConfigID) {
+    /// Computes the masks of the places of a document, the nearest to its beginning first, until all are known, a fixed amount
+    /// of work is done or `maximumSize` bytes are used. Digits, and characters where any text is possible, count as distance;
+    /// what the schema determines does not.
+    func prepare(from start: ConfigID, maximumSize: Int) {
         var places: [[ConfigID]] = [[start], []]
         var seen: Set<ConfigID> = [start]
         while !places[0].isEmpty || !places[1].isEmpty {
             // By distance; places of the same distance in the order in which they were found.
             var index = 0
             while index < places[0].count {
-                if work >= Self.maximumPreparation || seen.count > Self.maximumPlaces || automaton.isFull { return }
+                if work >= Self.maximumPreparation || seen.count > Self.maximumPlaces { return }
+                if size >= maximumSize || automaton.isFull { return }
                 let config = places[0][index]
                 index += 1
                 _ = mask(config)

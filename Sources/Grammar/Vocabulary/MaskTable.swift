@@ -92,7 +92,7 @@ final class MaskTable {
 
     /// Approximate number of bytes in the cached masks.
     @exclusivity(unchecked) var size = 0
-    /// Number of vocabulary nodes visited so far.
+    /// Number of vocabulary nodes visited so far, and the like; without masks that all schemas have in common.
     @exclusivity(unchecked) var work = 0
 
     func mask(_ config: ConfigID) -> TokenMask {
