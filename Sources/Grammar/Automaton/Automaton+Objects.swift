@@ -36,7 +36,10 @@ extension Automaton {
         let orderedMissing = object.required.withoutMembers(of: progress.gone).withoutMembers(of: object.unordered)
         let canHaveOthers = orderedMissing.isEmpty
         let regions = object.regions.enumerated().map { index, region in
-            guard canHaveOthers, otherNames(id, index, progress.written) != RegexArena.empty else { return false }
+            guard canHaveOthers else { return false }
+            // The names themselves take longer, and are needed only where one begins.
+            let isOpen = regexes.isInfiniteByForm(region.names)
+            guard isOpen || otherNames(id, index, progress.written) != RegexArena.empty else { return false }
             let rest = wanted & ~region.wants
             if rest != 0, !leavesNames(id, index, for: rest, progress.written) { return false }
             return fits(missing + (object.regions(for: rest)?.count ?? rest.nonzeroBitCount) + 1)
@@ -86,9 +89,10 @@ extension Automaton {
 
     /// The language of the unlisted names of a region, after the opening quote and without the names in set `written`.
     func otherNames(_ object: Int32, _ region: Int, _ written: Int32) -> RegexID {
-        let key = UInt64(UInt32(bitPattern: object)) << 40 | UInt64(region) << 32 | UInt64(UInt32(bitPattern: written))
-        if let known = exclusions[key] { return known }
         var names = program.objects[Int(object)].regions[region].names
+        // The objects of alternatives often have the same names.
+        let key = UInt64(UInt32(bitPattern: names)) << 32 | UInt64(UInt32(bitPattern: written))
+        if let known = exclusions[key] { return known }
         let style: EscapeStyle = regexes.isOpenByForm(names) ? .any : .usual
         let words = writtenSets[Int(written)]
         if !words.isEmpty { names = regexes.intersection([names, regexes.complement(regexes.words(words))]) }

@@ -99,7 +99,7 @@ final class Automaton {
         if known >= 0 { return known }
         let id = StateID(states.count)
         states.append(local)
-        stateIndex.insert(hash, id) { states[Int($0)].hash }
+        stateIndex.insert(hash, id)
         edgeLists.append(nil)
         return id
     }
@@ -125,7 +125,7 @@ final class Automaton {
         let id = ConfigID(configs.count)
         configs.append(threads)
         aliveSets.append(nil)
-        configIndex.insert(hash, id) { Self.hash(configs[Int($0)]) }
+        configIndex.insert(hash, id)
         return id
     }
 

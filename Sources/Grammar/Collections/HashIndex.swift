@@ -1,43 +1,46 @@
 /// An index of small integers by hash: open addressing with linear probing. The caller stores the values that the
 /// integers identify.
 struct HashIndex {
-    private var slots: [Int32]
-    private var hashes: [UInt32]
+    private struct Slot {
+        /// -1 in an empty slot.
+        var value: Int32
+        /// Half of the hash, so that the index can grow without the values.
+        var hash: UInt32
+    }
+
+    private var slots: [Slot]
     private var count = 0
 
-    init(capacity: Int = 64) {
-        slots = [Int32](repeating: -1, count: capacity)
-        hashes = [UInt32](repeating: 0, count: capacity)
-    }
+    /// - Parameter capacity: A power of two.
+    init(capacity: Int = 64) { slots = [Slot](repeating: Slot(value: -1, hash: 0), count: capacity) }
 
     /// The integer with this hash for which `matches` returns true; -1 if there is none.
     func find(_ hash: UInt64, _ matches: (Int32) -> Bool) -> Int32 {
         let mask = slots.count - 1
-        let short = UInt32(truncatingIfNeeded: hash >> 32)
-        var index = Int(truncatingIfNeeded: hash) & mask
-        while slots[index] >= 0 {
-            if hashes[index] == short, matches(slots[index]) { return slots[index] }
+        let hash = UInt32(truncatingIfNeeded: hash)
+        var index = Int(hash) & mask
+        while slots[index].value >= 0 {
+            if slots[index].hash == hash, matches(slots[index].value) { return slots[index].value }
             index = (index + 1) & mask
         }
         return -1
     }
 
-    /// - Parameter hashOf: Returns the hash of an integer that is already in the index; called when the index grows.
-    mutating func insert(_ hash: UInt64, _ value: Int32, hashOf: (Int32) -> UInt64) {
+    mutating func insert(_ hash: UInt64, _ value: Int32) {
         if (count + 1) * 2 > slots.count {
+            // Twice the size: growing happens within one mask, which then takes longer.
             let old = slots
-            self = HashIndex(capacity: slots.count * 4)
-            for value in old where value >= 0 { place(hashOf(value), value) }
+            self = HashIndex(capacity: slots.count * 2)
+            for slot in old where slot.value >= 0 { place(slot) }
         }
-        place(hash, value)
+        place(Slot(value: value, hash: UInt32(truncatingIfNeeded: hash)))
     }
 
-    private mutating func place(_ hash: UInt64, _ value: Int32) {
+    private mutating func place(_ slot: Slot) {
         let mask = slots.count - 1
-        var index = Int(truncatingIfNeeded: hash) & mask
-        while slots[index] >= 0 { index = (index + 1) & mask }
-        slots[index] = value
-        hashes[index] = UInt32(truncatingIfNeeded: hash >> 32)
+        var index = Int(slot.hash) & mask
+        while slots[index].value >= 0 { index = (index + 1) & mask }
+        slots[index] = slot
         count += 1
     }
 

@@ -16,22 +16,26 @@ extension RegexArena {
     /// The excluded strings and the limits on the length in characters, if the language restricts nothing else; nil
     /// otherwise.
     func openText(_ id: RegexID) -> (words: [[UInt8]], minimum: Int, maximum: Int?)? {
-        if let words = exceptedWords(id) { return (words, 0, nil) }
+        guard let window = openWindow(id) else { return nil }
+        guard case .intersection(let parts) = nodes[Int(id)] else { return exceptedWords(id).map { ($0, 0, nil) } }
+        return (parts.flatMap { exceptedWords($0) ?? [] }, window.minimum, window.maximum)
+    }
+
+    /// The limits on the length of a language that consists of ``openText(_:)``, which takes less time than its words.
+    private func openWindow(_ id: RegexID) -> (minimum: Int, maximum: Int?)? {
+        func isException(_ id: RegexID) -> Bool {
+            if case .textExcept(anyText, _, _) = nodes[Int(id)] { true } else { id == anyText }
+        }
+        if isException(id) { return (0, nil) }
         guard case .intersection(let parts) = nodes[Int(id)] else { return nil }
-        var words: [[UInt8]] = []
         var minimum = 0
         var maximum: Int?
-        for part in parts {
-            if let more = exceptedWords(part) {
-                words += more
-            } else if let window = lengthWindow(part) {
-                minimum = max(minimum, window.minimum)
-                if let bound = window.maximum { maximum = min(maximum ?? bound, bound) }
-            } else {
-                return nil
-            }
+        for part in parts where !isException(part) {
+            guard let window = lengthWindow(part) else { return nil }
+            minimum = max(minimum, window.minimum)
+            if let bound = window.maximum { maximum = min(maximum ?? bound, bound) }
         }
-        return (words, minimum, maximum)
+        return (minimum, maximum)
     }
 
     func isNumber(_ id: RegexID) -> Bool { if case .number = nodes[Int(id)] { true } else { false } }
@@ -81,10 +85,17 @@ extension RegexArena {
         var language: RegexID
         /// The characters in ASCII.
         var bytes: ByteSet
-        /// Whether all characters beyond ASCII are allowed.
-        var allowsOthers: Bool
+        /// The first bytes of characters beyond ASCII that all are allowed; see ``LeadBytes``.
+        var leads: UInt64
         /// Maximum number of characters; nil for any number.
         var maximum: Int32?
+
+        /// The byte classes of the run in which no byte ends the string or begins an escape.
+        var classes: UInt64 {
+            ByteClasses.all { byte in
+                byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\") && bytes.contains(byte)
+            }
+        }
     }
 
     /// The longest run with which a language begins, as its form shows: the repetition at the beginning of it or of one of
@@ -98,16 +109,21 @@ extension RegexArena {
                 first = a
             }
             guard case .repetition(let inner, _, let maximum) = nodes[Int(first)] else { continue }
-            let others = parts(inner).count { charactersBeyondASCII.contains($0) }
             let run = Run(
-                language: part, bytes: singleBytes(inner), allowsOthers: others == charactersBeyondASCII.count,
-                maximum: maximum < 0 ? nil : maximum)
+                language: part, bytes: singleBytes(inner), leads: leads(inner), maximum: maximum < 0 ? nil : maximum)
             if run.bytes.isEmpty { continue }
             if let best, best.bytes.count > run.bytes.count { continue }
             if let best, best.bytes.count == run.bytes.count, best.maximum ?? .max >= run.maximum ?? .max { continue }
             best = run
         }
         return best
+    }
+
+    /// The run with which the text of the rest of a JSON string begins; its language is such a rest too.
+    func textRun(_ id: RegexID) -> Run? {
+        guard let (content, style) = stringContent(id), var run = run(content) else { return nil }
+        run.language = stringBody(run.language, style)
+        return run
     }
 
     /// The characters in ASCII that are strings of a language.
@@ -117,6 +133,21 @@ extension RegexArena {
             if case .bytes(let bytes) = nodes[Int(part)] { set = set.union(bytes.intersection(.ascii)) }
         }
         return set
+    }
+
+    /// The first bytes beyond ASCII with which all characters are strings of a language, as far as its form shows.
+    private func leads(_ id: RegexID) -> UInt64 {
+        var leads: UInt64 = 0
+        for part in parts(id) {
+            guard case .concat(let first, let rest) = nodes[Int(part)], case .bytes(let own) = nodes[Int(first)] else { continue }
+            for other in parts(anyCharacter) {
+                guard case .concat(let first, rest) = nodes[Int(other)], case .bytes(let all) = nodes[Int(first)] else {
+                    continue
+                }
+                own.intersection(all).forEach { leads |= LeadBytes.bit($0) }
+            }
+        }
+        return leads
     }
 
     /// The characters that can be appended to each string of a language so that the result is in the language, as far as its
@@ -161,5 +192,8 @@ extension RegexArena {
 
     /// Whether the form of the language shows that it is any text except a list of strings, possibly with limits on its
     /// length.
-    func isOpenByForm(_ id: RegexID) -> Bool { lengthWindow(id) != nil || openText(id) != nil }
+    func isOpenByForm(_ id: RegexID) -> Bool { lengthWindow(id) != nil || openWindow(id) != nil }
+
+    /// Whether the form of the language shows that it has strings besides any finite list of them.
+    func isInfiniteByForm(_ id: RegexID) -> Bool { openWindow(id).map { $0.maximum == nil } ?? false }
 }

@@ -120,8 +120,7 @@ extension RegexArena {
         map(row, source) { self.concat(self.escaped($0, style, .none), quote) }
         for byte in 0..<0x20 { row[byte] = Self.empty }
         row[0x22] = isNullable[Int(content)] ? Self.epsilon : Self.empty
-        row[0x5C] =
-            style == .any || needsEscapes(source, style) ? concat(escaped(content, style, .backslash), quote) : Self.empty
+        row[0x5C] = needsEscapes(source, style) ? concat(escaped(content, style, .backslash), quote) : Self.empty
     }
 
     /// Fills a row from another one. Bytes with the same target there have the same target here.

@@ -88,12 +88,14 @@ extension RegexArena {
         return escaped(rest, style, .none)
     }
 
-    /// Whether the next character can be one that may be written as an escape.
+    /// Whether the next character can be one that may be written as an escape. Inside a character there is none: without
+    /// this check, the characters of a class would each cost a search for one.
     func needsEscapes(_ row: UnsafeMutablePointer<RegexID>, _ style: EscapeStyle) -> Bool {
+        func hasAny(_ bytes: Range<Int>) -> Bool { bytes.contains { row[$0] != Self.empty } }
+        let begins = 0xC2..<0xF5
+        if style == .any { return hasAny(0..<0x80) || hasAny(begins) }
         if row[0x22] != Self.empty || row[0x5C] != Self.empty || style == .usual && row[0x2F] != Self.empty { return true }
-        for byte in 0..<0x20 where row[byte] != Self.empty { return true }
-        for byte in 0x7F..<256 where style != .single && row[byte] != Self.empty { return true }
-        return false
+        return hasAny(0..<0x20) || style != .single && (row[0x7F] != Self.empty || hasAny(begins))
     }
 
     /// Like ``hasScalar(_:in:)``, but false if a limit prevents an answer: the character must then be written without

@@ -75,31 +75,33 @@ extension RegexArena {
     /// Breadth-first search for the nearest accepting state. At the text of a JSON string it stops and uses the
     /// structure of the text.
     func searchShortest(_ id: RegexID) throws(RegexLimit) -> [UInt8] {
+        if isNullable[Int(id)] { return [] }
         var from: [RegexID: (state: RegexID, byte: UInt8)] = [:]
         var queue = [id]
         var head = 0
         while head < queue.count {
             let state = queue[head]
             head += 1
-            var isText = false
-            if state != id, case .escaped(_, _, .none) = nodes[Int(state)] { isText = true }
-            if isNullable[Int(state)] || isText {
+            if queue.count > Self.searchLimit { throw RegexLimit() }
+            let row = try row(state)
+            var last = Self.empty
+            for byte in Self.friendlyOrder where row[Int(byte)] != last {
+                let target = row[Int(byte)]
+                last = target
+                guard target != Self.empty, target != id, from[target] == nil else { continue }
+                from[target] = (state, byte)
+                queue.append(target)
+                var isText = false
+                if case .escaped(_, _, .none) = nodes[Int(target)] { isText = true }
+                guard isNullable[Int(target)] || isText else { continue }
                 var word: [UInt8] = []
-                var current = state
+                var current = target
                 while current != id, let step = from[current] {
                     word.append(step.byte)
                     current = step.state
                 }
                 word.reverse()
-                return isNullable[Int(state)] ? word : word + (try shortestWord(state))
-            }
-            if queue.count > Self.searchLimit { throw RegexLimit() }
-            let row = try row(state)
-            for byte in Self.friendlyOrder {
-                let target = row[Int(byte)]
-                guard target != Self.empty, target != id, from[target] == nil else { continue }
-                from[target] = (state, byte)
-                queue.append(target)
+                return isNullable[Int(target)] ? word : word + (try shortestWord(target))
             }
         }
         return []

@@ -19,13 +19,12 @@ final class RegexArena {
     @exclusivity(unchecked) var rows: [UnsafeMutablePointer<RegexID>?] = []
     @exclusivity(unchecked) var isPruned: [Bool] = []
     var tries: [WordTrie] = []
+    private var trieIDs: [[[UInt8]]: Int32] = [:]
     @exclusivity(unchecked) var machines: [NumberMachine] = []
     private struct MachineKey: Hashable { var spec: NumberSpec, spelling: NumberSpelling }
     private var machineIDs: [MachineKey: Int32] = [:]
     /// The languages of recursive definitions, and whether they contain the empty string.
     private(set) var definitions: [(language: RegexID, isNullable: Bool)] = []
-    /// The alternatives of ``anyCharacter`` that are not in ASCII.
-    lazy var charactersBeyondASCII = parts(anyCharacter).filter { if case .bytes = nodes[Int($0)] { false } else { true } }
     var shortestLengths: [RegexID: Int] = [:]
     var characterCounts: [RegexID: CharacterCount] = [:]
 
@@ -95,6 +94,7 @@ final class RegexArena {
         rows = zip(other.rows, other.isPruned).map { $1 ? $0 : nil }
         isPruned = other.isPruned
         tries = other.tries
+        trieIDs = other.trieIDs
         machines = other.machines
         machineIDs = other.machineIDs
         definitions = other.definitions
@@ -176,7 +176,7 @@ final class RegexArena {
         isPlain.append(computePlain(node))
         life.append(id == Self.empty ? .dead : isPlain[Int(id)] || isNullable[Int(id)] || isSurelyAlive(node) ? .alive : .unknown)
         nodes.append(node)
-        index.insert(hash, id) { nodes[Int($0)].hash }
+        index.insert(hash, id)
         rows.append(nil)
         isPruned.append(false)
         return id
@@ -267,6 +267,7 @@ final class RegexArena {
         members.sort()
         members = members.deduplicated()
         absorb(&members)
+        absorbRepetitions(&members)
         if members.count > 1, members[0] == Self.epsilon, members.dropFirst().contains(where: { isNullable[Int($0)] }) {
             members.removeFirst()
         }
@@ -291,6 +292,39 @@ final class RegexArena {
                 return otherPart.count < own.count && otherPart.allSatisfy(own.contains)
             }
         }
+    }
+
+    /// Removes members that another one contains because it repeats something more often: `x y{0,5} | x y{0,4}` is
+    /// `x y{0,5}`. Otherwise the states of a repetition whose content can be empty would grow with every character.
+    private func absorbRepetitions(_ members: inout [RegexID]) {
+        guard members.count > 1, members.count <= 16 else { return }
+        let all = members
+        members.removeAll { id in all.contains { $0 != id && repeats($0, atLeast: id) } }
+    }
+
+    /// Whether the form of two languages shows that the first contains the second.
+    private func repeats(_ a: RegexID, atLeast b: RegexID) -> Bool {
+        var (a, b) = (a, b)
+        // The same beginning, a repetition, and the same end.
+        while a != b {
+            if b == Self.epsilon { return isNullable[Int(a)] }
+            guard case .concat(let first, let rest) = nodes[Int(a)] else {
+                guard case .repetition(let a, let minimum, let maximum) = nodes[Int(a)],
+                    case .repetition(a, let least, let most) = nodes[Int(b)]
+                else { return false }
+                return minimum <= least && (maximum < 0 || maximum >= most && most >= 0)
+            }
+            if case .concat(first, let other) = nodes[Int(b)] {
+                (a, b) = (rest, other)
+            } else if case .concat(let other, rest) = nodes[Int(b)] {
+                (a, b) = (first, other)
+            } else if isNullable[Int(first)] {
+                a = rest
+            } else {
+                return false
+            }
+        }
+        return true
     }
 
     func intersection(_ parts: [RegexID]) -> RegexID {
@@ -394,14 +428,19 @@ final class RegexArena {
             return alternation([shorter, longer])
         default: break
         }
-        if let word = word(a) { return textExcept(newTrie([word])) }
+        if let word = word(a) { return textExcept(trie(of: [word])) }
         return intersection([anyText, raw(complement: a)])
     }
 
     private func textExcept(_ trie: Int32) -> RegexID { add(.textExcept(text: anyText, trie: trie, node: 0)) }
 
-    private func newTrie(_ words: [[UInt8]]) -> Int32 {
+    /// The trie of a set of strings. Equal sets have one, so that their languages are the same: alternatives often have the
+    /// same names.
+    private func trie(of words: [[UInt8]]) -> Int32 {
+        let words = words.sorted { $0.lexicographicallyPrecedes($1) }.deduplicated()
+        if let known = trieIDs[words] { return known }
         tries.append(WordTrie(words))
+        trieIDs[words] = Int32(tries.count - 1)
         return Int32(tries.count - 1)
     }
 
@@ -436,7 +475,7 @@ final class RegexArena {
         let parts = members.filter { if case .textExcept(anyText, _, 0) = nodes[Int($0)] { true } else { false } }
         guard parts.count > 1 else { return }
         members.removeAll { parts.contains($0) }
-        members.append(textExcept(newTrie(parts.flatMap { exceptedWords($0) ?? [] })))
+        members.append(textExcept(trie(of: parts.flatMap { exceptedWords($0) ?? [] })))
         members.sort()
     }
 
@@ -472,7 +511,7 @@ final class RegexArena {
     func words(_ words: [[UInt8]]) -> RegexID {
         guard !words.isEmpty else { return Self.empty }
         if words.count == 1 { return literal(words[0]) }
-        return wordsNode(newTrie(words), 0)
+        return wordsNode(trie(of: words), 0)
     }
 
     func wordsNode(_ trie: Int32, _ node: Int32) -> RegexID {

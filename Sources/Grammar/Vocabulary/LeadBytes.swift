@@ -2,6 +2,7 @@
 /// without a walk if all of its characters lead back to the same state.
 enum LeadBytes {
     static let all: ClosedRange<UInt8> = 0xC2...0xF4
+    static let allBits = all.reduce(0) { $0 | bit($1) }
     /// Text that is not UTF-8, except for an incomplete character at the end.
     static let malformed = UInt64(1) << 63
 

@@ -12,11 +12,27 @@ struct TokenTrie: Sendable {
         /// Number of bytes of the longest path below the node.
         var height: UInt16 = 0
         var depth: UInt16
+        /// The number of characters up to the node or the first escape before it, and whether there is an escape, whose
+        /// number of characters is not known.
+        private var counted: UInt16 = 0
         var byte: UInt8
+
+        /// The root, or the end of the nodes.
+        init(firstToken: Int) { (end, self.firstToken, depth, byte) = (0, Int32(firstToken), 0, 0) }
+
+        init(below parent: Node, _ byte: UInt8, firstToken: Int) {
+            (end, self.firstToken, depth, self.byte) = (0, Int32(firstToken), parent.depth + 1, byte)
+            let isCharacter = byte & 0xC0 != 0x80 && byte != UInt8(ascii: "\\") && parent.counted < 0x8000
+            counted = (parent.counted + (isCharacter ? 1 : 0)) | (byte == UInt8(ascii: "\\") ? 0x8000 : 0)
+        }
+
+        /// Bounds of the number of characters of a text from the root to the node.
+        var characters: Int32 { Int32(counted & 0x7FFF) }
+        var mostCharacters: Int32 { counted > 0x7FFF ? Int32(depth) : Int32(counted) }
     }
 
     /// Node 0 is the root. After the last node, one more that has only ``Node/firstToken``: the number of tokens.
-    private(set) var nodes = [Node(end: 0, firstToken: 0, depth: 0, byte: 0)]
+    private(set) var nodes = [Node(firstToken: 0)]
     /// Token ids, sorted by their bytes.
     private(set) var tokens: [Int32] = []
     /// The child of the root for each byte, or -1.
@@ -45,15 +61,16 @@ struct TokenTrie: Sendable {
             while common < path.count, common < text.count, path[common].byte == text[common] { common += 1 }
             while path.count > common { if let last = path.popLast() { nodes[last.node].end = Int32(nodes.count) } }
             for letter in text[common...] {
+                let parent = path.last?.node ?? 0
+                if path.isEmpty { rootChild[Int(letter)] = Int32(nodes.count) }
                 path.append((nodes.count, letter))
-                if path.count == 1 { rootChild[Int(letter)] = Int32(nodes.count) }
-                nodes.append(Node(end: 0, firstToken: Int32(position), depth: UInt16(clamping: path.count), byte: letter))
+                nodes.append(Node(below: nodes[parent], letter, firstToken: position))
             }
             maximumDepth = max(maximumDepth, text.count)
         }
         for (node, _) in path { nodes[node].end = Int32(nodes.count) }
         nodes[0].end = Int32(nodes.count)
-        nodes.append(Node(end: 0, firstToken: Int32(tokens.count), depth: 0, byte: 0))
+        nodes.append(Node(firstToken: tokens.count))
         // Children come after their parents.
         for node in (0..<count).reversed() {
             var child = node + 1
@@ -69,24 +86,18 @@ struct TokenTrie: Sendable {
     /// Number of nodes.
     var count: Int { nodes.count - 1 }
 
-    /// The arrays as pointers without bounds checks, for the loop that visits most nodes.
+    /// The arrays without bounds checks, for a walk that visits most nodes.
     struct UnsafeNodes {
-        var nodes: UnsafePointer<Node>
-        var tokens: UnsafePointer<Int32>
+        var nodes: UnsafeBufferPointer<Node>
+        var tokens: UnsafeBufferPointer<Int32>
         /// The child of the root for each byte, or -1.
-        var rootChild: UnsafePointer<Int32>
-
-        subscript(node: Int) -> Node { nodes[node] }
+        var rootChild: UnsafeBufferPointer<Int32>
     }
 
-    func withUnsafeNodes(_ body: (UnsafeNodes) -> Void) {
+    func withUnsafeNodes<Result>(_ body: (UnsafeNodes) -> Result) -> Result {
         nodes.withUnsafeBufferPointer { nodes in
             tokens.withUnsafeBufferPointer { tokens in
-                rootChild.withUnsafeBufferPointer { rootChild in
-                    guard let nodes = nodes.baseAddress, let tokens = tokens.baseAddress, let rootChild = rootChild.baseAddress
-                    else { return }
-                    body(UnsafeNodes(nodes: nodes, tokens: tokens, rootChild: rootChild))
-                }
+                rootChild.withUnsafeBufferPointer { body(UnsafeNodes(nodes: nodes, tokens: tokens, rootChild: $0)) }
             }
         }
     }
@@ -115,6 +126,19 @@ struct TokenTrie: Sendable {
 enum ByteClasses {
     /// The class of a byte as a bit.
     static func mask(_ byte: UInt8) -> UInt64 { ofByte.withUnsafeBufferPointer { 1 << UInt64($0[Int(byte)]) } }
+
+    /// The classes of which all bytes satisfy a condition.
+    static func all(where condition: (UInt8) -> Bool) -> UInt64 {
+        var inside: UInt64 = 0
+        var outside: UInt64 = 0
+        ofByte.withUnsafeBufferPointer { classes in
+            for byte in UInt8.min...UInt8.max {
+                let bit = UInt64(1) << UInt64(classes[Int(byte)])
+                if condition(byte) { inside |= bit } else { outside |= bit }
+            }
+        }
+        return inside & ~outside
+    }
 
     /// The class of each byte, below 64.
     static let ofByte: [UInt8] = (0..<256).map { byte in
