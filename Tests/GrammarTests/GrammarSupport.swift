@@ -32,6 +32,18 @@ enum Vocabularies {
         return TokenVocabulary(texts: texts, endTokens: [Int32(texts.count - 1)])
     }()
 
+    /// Random strings of few characters, so that the trie has large subtrees at all depths.
+    static let dense: TokenVocabulary = {
+        var texts = small.texts.filter { $0?.count == 1 }
+        var random = TestRandom(seed: 5)
+        let letters = ["a", "b", "c", "0", "1", " ", "é", "日", "😀", ",", "/", ".", "-", "\"", "\\\"", "\\n"].map {
+            Array($0.utf8)
+        }
+        for _ in 0..<3_000 { texts.append((0..<random.next(2...6)).flatMap { _ in random.pick(letters) }) }
+        texts.append(nil)
+        return TokenVocabulary(texts: texts, endTokens: [Int32(texts.count - 1)])
+    }()
+
     /// As many tokens as large models have; most of them are random.
     static func synthetic(_ count: Int) -> TokenVocabulary {
         var texts = small.texts

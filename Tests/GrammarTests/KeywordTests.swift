@@ -294,6 +294,12 @@ struct AcceptanceCase: CustomTestStringConvertible {
 
     static let patterns = [
         AcceptanceCase(
+            "{\"type\":\"string\",\"pattern\":\"^(a*b?){1,3}$\"}", ["\"\"", "\"bbb\"", "\"aabaab\"", "\"abab\""],
+            not: ["\"bbbb\"", "\"abababab\""]),
+        AcceptanceCase(
+            "{\"type\":\"string\",\"pattern\":\"^(x(ab?){0,3}c|x(ab?){0,2}c|(xy){2,4}|(xy){1,3})$\"}",
+            ["\"xc\"", "\"xaabac\"", "\"xy\"", "\"xyxyxyxy\""], not: ["\"xaaaac\"", "\"xyxyxyxyxy\"", "\"\""]),
+        AcceptanceCase(
             "{\"type\":\"string\",\"pattern\":\"^[a-z]+(-[0-9]{2,3})?$\"}", ["\"abc\"", "\"a-12\"", "\"a-123\""],
             not: ["\"\"", "\"a-1\"", "\"a-1234\"", "\"A\""]),
         AcceptanceCase("{\"type\":\"string\",\"pattern\":\"b\"}", ["\"b\"", "\"abc\""], not: ["\"a\"", "\"\""]),
