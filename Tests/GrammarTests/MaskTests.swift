@@ -28,6 +28,8 @@ import Testing
         [
             "x[0-9]{3}y", "^.+$", "^[^,]+$", "^[a-z]{1,40}é$", "^([a-e]{0,30}/)+$", "^(é|[ -~])*$", "\\\\.[^/]+/.*", "a|^b+",
             "^.{2,30}$", "^[\\u0020-\\u00FF]{1,60}/$", "^(?!a).*b",
+            // Maxima that are longer than all tokens.
+            "^([a-c]{0,35}/){1,28}$", "^[^,]{1,200}é?$", "^(?!ab)[a-c ]{0,60}1$", "^(a{26,30}b|(a?b?){0,50}-)$", "^.{3,60}$",
         ].flatMap { pattern in
             ["", ",\"minLength\":7", ",\"minLength\":9,\"maxLength\":12", ",\"minLength\":3,\"maxLength\":90"].map {
                 AcceptanceCase("{\"type\":\"string\",\"pattern\":\"\(pattern)\"\($0)}", [], not: [])

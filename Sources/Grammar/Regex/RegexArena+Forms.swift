@@ -79,6 +79,41 @@ extension RegexArena {
         return nil
     }
 
+    /// The language without the maxima of repetitions that are at least `length`. Its strings of up to `length` bytes, and the
+    /// beginnings of its strings up to this length, are the same: so many repetitions have at least so many bytes. So the states
+    /// of a text with a large maximum, one for each number of characters, have the same masks.
+    ///
+    /// - Parameter known: By id, the results for this length that are known already; otherwise ``empty``.
+    func withoutMaxima(from length: Int32, _ id: RegexID, known: inout [RegexID]) -> RegexID {
+        if known.count <= id { known += [RegexID](repeating: Self.empty, count: max(nodes.count, Int(id) + 1) - known.count) }
+        if known[Int(id)] != Self.empty { return known[Int(id)] }
+        depth += 1
+        defer { depth -= 1 }
+        if depth > Self.maximumDepth { return id }
+        func rest(_ id: RegexID) -> RegexID { withoutMaxima(from: length, id, known: &known) }
+        let result: RegexID
+        switch nodes[Int(id)] {
+        case .concat(let a, let b):
+            let (first, second) = (rest(a), rest(b))
+            result = (first, second) == (a, b) ? id : concat(first, second)
+        case .alternation(let parts):
+            let all = parts.map { rest($0) }
+            result = all == parts ? id : alternation(all)
+        case .repetition(let a, let minimum, let maximum):
+            let inner = rest(a)
+            let most = maximum >= length ? -1 : maximum
+            result = inner == a && most == maximum ? id : repetition(inner, minimum: minimum, maximum: most)
+        case .escaped(let content, let style, let state):
+            let inner = rest(content)
+            result = inner == content ? id : escaped(inner, style, state)
+        // In these, other parts may need the maximum.
+        case .intersection, .complement, .recursive: result = id
+        case .empty, .epsilon, .bytes, .words, .number, .textExcept: result = id
+        }
+        if !isFull { known[Int(id)] = result }
+        return result
+    }
+
     /// Characters with which a text may go on, in any order and number up to a limit, without leaving a part of a language.
     struct Run {
         /// The language that allows the run: the whole language or one of its alternatives.

@@ -12,6 +12,7 @@ extension MaskTable {
 
     /// - Parameter listedNeed: Lists the needs of tokens that are greater than this; `.max` for none.
     func languageMask(_ language: RegexID, listedNeed: Int32 = .max) -> LanguageMask {
+        let language = walkStates.languageOfMask(language)
         if let known = languageMasks[language], known.listedNeed <= listedNeed { return known }
         // Languages of the arena template have the same id in all arenas: compute their masks once per vocabulary.
         let isShared = listedNeed == .max && Int(language) < RegexArena.sharedCount

@@ -37,7 +37,7 @@ final class MaskTable {
     let trie: TokenTrie
     @exclusivity(unchecked) private var masks: [ConfigID: TokenMask] = [:]
     @exclusivity(unchecked) var languageMasks: [RegexID: LanguageMask] = [:]
-    let walkStates = WalkStates()
+    let walkStates: WalkStates
     /// Languages that were visited with a maximum number of characters.
     var boundedLanguages: Set<RegexID> = []
     private var leaving: [UInt64: [Int32]] = [:]
@@ -87,6 +87,7 @@ final class MaskTable {
         self.automaton = automaton
         self.vocabulary = vocabulary
         trie = vocabulary.trie
+        walkStates = WalkStates(automaton.regexes, longestToken: trie.maximumDepth)
         scratch = [UInt32](repeating: 0, count: vocabulary.maskWords)
     }
 

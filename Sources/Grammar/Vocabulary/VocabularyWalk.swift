@@ -271,7 +271,7 @@ struct VocabularyWalk {
         guard let row = regexes.liveRow(parent.pointee.language), let state = state(row[Int(byte)]) else { return states.dead }
         // One that was computed after a limit was reached is valid for this walk only.
         if states.states[state.pointee.language] == state {
-            for other in 0..<256 where row[other] == state.pointee.language { parent.next[other] = state }
+            for other in 0..<256 where row[other] == row[Int(byte)] { parent.next[other] = state }
         }
         return state
     }
@@ -280,6 +280,7 @@ struct VocabularyWalk {
     private func state(_ language: RegexID) -> WalkState.Pointer? {
         // As without the cache, nothing is allowed beyond the limits.
         if regexes.isFull { return nil }
+        let language = states.languageOfMask(language)
         let known = states.states[language]
         if let known, known.pointee.isCounted || !counts { return known }
         guard let row = regexes.liveRow(language) else { return nil }

@@ -57,9 +57,20 @@ final class WalkStates {
     /// Each has about 2 KB.
     private static let maximumCount = 4_096
 
-    init() {
+    private let regexes: RegexArena
+    private let longestToken: Int32
+    @exclusivity(unchecked) private var masked: [RegexID] = []
+
+    /// - Parameter longestToken: Number of bytes.
+    init(_ regexes: RegexArena, longestToken: Int) {
+        (self.regexes, self.longestToken) = (regexes, Int32(clamping: longestToken))
         dead = .allocate(WalkState(language: RegexArena.empty, isNullable: false)) { _ in nil }
         unknown = .allocate(WalkState(language: RegexArena.empty, isNullable: false)) { _ in nil }
+    }
+
+    /// A language that has the same mask: many languages share one.
+    func languageOfMask(_ language: RegexID) -> RegexID {
+        regexes.withoutMaxima(from: longestToken, language, known: &masked)
     }
 
     /// - Parameter row: The language after each byte.
