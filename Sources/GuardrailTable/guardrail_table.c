@@ -100,17 +100,16 @@ static uint32_t add_word(bag *bag, const uint32_t *symbols, int32_t count) {
 
 /// The lists that a word is in, as bits.
 static uint32_t lists_of(const layout *at, uint32_t hash, uint32_t *index) {
-    uint32_t low = 0, high = at->list_words;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2, value = number(at->words + 8 * (size_t)middle);
-        if (value == hash) {
-            *index = middle;
-            return number(at->words + 8 * (size_t)middle + 4);
-        }
-        if (value < hash) low = middle + 1;
-        else high = middle;
+    // The last word whose hash is not greater. Without branches, because all results are equally likely.
+    uint32_t low = 0;
+    for (uint32_t count = at->list_words; count > 1;) {
+        uint32_t half = count / 2;
+        low += number(at->words + 8 * (size_t)(low + half)) <= hash ? half : 0;
+        count -= half;
     }
-    return 0;
+    if (!at->list_words || number(at->words + 8 * (size_t)low) != hash) return 0;
+    *index = low;
+    return number(at->words + 8 * (size_t)low + 4);
 }
 
 /// 1 + ln n for small numbers.

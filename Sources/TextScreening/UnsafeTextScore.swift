@@ -27,47 +27,76 @@ package enum UnsafeTextScore {
     }
 
     private static func score(_ bytes: UnsafeBufferPointer<UInt8>, threshold: Float) -> Result {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: window) { symbols in
+            var part = Part(symbols: symbols, threshold: threshold)
+            ascii.withUnsafeBufferPointer { ascii in
+                var index = 0
+                while index < bytes.count {
+                    index += part.append(ascii: bytes[index...], ascii)
+                    guard index < bytes.count, bytes[index] >= 0x80 else { continue }
+                    let (value, length) = TextFolding.decode(bytes, at: index)
+                    index += length
+                    switch TextFolding.fold(value, keepsDiacritics: false) {
+                    case .nothing: break
+                    case .separator: part.append(TextFolding.space)
+                    case .one(let folded): part.append(withWordBit(folded))
+                    case .several(let all): for folded in all { part.append(withWordBit(folded)) }
+                    }
+                }
+            }
+            part.finish()
+            return part.result
+        }
+    }
+
+    /// A part of a text as symbols, and the worst score so far.
+    private struct Part {
+        /// ``window`` elements, of which `count` are initialized.
+        let symbols: UnsafeMutableBufferPointer<UInt32>
+        let threshold: Float
+        var count = 0
         var result = Result(unsafe: -.infinity, categories: [])
-        var symbols: [UInt32] = []
-        symbols.reserveCapacity(min(window, bytes.count))
-        func finishPart() {
-            let score = gt_score(symbols, Int32(symbols.count), nil)
+
+        init(symbols: UnsafeMutableBufferPointer<UInt32>, threshold: Float) {
+            (self.symbols, self.threshold) = (symbols, threshold)
+        }
+
+        mutating func append(_ symbol: UInt32) {
+            makeRoom()
+            symbols[count] = symbol
+            count += 1
+        }
+
+        /// Appends characters in ASCII up to the first other one, or as many as fit, and returns their number.
+        mutating func append(ascii bytes: Slice<UnsafeBufferPointer<UInt8>>, _ table: UnsafeBufferPointer<UInt32>) -> Int {
+            makeRoom()
+            var length = 0
+            for byte in bytes.prefix(symbols.count - count) {
+                if byte >= 0x80 { break }
+                symbols[count + length] = table[Int(byte)]
+                length += 1
+            }
+            count += length
+            return length
+        }
+
+        private mutating func makeRoom() {
+            if count < symbols.count { return }
+            finish()
+            // Parts overlap, so that a sentence is in one of them as a whole.
+            count = symbols.count / 4
+            for index in 0..<count { symbols[index] = symbols[symbols.count - count + index] }
+        }
+
+        mutating func finish() {
+            let score = gt_score(symbols.baseAddress, Int32(count), nil)
             guard score > result.unsafe else { return }
             result.unsafe = score
             guard score >= threshold else { return }
             var scores = [Float](repeating: 0, count: categories.count)
-            _ = gt_score(symbols, Int32(symbols.count), &scores)
+            _ = gt_score(symbols.baseAddress, Int32(count), &scores)
             result.categories = zip(categories, scores).map { ($0, $1) }
         }
-        func append(_ symbol: UInt32) {
-            if symbols.count == window {
-                finishPart()
-                // Parts overlap, so that a sentence is in one of them as a whole.
-                symbols.removeFirst(window * 3 / 4)
-            }
-            symbols.append(symbol)
-        }
-        ascii.withUnsafeBufferPointer { ascii in
-            var index = 0
-            while index < bytes.count {
-                let byte = bytes[index]
-                if byte < 0x80 {
-                    append(ascii[Int(byte)])
-                    index += 1
-                    continue
-                }
-                let (value, length) = TextFolding.decode(bytes, at: index)
-                index += length
-                switch TextFolding.fold(value, keepsDiacritics: false) {
-                case .nothing: break
-                case .separator: append(TextFolding.space)
-                case .one(let folded): append(withWordBit(folded))
-                case .several(let all): for folded in all { append(withWordBit(folded)) }
-                }
-            }
-        }
-        finishPart()
-        return result
     }
 
     private static let ascii: [UInt32] = (0..<UInt32(128)).map { value in
