@@ -76,7 +76,7 @@ struct LanguageTests {
             String(repeating: "„", count: 100_000) + String(repeating: "“", count: 3_000), "😀😀😀😀😀😀😀😀",
             "https://example.com/wp-content/uploads/2024/bildergalerie.html?id=4",
             "{\"nombre\": \"Jose\", \"edad\": 41}", "SELECT nombre FROM usuarios WHERE id = 4;", "Arnold Schwarzenegger",
-            "Johann Wolfgang von Goethe", "Guten Morgen!", "C'est la vie",
+            "Johann Wolfgang von Goethe", "Bundesministerium Annegret Kramp-Karrenbauer", "Guten Morgen!", "C'est la vie",
             "Translate “Wie geht es dir heute, mein Freund?” to English",
             "What does „Die Grenzen meiner Sprache bedeuten die Grenzen meiner Welt“ mean?",
             "3a7bd3e2360a3d29eea436fcfb7e44c735d117c4",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Trains the table with which FoundationModels identifies languages, and writes the sentences of the tests.
 
-    Tests/Tools/train_languages.py SENTENCES.tsv.gz Sources/LanguageTable/languages.bin Tests/FoundationModelsTests/Languages/sentences.tsv
+    Tests/Tools/train_languages.py FOLDER Sources/LanguageTable/languages.bin Tests/FoundationModelsTests/Languages/sentences.tsv
 
-The sentences are lines of a language code, a tab and a text. A linear classifier (softmax regression) over hashed sequences of one to
-four letters is trained on sentences and on parts of them; every tenth sentence of a language is held out, and the first twenty of
-these are written for the tests. A further class, "zxx" (no language), is trained on the source code of Python's library and on generated
+The folder has `sentences.tsv.gz`, `word-pairs.tsv.gz` and `single-words.tsv.gz`: lines of a language code, a tab and a text. A linear
+classifier (softmax regression) over hashed sequences of one to four letters is trained on sentences, on parts of them, on pairs of
+words and on words; every tenth text of a language is held out, and the first twenty held sentences are written for the tests. A further class, "zxx" (no language), is trained on the source code of Python's library and on generated
 data. Needs numpy and torch.
 
 The file: the number of classes and of buckets as 32-bit integers, the scale of the weights as a 32-bit float, then for each class its
@@ -62,14 +62,21 @@ def code_lines(count, rng):
     return lines
 
 
-def main(source, table, tests):
-    rng = random.Random(5)
+def divided(path):
+    """The held texts of a file, and the others."""
     by_language = {}
-    for line in gzip.open(source, "rt", encoding="utf-8"):
+    for line in gzip.open(path, "rt", encoding="utf-8"):
         code, text = line.rstrip("\n").split("\t", 1)
         by_language.setdefault(code, []).append(text)
     held = [(c, t) for c, lines in by_language.items() for t in lines[::10]]
-    train = [(c, t) for c, lines in by_language.items() for i, t in enumerate(lines) if i % 10]
+    return held, [(c, t) for c, lines in by_language.items() for i, t in enumerate(lines) if i % 10]
+
+
+def main(folder, table, tests):
+    rng = random.Random(5)
+    held, train = divided(f"{folder}/sentences.tsv.gz")
+    held_pairs, pairs = divided(f"{folder}/word-pairs.tsv.gz")
+    single_words = divided(f"{folder}/single-words.tsv.gz")[1]
     code = code_lines(4000, rng)
     held += [("zxx", t) for t in code[::10]]
     train += [("zxx", t) for i, t in enumerate(code) if i % 10]
@@ -89,7 +96,7 @@ def main(source, table, tests):
             # Languages are recognised among words of others, such as names.
             if rng.random() < 0.15:
                 samples.append((c, t + " " + " ".join(rng.choice(train)[1].split()[:2])))
-    samples = [(index[c], buckets(t)) for c, t in samples if normalized(t).strip()]
+    samples = [(index[c], buckets(t)) for c, t in samples + pairs + single_words if normalized(t).strip()]
     torch.manual_seed(1)
     weights = torch.nn.EmbeddingBag(BUCKETS, len(names), mode="sum")
     torch.nn.init.zeros_(weights.weight)
@@ -130,19 +137,17 @@ def main(source, table, tests):
         found = buckets(text)
         return codes[found].astype(np.float32).sum(0) * (scale / len(found) ** 0.5) + b
 
-    for kind in ("sentences", "pairs"):
+    cut = []
+    for c, t in held:
+        words = t.split()
+        if len(words) >= 4:
+            at = rng.randrange(len(words) - 1)
+            cut.append((c, " ".join(words[at : at + 2])))
+    for kind, texts in (("sentences", held), ("pairs of words", held_pairs), ("pairs cut from sentences", cut)):
         right, total, wrong = 0, 0, {}
-        for c, t in held:
-            if c == "zxx":
+        for c, t in texts:
+            if c == "zxx" or not normalized(t).strip():
                 continue
-            words = t.split()
-            if kind == "pairs":
-                if len(words) < 4:
-                    continue
-                at = rng.randrange(len(words) - 1)
-                t = " ".join(words[at : at + 2])
-                if not normalized(t).strip():
-                    continue
             total += 1
             best = names[int(scores(t).argmax())]
             right += best == c

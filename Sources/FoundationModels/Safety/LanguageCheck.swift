@@ -38,7 +38,7 @@ struct LanguageCheck {
     func unsupportedLanguage(of text: String) -> String? {
         guard !supported.isEmpty else { return nil }
         let text = Self.withoutQuotations(text)
-        if Self.isCode(text) { return nil }
+        if Self.isCode(text) || Self.isName(text) { return nil }
         guard let language = unsupported(LanguageIdentifier.letters(of: text)) else { return nil }
         // Instructions in a supported language, followed by a long text in another one.
         let sentences = text.split(maxSplits: Self.maximumSentences) { ".!?:;\n。！？：".contains($0) }
@@ -90,6 +90,12 @@ struct LanguageCheck {
         if digits * 4 > text.utf8.count { return true }
         let punctuation = text.utf8.count { "(){}[]<>=;_/\\|&#@$%^*~+".utf8.contains($0) }
         return punctuation * 25 > text.utf8.count
+    }
+
+    /// Whether nearly all of few words are capitalized.
+    private static func isName(_ text: String) -> Bool {
+        let words = text.split(whereSeparator: \.isWhitespace)
+        return words.count <= 5 && words.count { $0.first?.isUppercase ?? false } * 4 >= words.count * 3
     }
 
     private static func isLongEnough(_ letters: [UInt32]) -> Bool {
