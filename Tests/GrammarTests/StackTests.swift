@@ -84,6 +84,7 @@ import Testing
         String(repeating: "(?=a", count: 50) + String(repeating: ")", count: 50) + "a*",
         String(repeating: "(?!b)a", count: 60), String(repeating: "a?", count: 300) + String(repeating: "a", count: 300),
         "^(a{0,1000}b{0,1000}c{0,1000})$", "^.{0,1000}a.{1000}$",
+        "^" + String(repeating: "ab", count: 450) + "[b-d]{0,300}$",
         "^" + (0..<500).map { "word\($0)" }.joined(separator: "|") + "$",
     ])
     func patterns(pattern: String) throws {

@@ -89,13 +89,25 @@ extension RegexArena {
         if known[Int(id)] != Self.empty { return known[Int(id)] }
         depth += 1
         defer { depth -= 1 }
-        if depth > Self.maximumDepth { return id }
+        if depth > Self.recursionDepth { return id }
         func rest(_ id: RegexID) -> RegexID { withoutMaxima(from: length, id, known: &known) }
         let result: RegexID
         switch nodes[Int(id)] {
-        case .concat(let a, let b):
-            let (first, second) = (rest(a), rest(b))
-            result = (first, second) == (a, b) ? id : concat(first, second)
+        case .concat:
+            // Concatenations are nested to the right: a loop prevents a stack overflow for long ones.
+            var steps: [(id: RegexID, first: RegexID, second: RegexID)] = []
+            var end = id
+            while case .concat(let a, let b) = nodes[Int(end)], end == id || known[Int(end)] == Self.empty {
+                steps.append((end, a, b))
+                end = b
+            }
+            var last = rest(end)
+            for (id, first, second) in steps.reversed() {
+                let inner = rest(first)
+                last = inner == first && last == second ? id : concat(inner, last)
+                if !isFull { known[Int(id)] = last }
+            }
+            result = last
         case .alternation(let parts):
             let all = parts.map { rest($0) }
             result = all == parts ? id : alternation(all)
