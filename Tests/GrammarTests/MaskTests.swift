@@ -59,6 +59,33 @@ import Testing
         }
     }
 
+    /// What follows a name depends on the alternatives whose names it is in.
+    @Test func namesOfAlternatives() throws {
+        for (first, second, text, allowed, refused) in [
+            (
+                #""propertyNames":{"maxLength":2},"additionalProperties":{"type":"object"}"#,
+                #""propertyNames":{"maxLength":4},"#, #"{"ñ"#,
+                #"caa":""#, #"caa":{"a"#
+            ),
+            (
+                #""propertyNames":{"maxLength":2},"additionalProperties":{"type":"object"}"#, #""minProperties":1,"#, "{\"",
+                #"bcba":""#, #"bcba":{"a"#
+            ),
+            (#""properties":{"ab":false},"additionalProperties":{"type":"object"}"#, "", "{\"", #"ab":""#, #"ab":{"a"#),
+        ] {
+            let vocabulary = TokenVocabulary(
+                texts: (UInt8.min...UInt8.max).map { [$0] } + [allowed, refused].map { Array($0.utf8) } + [nil], endTokens: [258])
+            let grammar = try Grammar(
+                #"{"anyOf":[{"type":"object",\#(first)},{"type":"object",\#(second)"additionalProperties":{"type":"string"}}]}"#,
+                vocabulary: vocabulary)
+            var matcher = grammar.matcher()
+            try matcher.read(text.utf8)
+            let tokens = Set(matcher.allowed)
+            #expect(tokens.contains(256) && !tokens.contains(257), "\(first) \(second)")
+            #expect(matcher.canFollow(256) && !matcher.canFollow(257))
+        }
+    }
+
     private func compareMasks(of grammar: Grammar, steps: Int, seed: Int, _ schema: String) throws {
         var random = TestRandom(seed: seed)
         try walk(grammar, steps: steps, &random) { matcher, allowed in

@@ -18,7 +18,7 @@ struct HashIndex {
     func find(_ hash: UInt64, _ matches: (Int32) -> Bool) -> Int32 {
         let mask = slots.count - 1
         let hash = UInt32(truncatingIfNeeded: hash)
-        var index = Int(hash) & mask
+        var index = Int(truncatingIfNeeded: hash) & mask
         while slots[index].value >= 0 {
             if slots[index].hash == hash, matches(slots[index].value) { return slots[index].value }
             index = (index + 1) & mask
@@ -38,7 +38,7 @@ struct HashIndex {
 
     private mutating func place(_ slot: Slot) {
         let mask = slots.count - 1
-        var index = Int(slot.hash) & mask
+        var index = Int(truncatingIfNeeded: slot.hash) & mask
         while slots[index].value >= 0 { index = (index + 1) & mask }
         slots[index] = slot
         count += 1

@@ -80,7 +80,7 @@ extension RegexArena {
     }
 
     /// The language without the maxima of repetitions that are at least `length`. Its strings of up to `length` bytes, and the
-    /// beginnings of its strings up to this length, are the same: so many repetitions have at least so many bytes. So the states
+    /// beginnings of its strings up to this length, are the same: so many repetitions that are not empty have at least so many bytes. So the states
     /// of a text with a large maximum, one for each number of characters, have the same masks.
     ///
     /// - Parameter known: By id, the results for this length that are known already; otherwise ``empty``.

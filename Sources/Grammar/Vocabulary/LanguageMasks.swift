@@ -49,7 +49,7 @@ extension MaskTable {
             // A maximum length matters only for tokens that come near it, so start from the mask without this limit.
             if let (rest, limit) = regexes.withoutUpperLimit(content), limit >= Self.leastListedNeed {
                 let maximum = Int32(clamping: limit)
-                let body = regexes.stringBody(rest, style)
+                let body = walkStates.languageOfMask(regexes.stringBody(rest, style))
                 // A list serves for other limits too, but it contains all tokens that lead away from the shortest string,
                 // while a walk for one limit skips them. So it pays only for a language that is visited again, such as
                 // any text.

@@ -276,8 +276,19 @@ final class MaskTable {
             }
         }
         for (style, group) in contents {
-            let union = automaton.regexes.stringBody(automaton.regexes.alternation(group.languages), style)
-            add(languageMask(union), .text(group.threads), to: &mask)
+            var others = group
+            // Nothing is walked for names that can be any text. But what follows a name depends on which of them it is in,
+            // such as those up to some length, so that only equal ones are joined.
+            for language in group.languages.sorted().deduplicated() {
+                guard style == .any, automaton.regexes.isOpenByForm(language) else { continue }
+                let threads = zip(group.languages, group.threads).filter { $0.0 == language }.map(\.1)
+                add(languageMask(automaton.regexes.stringBody(language, style)), .text(threads), to: &mask)
+                others.languages.removeAll { $0 == language }
+                others.threads.removeAll { threads.contains($0) }
+            }
+            if others.threads.isEmpty { continue }
+            let union = automaton.regexes.stringBody(automaton.regexes.alternation(others.languages), style)
+            add(languageMask(union), .text(others.threads), to: &mask)
         }
     }
 

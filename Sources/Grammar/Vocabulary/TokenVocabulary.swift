@@ -163,9 +163,9 @@ struct FreeTextTable: Sendable {
             node += 1
         }
         for entry in insideEntries + closing { all[Int(entry.token) >> 5] |= 1 << UInt32(entry.token & 31) }
-        maximumCount = max(1, (insideEntries + closing).map(\.characters).max() ?? 0)
         collectLimits(insideEntries)
         collectRemainders(trie)
+        maximumCount = max(1, (insideEntries + closing + entries).map(\.characters).max() ?? 0)
     }
 
     private mutating func collectLimits(_ entries: [Entry]) {
