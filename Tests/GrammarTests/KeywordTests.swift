@@ -254,6 +254,9 @@ struct AcceptanceCase: CustomTestStringConvertible {
     /// Cases that fuzzing found.
     static let found = [
         AcceptanceCase(
+            "{\"oneOf\":[{\"propertyNames\":{\"enum\":[\"a b\"]}},{\"propertyNames\":{\"enum\":[\"x\"]},\"minProperties\":3}]}",
+            ["{}", "{\"a b\":1}"], not: ["{\"x\":1}", "1", "{\"a b\":1,\"x\":1}"]),
+        AcceptanceCase(
             "{\"enum\":[1,3],\"multipleOf\":3,\"allOf\":[{\"anyOf\":[{\"multipleOf\":7},{\"maximum\":9}]},{\"anyOf\":[{\"multipleOf\":11},{\"maximum\":9}]},{\"anyOf\":[{\"multipleOf\":13},{\"maximum\":9}]}]}",
             ["3"], not: ["1"]),
         AcceptanceCase(

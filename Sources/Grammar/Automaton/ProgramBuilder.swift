@@ -282,6 +282,13 @@ struct ProgramBuilder {
                     Program.Region(names: region.names, type: type(region.value), shortestName: length, wants: region.wants))
             }
         }
+        // Names of regions are not counted while a document is generated, so there must be enough of them.
+        if !witnesses.isEmpty, shape.minimum > ids.count {
+            do {
+                let words = try regexes.finiteWords(others, limit: shape.minimum)
+                if let words, ids.count + words.count < shape.minimum { return nil }
+            } catch { throw tooManyStates(constraint) }
+        }
         for (name, _) in finite { _ = add(name) }
         if ids.count > Self.maximumNames {
             throw SchemaError(
