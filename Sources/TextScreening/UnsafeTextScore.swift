@@ -69,6 +69,7 @@ package enum UnsafeTextScore {
 
         /// Appends characters in ASCII up to the first other one, or as many as fit, and returns their number.
         mutating func append(ascii bytes: Slice<UnsafeBufferPointer<UInt8>>, _ table: UnsafeBufferPointer<UInt32>) -> Int {
+            guard let first = bytes.first, first < 0x80 else { return 0 }
             makeRoom()
             var length = 0
             for byte in bytes.prefix(symbols.count - count) {

@@ -80,7 +80,7 @@ struct IntegerTable {
     mutating func insert(_ key: UInt64, _ value: Int32) {
         if (count + 1) * 2 > keys.count {
             let old = self
-            self = IntegerTable(capacity: keys.count * 4)
+            self = IntegerTable(capacity: keys.count * 2)
             for (index, key) in old.keys.enumerated() where key != Self.none { place(key, old.values[index]) }
         }
         place(key, value)

@@ -69,7 +69,8 @@ struct VocabularyWalk {
     /// The first of the tokens that are allowed, but not yet in `bits`: the allowed tokens are long ranges in the order of
     /// the trie.
     private var firstAllowed = 0
-    /// Among the large subtrees: the depth of the first byte on the path that is not part of the run at the beginning of the language.
+    /// Among the large subtrees: the depth of the first byte on the path that is not part of the run at the beginning of the
+    /// language.
     private var otherDepth = Int.max
     /// With a maximum length: the exact states along the path, as far as they were needed.
     private var exactPath: ExactPath
@@ -297,16 +298,10 @@ struct VocabularyWalk {
         return state
     }
 
-    /// The byte classes that leave a language unchanged: its derivative is the language itself. Empty for nullable
-    /// languages, which a token with any byte can leave.
-    private func stayingClasses(_ language: RegexID, _ row: UnsafePointer<RegexID>) -> UInt64 {
-        if regexes.isNullable[Int(language)] { return 0 }
-        return ByteClasses.all { row[Int($0)] == language }
-    }
-
     private func newState(_ language: RegexID, _ row: UnsafePointer<RegexID>) -> WalkState {
         var state = WalkState(language: language, isNullable: regexes.isNullable[Int(language)])
-        state.staying = stayingClasses(language, row)
+        // A token with any byte can leave a nullable language.
+        if !state.isNullable { state.staying = ByteClasses.all { row[Int($0)] == language } }
         if let run = regexes.textRun(language) {
             (state.running, state.runLength) = (run.classes, run.maximum ?? .max)
             state.runLeads = run.leads
