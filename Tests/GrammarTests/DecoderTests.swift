@@ -27,7 +27,7 @@ import Testing
         var members = 0
         members: while members < 50_000 {
             if case .forced(let ending) = decoder.next(remaining: 1_000_000), ending.last == Int32(UInt8(ascii: "}")) {
-                accept(ending)
+                accept(Array(ending))
                 break members
             }
             let name = String((0..<12).map { _ in Character(Unicode.Scalar(UInt8(random.next(97...122)))) })
@@ -68,7 +68,7 @@ import Testing
             let tokens: [Int32]
             switch decoder.next(remaining: remaining) {
             case .end: remaining = 0; tokens = []
-            case .forced(let forced): tokens = forced
+            case .forced(let forced): tokens = Array(forced)
             case .few(let few): tokens = [choose(few, &decoder, remaining)]
             case .many: tokens = [choose(decoder.matcher.allowed, &decoder, remaining)]
             }

@@ -1,4 +1,6 @@
 import AllocationCounter
+import Grammar
+import JSON
 import TestSupport
 import Testing
 
@@ -46,5 +48,46 @@ import Testing
         while engine.processedTokens < tokens + 100 * sequences, engine.step() {}
         let count = Int(allocation_count() - before)
         #expect(count <= 8 * sequences, "\(count) allocations for \(engine.processedTokens - tokens) tokens")
+    }
+
+    /// The second time, the grammar knows all states of the response, as it does in the steady state.
+    @Test(.enabled(if: allocation_count() >= 0), arguments: Sampling.allCases)
+    func constrainedTokens(_ sampling: Sampling) throws {
+        var tiny = TinyModel()
+        tiny.context = 3_000
+        let file = try tiny.file()
+        let gguf = try GGUFFile(path: file.path)
+        let tokenizer = try Tokenizer(file: gguf)
+        let model = try DecoderModel(file: gguf, pool: WorkerPool(threads: 1))
+        let engine = Engine(model: model, caches: CacheRegistry(released: ReleasedCaches(maximumBytes: 0)))
+        let schema = try JSONParser.parse(
+            """
+            {"type": "object", "required": ["letters", "few", "numbers"], "properties": {
+              "letters": {"type": "string", "minLength": 150, "maxLength": 160},
+              "few": {"type": "string", "pattern": "^[ab]{100,110}$"},
+              "numbers": {"type": "array", "items": {"type": "integer", "minimum": 100, "maximum": 999}, "minItems": 30}}}
+            """)
+        let grammar = try Grammar(.schema(schema), vocabulary: TokenVocabulary(tokenizer))
+        var request = GenerationRequest(tokens: [5, 40, 41], sampling: sampling.settings, maximumTokens: 2_500, grammar: grammar)
+        request.proposesTokens = false
+        /// The allocations of this thread, from the 20th token on. Masks are prepared on another one.
+        func generate() throws -> (count: Int, tokens: Int) {
+            let decoding = try GrammarDecoding(
+                request, under: grammar, tokenizer: tokenizer, kernels: model.pool.kernels, contextSize: 3_000,
+                logitCount: model.shape.vocabularySize
+            ) { _ in true }
+            try engine.submit(
+                decoding, in: KVCache(shape: model.shape, capacity: 3_000), priority: .interactive, signals: RequestSignals()
+            ) { _ in }
+            let tokens = engine.processedTokens + 20
+            while engine.processedTokens < tokens, engine.step() {}
+            let before = allocation_count()
+            while engine.step() {}
+            return (Int(allocation_count() - before), engine.processedTokens - tokens)
+        }
+        let first = try generate()
+        let second = try generate()
+        #expect(first.count > 20 * first.tokens && second.tokens == first.tokens)
+        #expect(second.count <= 40, "\(second.count) allocations for \(second.tokens) tokens")
     }
 }

@@ -28,6 +28,7 @@ extension Automaton {
     /// The shortest text that completes the document.
     func completion(_ config: ConfigID) -> [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(completionLength(config))
         var config = config
         while config > Self.hole {
             let wanted = completionLength(config)

@@ -9,7 +9,7 @@ internal import JSON
 package struct ConstrainedDecoder: Sendable {
     package enum Step: Sendable {
         /// These tokens come next, regardless of the model's logits.
-        case forced([Int32])
+        case forced(ArraySlice<Int32>)
         /// The model chooses among these few tokens.
         case few([Int32])
         /// The model chooses among the tokens of ``fillMask(_:)``.
@@ -24,6 +24,8 @@ package struct ConstrainedDecoder: Sendable {
     private var plan: ArraySlice<Int32> = []
     /// Forced tokens that have not been accepted yet.
     private var queue: ArraySlice<Int32> = []
+    /// The tokens of the shortest ending of the text so far, once they are known.
+    private var ending: [Int32]?
     /// The last byte of the text, for detecting the end of a sentence.
     private var lastByte: UInt8 = 0
     private let encode: @Sendable ([UInt8]) -> [Int32]
@@ -40,7 +42,8 @@ package struct ConstrainedDecoder: Sendable {
     /// ``JSONParser/maximumDepth``; one token can open several levels, and so can the shortest ending.
     private static let maximumDepth = JSONParser.maximumDepth - 112
 
-    /// - Parameter encode: Encodes a text with the model's tokenizer.
+    /// - Parameter encode: Encodes a text with the tokenizer that the grammar's vocabulary belongs to. The grammar keeps the
+    ///   results.
     package init(_ grammar: Grammar, encode: @escaping @Sendable ([UInt8]) -> [Int32]) {
         matcher = grammar.matcher()
         self.encode = encode
@@ -56,28 +59,34 @@ package struct ConstrainedDecoder: Sendable {
 
     /// What may come next if at most `remaining` more tokens can be generated.
     package mutating func next(remaining: Int) -> Step {
-        if !plan.isEmpty { return .forced(Array(plan)) }
-        if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
+        if !plan.isEmpty { return .forced(plan) }
+        if !queue.isEmpty { return .forced(queue.prefix(remaining)) }
         if matcher.isAtEnd { return .end }
         let mustEnd = cursor.depth >= Self.maximumDepth || matcher.isNearlyFull
         if mustEnd || isTight(remaining) {
-            let ending = matcher.shortestTokens
+            let ending = shortestEnding()
             if mustEnd || ending.count >= remaining {
                 plan = ending[...]
-                return ending.isEmpty ? .end : .forced(Array(ending))
+                return ending.isEmpty ? .end : .forced(plan)
             }
         }
-        queue = forcedTokens()[...]
-        if !queue.isEmpty { return .forced(Array(queue.prefix(remaining))) }
-        if let few = matcher.fewTokens { return few.count == 1 ? .forced(few) : .few(few) }
+        queue = matcher.forcedTokens(encode)[...]
+        if !queue.isEmpty { return .forced(queue.prefix(remaining)) }
+        if let few = matcher.fewTokens { return few.count == 1 ? .forced(few[...]) : .few(few) }
         return .many
     }
 
     /// Ends the document with the shortest ending, because no allowed token was found within the limits of the grammar.
     /// Returns false if there is no ending either.
     package mutating func endEarly() -> Bool {
-        plan = matcher.shortestTokens[...]
+        plan = shortestEnding()[...]
         return !plan.isEmpty
+    }
+
+    private mutating func shortestEnding() -> [Int32] {
+        let tokens = ending ?? matcher.shortestTokens
+        ending = tokens
+        return tokens
     }
 
     /// Whether the shortest ending may not fit after the next token.
@@ -88,7 +97,7 @@ package struct ConstrainedDecoder: Sendable {
     /// - Returns: nil if the model has to choose again without `token`.
     package mutating func validated(_ token: Int32, remaining: Int) -> Int32? {
         guard isTight(remaining) else { return token }
-        let ending = matcher.shortestTokens
+        let ending = shortestEnding()
         let slack = remaining - ending.count
         if slack <= Self.sentenceEndSlack, let close = ending.first, shouldClose(instead: token, slack: slack) { return close }
         var after = matcher
@@ -125,6 +134,7 @@ package struct ConstrainedDecoder: Sendable {
     /// returned.
     package mutating func accept(_ token: Int32) -> Bool {
         guard matcher.advance(token: token) else { return false }
+        ending = nil
         if plan.first == token { plan.removeFirst() } else { plan = [] }
         if queue.first == token { queue.removeFirst() } else { queue = [] }
         for byte in matcher.grammar.vocabulary.texts[Int(token)] ?? [] {
@@ -132,32 +142,5 @@ package struct ConstrainedDecoder: Sendable {
             lastByte = byte
         }
         return true
-    }
-
-    // MARK: - Forced tokens
-
-    /// The tokens of the forced text as the tokenizer encodes it, up to the first token that depends on the text after
-    /// it.
-    private func forcedTokens() -> [Int32] {
-        let (bytes, next) = matcher.forcedBytes
-        guard !bytes.isEmpty else { return [] }
-        var common: [Int32]?
-        for ending in next {
-            let tokens = encode(bytes + ending)
-            guard let known = common else {
-                common = tokens
-                continue
-            }
-            common = Array(zip(known, tokens).prefix { $0 == $1 }.map(\.0))
-        }
-        // Keep only tokens that lie completely inside the forced text.
-        var result: [Int32] = []
-        var rest = bytes[...]
-        for token in common ?? [] {
-            guard let text = matcher.grammar.vocabulary.texts[Int(token)], rest.starts(with: text) else { break }
-            result.append(token)
-            rest = rest.dropFirst(text.count)
-        }
-        return result
     }
 }

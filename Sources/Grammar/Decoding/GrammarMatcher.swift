@@ -74,6 +74,36 @@ package struct GrammarMatcher: @unchecked Sendable {
         }
     }
 
+    /// The tokens of the text that must follow, as the tokenizer encodes it, up to the first token that depends on the text
+    /// after it.
+    func forcedTokens(_ encode: ([UInt8]) -> [Int32]) -> [Int32] {
+        let known: [Int32]? = grammar.withLock(table) {
+            if table.automaton.isComplete(config) || table.automaton.alive(config).single == nil { return [] }
+            return table.forced[config]
+        }
+        if let known { return known }
+        let (bytes, next) = forcedBytes
+        var common: [Int32]?
+        for ending in next {
+            let tokens = encode(bytes + ending)
+            guard let known = common else {
+                common = tokens
+                continue
+            }
+            common = Array(zip(known, tokens).prefix { $0 == $1 }.map(\.0))
+        }
+        // Keep only tokens that lie completely inside the forced text.
+        var result: [Int32] = []
+        var rest = bytes[...]
+        for token in common ?? [] {
+            guard let text = grammar.vocabulary.texts[Int(token)], rest.starts(with: text) else { break }
+            result.append(token)
+            rest = rest.dropFirst(text.count)
+        }
+        grammar.withLock(table) { table.setForced(result, config) }
+        return result
+    }
+
     private static let longestForced = 2_000
 
     /// The bytes that must follow, and one example of each kind of text that may come after them.

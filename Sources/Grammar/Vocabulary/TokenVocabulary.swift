@@ -74,6 +74,7 @@ package final class TokenVocabulary: Sendable {
             }
         }
         var tokens: [Int32] = []
+        if best[0].count < Int.max { tokens.reserveCapacity(best[0].count) }
         var index = 0
         while index < bytes.count, best[index].token >= 0 {
             tokens.append(best[index].token)

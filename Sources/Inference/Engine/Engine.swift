@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Synchronization
 
 /// Runs decodings with a model, in batches of the tokens that the ``Scheduler`` selects.
@@ -20,7 +19,7 @@ final class Engine {
     private var rows: [(job: Job, row: Int)] = []
     private var finished: [Int] = []
 
-    private let preparation = DispatchQueue(label: "FoundationModels.masks", qos: .userInitiated)
+    private let preparation = Preparation()
 
     init(model: DecoderModel, caches: CacheRegistry, limits: Scheduler.Limits = .init()) {
         self.model = model
@@ -174,7 +173,6 @@ final class Engine {
 
     private func forward() {
         tokens.removeAll(keepingCapacity: true)
-        var canPrepare = false
         // The buffers must not keep caches and requests alive while the engine is idle.
         defer {
             parts.removeAll(keepingCapacity: true)
@@ -193,34 +191,22 @@ final class Engine {
             guard let job = jobs[chunk.id] else { continue }
             parts.append((job.cache, chunk.count))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
-            if job.decoding.canPrepare { canPrepare = true }
+            preparation.add(job.decoding)
         }
-        let group = canPrepare ? prepare() : nil
+        preparation.start()
         do {
             try tokens.withUnsafeBufferPointer { tokens in
                 // A pass stops within a layer if nobody waits for its result any more.
                 try model.forward(tokens, parts: parts) { chunks.allSatisfy { jobs[$0.id]?.signals.isCancelled ?? true } }
             }
         } catch {
-            group?.wait()
+            preparation.wait()
             return  // the next step ends the cancelled jobs
         }
-        group?.wait()
+        preparation.wait()
         passes += 1
         processedTokens += tokens.count
         deliver()
-    }
-
-    /// Lets the jobs of this batch compute their masks while the model computes the logits.
-    private func prepare() -> DispatchGroup {
-        let group = DispatchGroup()
-        for chunk in chunks {
-            guard let decoding = jobs[chunk.id]?.decoding, decoding.canPrepare else { continue }
-            // The engine does not use the decoding before `forward` has waited for the group.
-            nonisolated(unsafe) let unshared = decoding
-            preparation.async(group: group) { unshared.prepare() }
-        }
-        return group
     }
 
     /// Passes the logits of the last batch to the decodings, and lets those continue whose tokens are complete.

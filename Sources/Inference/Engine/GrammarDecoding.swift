@@ -141,7 +141,7 @@ final class GrammarDecoding: Decoding {
         }
     }
 
-    private func accept(_ forced: [TokenID]) throws {
+    private func accept(_ forced: ArraySlice<TokenID>) throws {
         if request.batchesForcedTokens { return try accept(forced, isForced: true) }
         try accept(forced.prefix(1), isForced: true)
     }

@@ -36,7 +36,7 @@ final class TokenChooser {
             var drawn: TokenID?
             switch step {
             case .few(let few):
-                let left = few.filter { !banned.contains($0) }
+                let left = banned.isEmpty ? few : few.filter { !banned.contains($0) }
                 if left.isEmpty { return decoder.closingToken }
                 drawn = scratch.withUnsafeMutableBufferPointer {
                     sampler.next(logits, among: left, scratch: $0, kernels: kernels)
