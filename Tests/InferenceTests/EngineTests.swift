@@ -16,9 +16,26 @@ import Testing
         case prefill
     }
 
+    /// Counts the caches that still exist.
+    private final class WeakCaches: Sendable {
+        private struct Entry: @unchecked Sendable {  // Only compared with nil.
+            weak var cache: KVCache?
+        }
+
+        private let entries = Mutex<[Entry]>([])
+
+        func add(_ cache: KVCache) {
+            let entry = Entry(cache: cache)
+            entries.withLock { $0.append(entry) }
+        }
+
+        var count: Int { entries.withLock { $0.filter { $0.cache != nil }.count } }
+    }
+
     private struct Request: Hashable {
         var prompt: [TokenID]
         var kind: Kind
+        var format: CacheFormat
     }
 
     private static let words = ["alpha", "beta", "gamma delta", "the thing", "another one"]
@@ -37,7 +54,7 @@ import Testing
             case 8: .compare
             default: .prefill
             }
-        return Request(prompt: prompt, kind: kind)
+        return Request(prompt: prompt, kind: kind, format: Int.random(in: 0..<4, using: &random) == 0 ? .int8 : .binary16)
     }
 
     private static func run(
@@ -72,9 +89,14 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2, 4]) func answersDoNotDependOnOtherRequests(threads: Int) async throws {
+    /// With little memory, idle sequences lose their caches, and released ones are not kept: 16 sequences of 512 tokens would
+    /// need 2 MB.
+    @Test(arguments: [(1, 240, false), (2, 1_000, true), (4, 240, true)])
+    func answersDoNotDependOnOtherRequests(threads: Int, count: Int, hasLittleMemory: Bool) async throws {
         let file = try TinyModel().file()
-        let model = try await LoadedModel.load(path: file.path, threads: threads)
+        let released = ReleasedCaches(maximumBytes: hasLittleMemory ? 200_000 : 512 << 20)
+        let caches = CacheRegistry(released: released, maximumBytes: hasLittleMemory ? 500_000 : 1 << 30)
+        let model = try await LoadedModel.load(path: file.path, adapter: nil, threads: threads, caches: caches)
         let list = JSONValue.array(Self.words.map { .string($0) })
         let grammar = try Grammar(
             .schema(
@@ -84,11 +106,17 @@ import Testing
                 ])),
             vocabulary: await model.grammarVocabulary)
         var random = SeededGenerator(UInt64(threads))
-        let requests = (0..<240).map { _ in Self.random(&random, model) }
+        let requests = (0..<count).map { _ in Self.random(&random, model) }
         var alone: [Request: String] = [:]
         for request in Set(requests) {
-            let sequence = try model.makeSequence(contextSize: 512, sharesCache: false)
+            let sequence = try model.makeSequence(contextSize: 512, format: request.format, sharesCache: false)
             alone[request] = try await Self.run(request, model, in: sequence, grammar)
+        }
+        let made = WeakCaches()
+        @Sendable func makeSequence(_ format: CacheFormat) throws -> SequenceState {
+            let sequence = try model.makeSequence(contextSize: 512, format: format)
+            made.add(sequence.cache)
+            return sequence
         }
         let before = await model.processed
         // 16 tasks, each with a sequence of its own that several of its requests use. Some requests are cancelled.
@@ -97,9 +125,9 @@ import Testing
                 let mine = stride(from: task, to: requests.count, by: 16).map { requests[$0] }
                 let expected = alone
                 group.addTask {
-                    var sequence = try model.makeSequence(contextSize: 512)
+                    var sequence = try makeSequence(.binary16)
                     for (index, request) in mine.enumerated() {
-                        if index % 4 == 3 { sequence = try model.makeSequence(contextSize: 512) }
+                        if index % 4 == 3 || request.format != sequence.format { sequence = try makeSequence(request.format) }
                         if (index + task) % 5 == 0 {
                             let current = sequence
                             let cancelled = Task { try await Self.run(request, model, in: current, grammar) }
@@ -117,6 +145,11 @@ import Testing
         let after = await model.processed
         #expect(after.passes > before.passes)
         #expect(await model.waitingRequests == 0)
+        // The sequences are gone. What is left are released caches, which new sequences may begin with.
+        #expect(hasLittleMemory ? made.count < 16 : made.count > 16, "\(made.count) caches")
+        #expect(released.bytes <= (hasLittleMemory ? 200_000 : 512 << 20))
+        released.removeAll(of: ObjectIdentifier(caches))
+        #expect(made.count == 0)
     }
 
     /// Eight conversations need far fewer passes than eight times those of one.

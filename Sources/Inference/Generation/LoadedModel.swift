@@ -17,7 +17,7 @@ package actor LoadedModel {
     private nonisolated let origins: [UInt: MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
     /// The KV caches of all sequences, which may copy common prefixes from each other.
-    private nonisolated let caches = CacheRegistry()
+    private nonisolated let caches: CacheRegistry
     /// The model's default settings.
     package nonisolated let defaults: ModelDefaults
     /// Whether an adapter was merged into the weights.
@@ -42,13 +42,17 @@ package actor LoadedModel {
     ///
     /// - Throws: ``ModelError`` if the file cannot be used, ``TemplateError`` if its chat template cannot be read.
     package static func load(path: String, adapter: String? = nil, threads: Int? = nil) async throws -> LoadedModel {
+        try await load(path: path, adapter: adapter, threads: threads, caches: CacheRegistry())
+    }
+
+    static func load(path: String, adapter: String?, threads: Int?, caches: CacheRegistry) async throws -> LoadedModel {
         let executor = EngineExecutor()
         return try await executor.run {
-            try LoadedModel(path: path, adapter: adapter, threads: threads, executor: executor)
+            try LoadedModel(path: path, adapter: adapter, threads: threads, caches: caches, executor: executor)
         }
     }
 
-    private init(path: String, adapter: String?, threads: Int?, executor: EngineExecutor) throws {
+    private init(path: String, adapter: String?, threads: Int?, caches: CacheRegistry, executor: EngineExecutor) throws {
         let clock = ContinuousClock()
         let start = clock.now
         let file = try GGUFFile(path: path)
@@ -79,6 +83,7 @@ package actor LoadedModel {
         defaults = try ModelDefaults(file: file, isSmall: model.packedBytes < 256 << 20)
         self.path = path
         self.executor = executor
+        self.caches = caches
         self.model = model
         origins = model.weights.origins
         hasMergedAdapter = adapterFile != nil
