@@ -41,6 +41,9 @@ struct Bench: AsyncParsableCommand {
     @Flag(help: "Measure the gain from proposing tokens that occurred before in the prompt or the response.")
     var lookup = false
 
+    @Flag(help: "Also show where the time goes: the operations of a prompt and of generated tokens.")
+    var profile = false
+
     @Flag(help: "Measure only the tokenizer. A file with a vocabulary and no weights is sufficient.")
     var tokenizer = false
 
@@ -57,6 +60,9 @@ struct Bench: AsyncParsableCommand {
         if !concurrency.isEmpty || lookup, tokenizer || threads.count > 1 || instructionSet != nil {
             throw ValidationError(
                 "--concurrency and --lookup work with at most one number of threads and with the best kernels only.")
+        }
+        if profile, json || tokenizer || lookup || !concurrency.isEmpty {
+            throw ValidationError("--profile shows a table, with the speed of one conversation only.")
         }
         if cacheBits != 8, cacheBits != 16 { throw ValidationError("--cache-bits must be 8 or 16.") }
         if cacheBits == 8, tokenizer || lookup { throw ValidationError("--cache-bits has no effect on this measurement.") }
@@ -139,6 +145,18 @@ struct Bench: AsyncParsableCommand {
         }
     }
 
+    private func printProfile(_ title: String, _ times: [OperationTime]) {
+        let total = times.reduce(0) { $0 + $1.seconds }
+        print("\(title): \(String(format: "%.1f ms", total * 1000)) in operations")
+        print("  operation                     calls         ms    share   weights")
+        for time in times.sorted(by: { $0.seconds > $1.seconds }) {
+            let rate = time.weightBytes > 0 ? String(format: "%6.1f GB/s", Double(time.weightBytes) / time.seconds / 1e9) : ""
+            print(
+                "  " + time.name.padding(toLength: 24, withPad: " ", startingAt: 0)
+                    + String(format: "%11d %10.2f %7.1f%% ", time.calls, time.seconds * 1000, 100 * time.seconds / total) + rate)
+        }
+    }
+
     /// A byte of a text that consists of pseudo-random words of six letters.
     private static func letter(_ index: Int) -> UInt8 {
         var mixed = UInt64(index) &* 0x9E37_79B9_7F4A_7C15
@@ -209,6 +227,14 @@ struct Bench: AsyncParsableCommand {
             let start = try seconds { try model.forward(prompt(40)[...], cache: cache) }
             if turn == 2 || turn == 10 { figures["turn_\(turn)_start_ms"] = start * 1000 }
             for token in prompt(60) { try model.forward([token], cache: cache) }
+        }
+        if profile {
+            let depth = min(512, context - 64)
+            cache.rewind(to: 0)
+            try printProfile("prompt of \(depth) tokens", model.profile { try model.forward(prompt(depth)[...], cache: cache) })
+            try printProfile(
+                "32 generated tokens after it",
+                model.profile { for token in prompt(32) { try model.forward([token], cache: cache) } })
         }
         figures.merge(tokenizerRates(tokenizer)) { first, _ in first }
         let hasWindows = model.shape.layers.contains {

@@ -38,7 +38,7 @@ import Testing
             request.detectsLoops = false
             // Proposals let one sequence run ahead, so that its buffers double more often than those of the others.
             request.proposesTokens = sequences == 1
-            let decoding = FreeDecoding(request, tokenizer: tokenizer, kernels: model.pool.kernels, contextSize: 500) { _ in true
+            let decoding = FreeDecoding(request, tokenizer: tokenizer, operations: model.operations, contextSize: 500) { _ in true
             }
             let cache = try KVCache(shape: model.shape, capacity: 500)
             try engine.submit(decoding, in: cache, priority: .interactive, signals: RequestSignals()) { _ in }
@@ -73,7 +73,7 @@ import Testing
         /// The allocations of this thread, from the 20th token on. Masks are prepared on another one.
         func generate() throws -> (count: Int, tokens: Int) {
             let decoding = try GrammarDecoding(
-                request, under: grammar, tokenizer: tokenizer, kernels: model.pool.kernels, contextSize: 3_000,
+                request, under: grammar, tokenizer: tokenizer, operations: model.operations, contextSize: 3_000,
                 logitCount: model.shape.vocabularySize
             ) { _ in true }
             try engine.submit(

@@ -6,14 +6,14 @@ import Testing
 @testable import Inference
 
 struct SamplerTests {
-    private let kernels: WorkerPool
-    init() throws { kernels = try WorkerPool(threads: 1) }
+    private let operations: CPUOperations
+    init() throws { operations = CPUOperations(try WorkerPool(threads: 1)) }
 
     private func draw(_ settings: SamplingSettings, _ logits: [Float], count: Int = 1) -> [TokenID?] {
         var sampler = Sampler(settings)
         return (0..<count).map { _ in
             var copy = logits
-            return copy.withUnsafeMutableBufferPointer { sampler.next($0, kernels: kernels.kernels) }
+            return copy.withUnsafeMutableBufferPointer { sampler.next($0, operations) }
         }
     }
 

@@ -1,11 +1,9 @@
-internal import CKernels
-
 /// The keys and values of ``positions`` successive tokens in all layers. Sequences with equal beginnings share pages; a page
 /// that several sequences hold is never written.
 ///
 /// Used on the engine's executor only.
 final class CachePage {
-    static let positions = Int(CK_PAGE)
+    static let positions = OperationLimits.pagePositions
 
     /// The layout of the memory is that of ``KVCache``. Parts that were never written use no memory.
     let memory: Memory

@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Foundation
 
 /// The format of keys and values in a cache.
@@ -80,7 +79,8 @@ package final class KVCache {
         }
         func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
             let stride = (value + 15) / 16 * 16
-            partialFloats = max(partialFloats, ck_attention_partial_floats(Int32(queries), Int32(value), Int32(capacity)))
+            partialFloats = max(
+                partialFloats, OperationLimits.partialFloats(heads: queries, valueDimension: value, capacity: capacity))
             return Layer(
                 kvHeads: heads, keyDimension: key, valueStride: stride,
                 keyOffset: layout.reserve(bytes(heads, key), of: UInt8.self),

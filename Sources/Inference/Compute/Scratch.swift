@@ -4,7 +4,7 @@ internal import CKernels
 final class RowBuffer {
     let x: UnsafeMutablePointer<Float>
     /// The rows configured by the last call of `set`.
-    var rows: ck_activations
+    var rows: Activations
     private let q: UnsafeMutablePointer<Int8>
     private let d: UnsafeMutablePointer<Float>
     private let s: UnsafeMutablePointer<Float>
@@ -20,18 +20,18 @@ final class RowBuffer {
         d = pointer(elements / 32 + 1, Float.self)
         s = pointer(elements / 32 + 1, Float.self)
         sums = pointer(elements / 16 + 2, Int32.self)
-        rows = ck_activations()
+        rows = Activations()
     }
 
     func set(rows count: Int, columns: Int) {
-        rows = ck_activations(count: Int32(count), columns: Int32(columns), x: x, q: q, d: d, s: s, sums: sums)
+        rows = Activations(count: Int32(count), columns: Int32(columns), x: x, q: q, d: d, s: s, sums: sums)
     }
 
     /// A view of some of the rows.
-    func slice(from first: Int, count: Int) -> ck_activations {
+    func slice(from first: Int, count: Int) -> Activations {
         let columns = Int(rows.columns)
         let groups = columns / 32
-        return ck_activations(
+        return Activations(
             count: Int32(count), columns: rows.columns, x: x + first * columns, q: q + first * columns, d: d + first * groups,
             s: s + first * groups, sums: sums + first * 2 * groups)
     }
@@ -73,17 +73,17 @@ final class Scratch {
     let expertGate: RowBuffer
     let expertUp: UnsafeMutablePointer<Float>
     let expertOutput: UnsafeMutablePointer<Float>
-    let expertRows: UnsafeMutablePointer<ck_activations>
+    let expertRows: UnsafeMutablePointer<Activations>
 
     /// The products of one parallel region.
-    let products: UnsafeMutablePointer<ck_product>
+    let products: UnsafeMutablePointer<Product>
     /// The calls for the segments of a batch.
-    let rotations: UnsafeMutablePointer<ck_rotation>
-    let attentions: UnsafeMutablePointer<ck_attention>
+    let rotations: UnsafeMutablePointer<Rotation>
+    let attentions: UnsafeMutablePointer<AttentionCall>
     /// The segments of the batch that are processed with an adapter.
     var adapted: [Segment] = []
     /// The low-rank products of one parallel region.
-    var lowRank: [ck_low_rank] = []
+    var lowRank: [LowRankProduct] = []
 
     /// The maximum number of rows of a batch whose logits are kept.
     static let maximumLogitRows = 16
@@ -151,10 +151,10 @@ final class Scratch {
         expertUp = floats(pairs * sizes.expertWidth, &layout)
         expertOutput = floats(pairs * shape.width, &layout)
         let products = max(8, 2 * sizes.experts, sizes.latentHeads)
-        expertRows = layout.pointer(products, of: ck_activations.self, in: target)
-        self.products = layout.pointer(products, of: ck_product.self, in: target)
-        rotations = layout.pointer(Int(CK_MAX_SEGMENTS), of: ck_rotation.self, in: target)
-        attentions = layout.pointer(Int(CK_MAX_SEGMENTS), of: ck_attention.self, in: target)
+        expertRows = layout.pointer(products, of: Activations.self, in: target)
+        self.products = layout.pointer(products, of: Product.self, in: target)
+        rotations = layout.pointer(OperationLimits.segments, of: Rotation.self, in: target)
+        attentions = layout.pointer(OperationLimits.segments, of: AttentionCall.self, in: target)
     }
 }
 

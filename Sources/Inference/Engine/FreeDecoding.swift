@@ -1,5 +1,3 @@
-internal import CKernels
-
 /// Generates text without a grammar.
 ///
 /// Tokens that a ``LookupDraft`` proposes are processed together with the latest token. Each row of logits is sampled as
@@ -7,7 +5,7 @@ internal import CKernels
 final class FreeDecoding: Decoding {
     private let request: GenerationRequest
     private let tokenizer: Tokenizer
-    private let kernels: UnsafePointer<ck_kernels>
+    private let operations: any Operations
     private let contextSize: Int
     private let limit: Int
     private let emit: (GeneratedText) -> Bool
@@ -27,12 +25,12 @@ final class FreeDecoding: Decoding {
     private var isEnded = false
 
     init(
-        _ request: GenerationRequest, tokenizer: Tokenizer, kernels: UnsafePointer<ck_kernels>, contextSize: Int,
+        _ request: GenerationRequest, tokenizer: Tokenizer, operations: any Operations, contextSize: Int,
         emit: @escaping (GeneratedText) -> Bool
     ) {
         self.request = request
         self.tokenizer = tokenizer
-        self.kernels = kernels
+        self.operations = operations
         self.contextSize = contextSize
         self.emit = emit
         limit = request.maximumTokens ?? .max
@@ -73,7 +71,7 @@ final class FreeDecoding: Decoding {
         if limit <= 0 { return end(.maximumTokens) }
         for token in request.bannedTokens { logits[Int(token)] = -.infinity }
         if result.usage.generatedTokens == 0 { for token in request.bannedFirstTokens { logits[Int(token)] = -.infinity } }
-        guard let token = sampler.next(logits, kernels: kernels) else { throw GenerationFailure.unusableLogits }
+        guard let token = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
         result.usage.generatedTokens += 1
         if proposal.contains(token, &result.usage) { valid += 1 }
         // Checked before the model's stop tokens, because a stop token of the request may be one of them.

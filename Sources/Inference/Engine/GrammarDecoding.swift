@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Grammar
 
 /// Generates text that a grammar constrains.
@@ -8,7 +7,7 @@ internal import Grammar
 final class GrammarDecoding: Decoding {
     private let request: GenerationRequest
     private let tokenizer: Tokenizer
-    private let kernels: UnsafePointer<ck_kernels>
+    private let operations: any Operations
     private let limit: Int
     private let emit: (GeneratedText) -> Bool
 
@@ -33,12 +32,12 @@ final class GrammarDecoding: Decoding {
     /// - Parameter logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
     /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``
     init(
-        _ request: GenerationRequest, under grammar: Grammar, tokenizer: Tokenizer, kernels: UnsafePointer<ck_kernels>,
+        _ request: GenerationRequest, under grammar: Grammar, tokenizer: Tokenizer, operations: any Operations,
         contextSize: Int, logitCount: Int, emit: @escaping (GeneratedText) -> Bool
     ) throws {
         self.request = request
         self.tokenizer = tokenizer
-        self.kernels = kernels
+        self.operations = operations
         self.emit = emit
         decoder = ConstrainedDecoder(grammar) { tokenizer.encode(bytes: $0) }
         limit = min(request.maximumTokens ?? .max, contextSize - request.tokens.count)
@@ -126,7 +125,7 @@ final class GrammarDecoding: Decoding {
             case .end: isEnded = true
             case .forced(let forced): return try accept(forced)
             case .few, .many:
-                if let token = chooser.choose(step, &decoder, &sampler, logits, remaining: remaining, kernels: kernels) {
+                if let token = chooser.choose(step, &decoder, &sampler, logits, remaining: remaining, operations) {
                     guard !tokenizer.stopTokens.contains(token) else {
                         result.usage.generatedTokens += 1
                         isEnded = true

@@ -1,5 +1,3 @@
-internal import CKernels
-
 /// Processes a prompt, so that a later request that begins with it starts sooner.
 final class PrefillDecoding: Decoding {
     let prompt: [TokenID]
@@ -17,14 +15,14 @@ final class ScoringDecoding: Decoding {
     let wantsPromptLogits = false
     /// The last token of the prompt, and the continuation.
     private let scored: [TokenID]
-    private let kernels: UnsafePointer<ck_kernels>
+    private let operations: any Operations
     private var row = -1
     private(set) var logProbability = 0.0
 
-    init(of continuation: [TokenID], after prompt: [TokenID], kernels: UnsafePointer<ck_kernels>) {
+    init(of continuation: [TokenID], after prompt: [TokenID], operations: any Operations) {
         self.prompt = Array(prompt.dropLast())
         scored = prompt.suffix(1) + continuation
-        self.kernels = kernels
+        self.operations = operations
     }
 
     func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
@@ -36,7 +34,7 @@ final class ScoringDecoding: Decoding {
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) {
         row += 1
-        logProbability += DecoderModel.logProbability(of: scored[row], logits, kernels: kernels)
+        logProbability += operations.logProbability(of: scored[row], logits)
     }
 }
 

@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Foundation
 
 /// A GGUF file, opened for reading. Its contents are not trusted: every count, length and offset is checked against the
@@ -150,9 +149,7 @@ package final class GGUFFile: Sendable {
 
     /// All numbers of a tensor, dequantised.
     func values(of tensor: GGUFTensor) throws(ModelError) -> [Float] {
-        var values = [Float](repeating: 0, count: tensor.elementCount)
-        ck_dequantize(tensor.type.kernelType, try bytes(of: tensor), values.count, &values)
-        return values
+        tensor.type.decode(try bytes(of: tensor), count: tensor.elementCount)
     }
 }
 

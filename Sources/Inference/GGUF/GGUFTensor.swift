@@ -1,5 +1,3 @@
-internal import CKernels
-
 /// A tensor's entry: its name, type, shape and position in the file.
 package struct GGUFTensor: Sendable {
     package let name: String
@@ -68,13 +66,4 @@ package enum TensorType: UInt32, CaseIterable, Sendable {
 
     /// The usual name, such as `Q4_K`.
     package var name: String { "\(self)".uppercased() }
-
-    /// Whether this type has its own kernels. Rows of other types are decoded each time they are used.
-    package var isFast: Bool { ck_type_layout(kernelType) != CK_ROWS }
-
-    var kernelType: ck_type { ck_type(rawValue: rawValue) }
-    /// Elements of one block.
-    package var blockElements: Int { Int(ck_type_block(kernelType)) }
-    /// Bytes of one block.
-    package var blockBytes: Int { Int(ck_type_bytes(kernelType)) }
 }

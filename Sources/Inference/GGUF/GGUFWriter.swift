@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Foundation
 
 /// Writes a GGUF file, one tensor after the other, so that a model of any size needs little memory.
@@ -47,7 +46,7 @@ package struct GGUFWriter {
         for tensor in tensors {
             for start in stride(from: 0, to: tensor.count, by: Self.partCount) {
                 let part = start..<min(start + Self.partCount, tensor.count)
-                try file.write(contentsOf: Self.encoded(try tensor.values(part), tensor.type))
+                try file.write(contentsOf: Data(tensor.type.encode(try tensor.values(part))))
                 progress((Double(done) + Double(tensor.bytes) * Double(part.upperBound) / Double(tensor.count)) / total)
             }
             try file.write(contentsOf: Self.padding(after: tensor.bytes))
@@ -106,27 +105,4 @@ package struct GGUFWriter {
     }
 
     private static func padding(after count: Int) -> Data { Data(count: (alignment - count % alignment) % alignment) }
-
-    private static func encoded(_ values: [Float], _ type: TensorType) -> Data {
-        var bytes = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
-        switch type {
-        case .q8_0: ck_quantize_q8_0(values, values.count, &bytes)
-        case .f16:
-            bytes.withUnsafeMutableBytes { buffer in
-                guard let start = buffer.bindMemory(to: UInt16.self).baseAddress else { return }
-                ck_kernels_best().pointee.to_half(values, Int32(values.count), start)
-            }
-        case .bf16:
-            bytes.withUnsafeMutableBytes { buffer in
-                for (index, value) in values.enumerated() {
-                    // Rounded to the nearest, ties to even; adding to a NaN could make it a number.
-                    let bits = value.bitPattern
-                    let rounded = value.isNaN ? bits | 0x40_0000 : bits &+ 0x7FFF &+ (bits >> 16 & 1)
-                    buffer.storeBytes(of: UInt16(rounded >> 16).littleEndian, toByteOffset: 2 * index, as: UInt16.self)
-                }
-            }
-        default: values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
-        }
-        return Data(bytes)
-    }
 }

@@ -1,5 +1,4 @@
 internal import AsyncLocks
-internal import CKernels
 package import Foundation
 package import Grammar
 internal import Synchronization
@@ -157,7 +156,7 @@ package actor LoadedModel {
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
         }
-        let scoring = ScoringDecoding(of: scored, after: prompt, kernels: model.pool.kernels)
+        let scoring = ScoringDecoding(of: scored, after: prompt, operations: model.operations)
         try await run(scoring, in: sequence)
         return scoring.logProbability
     }
@@ -191,15 +190,15 @@ package actor LoadedModel {
         guard request.tokens.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: request.tokens.count, contextSize: contextSize)
         }
-        let kernels = model.pool.kernels
+        let operations = model.operations
         if let grammar = request.grammar {
             let decoding = try GrammarDecoding(
-                request, under: grammar, tokenizer: tokenizer, kernels: kernels, contextSize: contextSize,
+                request, under: grammar, tokenizer: tokenizer, operations: operations, contextSize: contextSize,
                 logitCount: shape.vocabularySize, emit: emit)
             try await run(decoding, in: sequence)
             return decoding.result
         }
-        let decoding = FreeDecoding(request, tokenizer: tokenizer, kernels: kernels, contextSize: contextSize, emit: emit)
+        let decoding = FreeDecoding(request, tokenizer: tokenizer, operations: operations, contextSize: contextSize, emit: emit)
         try await run(decoding, in: sequence)
         return decoding.result
     }

@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Grammar
 
 /// Samples tokens that the grammar allows and after which the response can still be completed within the token budget.
@@ -27,7 +26,7 @@ final class TokenChooser {
     /// Returns the next token; nil if no token can be drawn.
     func choose(
         _ step: ConstrainedDecoder.Step, _ decoder: inout ConstrainedDecoder, _ sampler: inout Sampler,
-        _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int, kernels: UnsafePointer<ck_kernels>
+        _ logits: UnsafeMutableBufferPointer<Float>, remaining: Int, _ operations: any Operations
     ) -> TokenID? {
         var banned: [TokenID] = []
         if case .many = step, !isPrepared { prepareMask(&decoder) }
@@ -39,7 +38,7 @@ final class TokenChooser {
                 let left = banned.isEmpty ? few : few.filter { !banned.contains($0) }
                 if left.isEmpty { return decoder.closingToken }
                 drawn = scratch.withUnsafeMutableBufferPointer {
-                    sampler.next(logits, among: left, scratch: $0, kernels: kernels)
+                    sampler.next(logits, among: left, scratch: $0, operations)
                 }
             default:
                 // Sampling overwrites the logits, so each attempt works on a copy.
@@ -47,7 +46,7 @@ final class TokenChooser {
                     if let source = logits.baseAddress {
                         copy.baseAddress?.update(from: source, count: min(copy.count, logits.count))
                     }
-                    return mask.withUnsafeBufferPointer { sampler.next(copy, mask: $0, kernels: kernels) }
+                    return mask.withUnsafeBufferPointer { sampler.next(copy, mask: $0, operations) }
                 }
             }
             guard let token = drawn else { return nil }

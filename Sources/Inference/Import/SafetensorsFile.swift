@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Foundation
 
 /// The tensors of one or several safetensors files. Their contents are not trusted: every offset is checked against the
@@ -23,9 +22,7 @@ struct Safetensors {
             try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
                 try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound + part.lowerBound * size)
             }
-            var values = [Float](repeating: 0, count: part.count)
-            ck_dequantize(type.kernelType, bytes, values.count, &values)
-            return values
+            return type.decode(bytes, count: part.count)
         }
     }
 

@@ -1,5 +1,3 @@
-internal import CKernels
-
 /// A low-rank adapter (LoRA, arXiv:2106.09685) in a GGUF file: for some matrices of a model, the change by fine-tuning
 /// as the product of two low-rank matrices. It is used beside the weights (``LowRankAdapter``), or merged into them on
 /// loading, so that inference takes no additional time.
@@ -99,6 +97,6 @@ package final class AdapterFile: Sendable {
     /// - Parameter weights: `[rows][columns]`
     func merge(into weights: inout [Float], of name: String, rows: Int, columns: Int) throws(ModelError) {
         guard let (a, b, sizes) = try factors(of: name) else { return }
-        ck_add_low_rank(&weights, b, a, Int32(rows), Int32(sizes.rank), Int32(columns), Float(sizes.scale))
+        WeightMerge.add(b, a, rank: sizes.rank, scale: Float(sizes.scale), to: &weights, rows: rows, columns: columns)
     }
 }

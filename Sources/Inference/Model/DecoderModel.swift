@@ -1,18 +1,18 @@
-internal import CKernels
 internal import Foundation
 
 /// A decoder or encoder of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
-/// the operations of `CKernels`.
+/// ``Operations``.
 ///
 /// Not thread-safe: all calls share scratch memory, so only one call may run at a time.
 package final class DecoderModel {
     package let shape: ModelShape
     let weights: Weights
     let pool: WorkerPool
+    private(set) var operations: any Operations
     let scratch: Scratch
     /// The segments of the current batch; the array is kept so that a pass allocates nothing.
     private var segments: [Segment] = []
-    var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, pool: pool, scratch: scratch) }
+    var pass: ForwardPass { ForwardPass(shape: shape, weights: weights, operations: operations, scratch: scratch) }
 
     /// The maximum number of tokens per batch. Weights are read once per batch; with 256 rows, reading them is a small
     /// part of the work already, so larger batches would not be faster.
@@ -29,6 +29,7 @@ package final class DecoderModel {
         shape = try ModelShape(file: file)
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)
         self.pool = pool
+        operations = CPUOperations(pool)
         scratch = try Scratch(shape, batch: shape.pooling == nil ? min(batchSize, shape.contextLength) : batchSize)
     }
 
@@ -63,7 +64,7 @@ package final class DecoderModel {
     func forward(
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
     ) throws(CancellationError) {
-        precondition(tokens.count <= scratch.batch && parts.count <= CK_MAX_SEGMENTS, "the caller divides the work")
+        precondition(tokens.count <= scratch.batch && parts.count <= OperationLimits.segments, "the caller divides the work")
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
         for (cache, count) in parts {
@@ -79,6 +80,16 @@ package final class DecoderModel {
         for segment in segments {
             segment.cache.append(UnsafeBufferPointer(rebasing: tokens[segment.firstRow..<segment.firstRow + segment.rows]))
         }
+    }
+
+    /// Measures the operations of the calls that `body` makes.
+    package func profile(_ body: () throws -> Void) rethrows -> [OperationTime] {
+        let plain = operations
+        let timed = TimedOperations(plain)
+        operations = timed
+        defer { operations = plain }
+        try body()
+        return timed.times
     }
 
     /// Computes one vector of length 1 for each of several texts, in one batch.
@@ -144,20 +155,20 @@ package final class DecoderModel {
         var sum = 0.0
         for (row, next) in tokens.dropFirst().enumerated() {
             pass.head(count: 1) { _ in row }
-            sum += Self.logProbability(of: next, logits, kernels: pool.kernels)
+            sum += operations.logProbability(of: next, logits)
         }
         return sum
     }
 
+}
+
+extension Operations {
     /// The natural logarithm of the probability of a token. Overwrites the logits.
-    static func logProbability(
-        of token: TokenID, _ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>
-    ) -> Double {
-        let count = Int32(logits.count)
+    func logProbability(of token: TokenID, _ logits: UnsafeMutableBufferPointer<Float>) -> Double {
         guard let base = logits.baseAddress else { return 0 }
-        let maximum = logits[Int(kernels.pointee.argmax(base, count))]
+        let maximum = logits[indexOfMaximum(base, count: logits.count)]
         let chosen = logits[Int(token)]
-        let total = kernels.pointee.exp_shifted(base, maximum, 1, count, base)
+        let total = exponentials(base, maximum: maximum, inverseTemperature: 1, count: logits.count, to: base)
         return Double(chosen - maximum) - log(Double(total))
     }
 }

@@ -1,4 +1,4 @@
-internal import CKernels
+internal import CKernels  // structures of calls
 internal import Foundation
 
 extension ForwardPass {
@@ -14,24 +14,31 @@ extension ForwardPass {
             return
         }
         // The outputs of several parts are summed up before they are added to the residual stream.
-        let rows = Int32(batch.rows)
         memset(s.branch, 0, batch.rows * width * 4)
         if let dense = w.dense, let d = f.dense {
             activateDense(d, dense, batch)
             multiply(s.gated, product(dense.down, into: s.part))
-            if let bias = dense.downBias { ck_add_bias(kernels, s.part, bias, rows, Int32(width)) }
+            if let bias = dense.downBias { operations.addBias(bias, to: s.part, rows: batch.rows, columns: width) }
             if let gate = dense.outputGate {
-                ck_scale_by_gate(s.part, rows, Int32(width), s.normed.x, gate, Int32(width))
+                operations.scaleByGate(
+                    s.part, rows: batch.rows, columns: width, input: s.normed.x, vector: gate, width: width)
             }
-            ck_add_branch(handle, kernels, s.part, nil, dense.postNorm, epsilon, 1, s.branch, rows, Int32(width))
+            addPart(norm: dense.postNorm, batch)
         }
         if let experts = w.experts, let e = f.experts {
             runExperts(e, experts, batch)
-            ck_add_branch(handle, kernels, s.part, nil, experts.postNorm, epsilon, 1, s.branch, rows, Int32(width))
+            addPart(norm: experts.postNorm, batch)
         }
-        ck_add_branch(
-            handle, kernels, s.branch, nil, w.feedForwardPostNorm, epsilon, Float(shape.residualScale), s.residual, rows,
-            Int32(width))
+        operations.addBranch(
+            s.branch, bias: nil, norm: w.feedForwardPostNorm, epsilon: epsilon, scale: Float(shape.residualScale),
+            to: s.residual, rows: batch.rows, columns: width)
+    }
+
+    /// Adds the output of one part to the sum.
+    private func addPart(norm: UnsafePointer<Float>?, _ batch: Batch) {
+        operations.addBranch(
+            scratch.part, bias: nil, norm: norm, epsilon: epsilon, scale: 1, to: scratch.branch, rows: batch.rows,
+            columns: width)
     }
 
     private func activateDense(_ d: ModelShape.Dense, _ w: ModelTensors.Dense, _ batch: Batch) {
@@ -39,11 +46,12 @@ extension ForwardPass {
         s.gated.set(rows: batch.rows, columns: d.width)
         if let gate = w.gate {
             multiply(s.normed, product(gate, into: s.gated.x), product(w.up, into: s.up))
-            ck_activate(
-                handle, kernels, d.activation.kernelValue, s.gated.x, s.up, w.gateBias, w.upBias, &s.gated.rows, quantizes)
+            operations.activate(
+                d.activation, s.gated.x, up: s.up, gateBias: w.gateBias, upBias: w.upBias, s.gated.rows, quantizes: quantizes)
         } else {
             multiply(s.normed, product(w.up, into: s.gated.x))
-            ck_activate(handle, kernels, d.activation.kernelValue, s.gated.x, nil, w.upBias, nil, &s.gated.rows, quantizes)
+            operations.activate(
+                d.activation, s.gated.x, up: nil, gateBias: w.upBias, upBias: nil, s.gated.rows, quantizes: quantizes)
         }
     }
 
@@ -55,18 +63,18 @@ extension ForwardPass {
         var routed = s.normed
         if let norm = w.routerNorm {
             s.router.set(rows: rows, columns: width)
-            ck_normalize(handle, kernels, s.residual, norm, epsilon, s.router.x, &s.router.rows, quantizes)
+            operations.normalize(s.residual, norm, epsilon: epsilon, to: s.router.x, s.router.rows, quantizes: quantizes)
             routed = s.router
         }
         if let norm = w.norm {
-            ck_normalize(handle, kernels, s.residual, norm, epsilon, s.normed.x, &s.normed.rows, quantizes)
+            operations.normalize(s.residual, norm, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
         }
         multiply(routed, product(w.router, into: s.routerLogits))
-        var routing = ck_routing(
+        let routing = Routing(
             experts: Int32(e.count), used: Int32(e.used), groups: Int32(e.groups), used_groups: Int32(e.usedGroups),
-            gating: e.gating.kernelValue, normalizes: e.normalizes, scale: Float(e.scale), bias: w.routerBias,
+            gating: e.gating.callValue, normalizes: e.normalizes, scale: Float(e.scale), bias: w.routerBias,
             selection_bias: w.selectionBias)
-        ck_route(&routing, s.routerLogits, Int32(rows), s.chosen, s.expertWeights)
+        operations.route(routing, s.routerLogits, rows: rows, chosen: s.chosen, weights: s.expertWeights)
 
         // Sort (row, expert) pairs by expert.
         let pairs = rows * e.used
@@ -85,7 +93,7 @@ extension ForwardPass {
 
         s.gathered.set(rows: pairs, columns: width)
         s.expertGate.set(rows: pairs, columns: e.width)
-        ck_gather(handle, &s.normed.rows, s.source, &s.gathered.rows, quantizes)
+        operations.gather(s.normed.rows, s.source, to: s.gathered.rows, quantized: quantizes)
         var products = 0
         for expert in 0..<e.count where count(expert) > 0 {
             s.expertRows[expert] = s.gathered.slice(from: start(expert), count: count(expert))
@@ -99,19 +107,19 @@ extension ForwardPass {
             s.products[products].activations = UnsafePointer(s.expertRows + expert)
             products += 1
         }
-        ck_matmul(handle, kernels, &s.gathered.rows, s.products, Int32(products))
+        operations.multiply(s.gathered.rows, s.products, count: products)
         func addBias(_ bias: UnsafePointer<Float>?, _ target: UnsafeMutablePointer<Float>, _ columns: Int) {
             guard let bias else { return }
             for expert in 0..<e.count where count(expert) > 0 {
-                ck_add_bias(
-                    kernels, target + start(expert) * columns, bias + expert * columns, Int32(count(expert)), Int32(columns))
+                operations.addBias(
+                    bias + expert * columns, to: target + start(expert) * columns, rows: count(expert), columns: columns)
             }
         }
         addBias(e.isGated ? w.gateBias : w.upBias, s.expertGate.x, e.width)
         if e.isGated { addBias(w.upBias, s.expertUp, e.width) }
-        ck_activate(
-            handle, kernels, e.activation.kernelValue, s.expertGate.x, e.isGated ? UnsafePointer(s.expertUp) : nil, nil, nil,
-            &s.expertGate.rows, quantizes)
+        operations.activate(
+            e.activation, s.expertGate.x, up: e.isGated ? UnsafePointer(s.expertUp) : nil, gateBias: nil, upBias: nil,
+            s.expertGate.rows, quantizes: quantizes)
         products = 0
         for expert in 0..<e.count where count(expert) > 0 {
             s.expertRows[expert] = s.expertGate.slice(from: start(expert), count: count(expert))
@@ -119,32 +127,10 @@ extension ForwardPass {
             s.products[products].activations = UnsafePointer(s.expertRows + expert)
             products += 1
         }
-        ck_matmul(handle, kernels, &s.expertGate.rows, s.products, Int32(products))
+        operations.multiply(s.expertGate.rows, s.products, count: products)
         addBias(w.downBias, s.expertOutput, width)
         memset(s.part, 0, rows * width * 4)
-        ck_combine(
-            handle, s.expertOutput, s.place, s.expertWeights, Int32(rows), Int32(e.used), Int32(width), s.part)
-    }
-}
-
-extension ModelShape.Activation {
-    fileprivate var kernelValue: ck_activation {
-        switch self {
-        case .silu: CK_SILU
-        case .gelu: CK_GELU
-        case .exactGelu: CK_GELU_ERF
-        case .reluSquared: CK_RELU_SQUARED
-        case .swigluOAI: CK_SWIGLU_OAI
-        }
-    }
-}
-
-extension ModelShape.Gating {
-    fileprivate var kernelValue: ck_gating {
-        switch self {
-        case .softmax: CK_GATE_SOFTMAX
-        case .sigmoid: CK_GATE_SIGMOID
-        case .softmaxOfChosen: CK_GATE_SOFTMAX_CHOSEN
-        }
+        operations.combine(
+            s.expertOutput, s.place, s.expertWeights, rows: rows, used: e.used, columns: width, to: s.part)
     }
 }

@@ -1,4 +1,4 @@
-internal import CKernels
+internal import CKernels  // structures of calls
 internal import Foundation
 
 /// Consecutive rows of a batch: the next tokens of one sequence.
@@ -15,11 +15,9 @@ struct Segment {
 struct ForwardPass {
     let shape: ModelShape
     let weights: Weights
-    let pool: WorkerPool
+    let operations: any Operations
     let scratch: Scratch
 
-    var handle: OpaquePointer { pool.handle }
-    var kernels: UnsafePointer<ck_kernels> { pool.kernels }
     var quantizes: Bool { weights.wantsQuantizedActivations }
     var epsilon: Float { Float(shape.normEpsilon) }
     var width: Int { shape.width }
@@ -52,7 +50,7 @@ struct ForwardPass {
         for segment in batch.segments {
             for index in 0..<segment.rows {
                 let row = segment.firstRow + index
-                ck_matrix_row(&embedding, tokens[row], s.residual + row * width)
+                operations.copyRow(tokens[row], of: embedding, to: s.residual + row * width)
                 for (table, angles) in zip(weights.rotaries, s.angles) {
                     table.fill(
                         position: segment.position + index, capacity: segment.cache.capacity,
@@ -65,11 +63,11 @@ struct ForwardPass {
         for segment in batch.segments {
             for index in 0..<segment.rows {
                 let row = s.residual + (segment.firstRow + index) * width
-                if var positions = weights.tensors.positionEmbedding {
-                    ck_matrix_row(&positions, Int32(segment.position + index), s.branch)
-                    ck_add_bias(kernels, row, s.branch, 1, Int32(width))
+                if let positions = weights.tensors.positionEmbedding {
+                    operations.copyRow(Int32(segment.position + index), of: positions, to: s.branch)
+                    operations.addBias(s.branch, to: row, rows: 1, columns: width)
                 }
-                if let type = weights.tensors.tokenType { ck_add_bias(kernels, row, type, 1, Int32(width)) }
+                if let type = weights.tensors.tokenType { operations.addBias(type, to: row, rows: 1, columns: width) }
             }
         }
         normalizeResidual(weights.tensors.embeddingNorm, batch)
@@ -80,10 +78,10 @@ struct ForwardPass {
     /// Normalises rows of the residual stream; without a norm, copies them. The result is quantised if the weights need it.
     func normalize(_ rows: UnsafePointer<Float>, _ norm: ModelTensors.Norm?, into output: RowBuffer) {
         if shape.norm == .layer, let norm {
-            ck_layer_normalize(
-                handle, kernels, rows, norm.weight, norm.bias, epsilon, output.x, &output.rows, quantizes)
+            operations.layerNormalize(
+                rows, norm.weight, bias: norm.bias, epsilon: epsilon, to: output.x, output.rows, quantizes: quantizes)
         } else {
-            ck_normalize(handle, kernels, rows, norm?.weight, epsilon, output.x, &output.rows, quantizes)
+            operations.normalize(rows, norm?.weight, epsilon: epsilon, to: output.x, output.rows, quantizes: quantizes)
         }
     }
 
@@ -93,10 +91,11 @@ struct ForwardPass {
         let s = scratch
         s.normed.set(rows: batch.rows, columns: width)
         if shape.norm == .layer {
-            ck_layer_normalize(
-                handle, kernels, s.residual, norm.weight, norm.bias, epsilon, s.residual, &s.normed.rows, false)
+            operations.layerNormalize(
+                s.residual, norm.weight, bias: norm.bias, epsilon: epsilon, to: s.residual, s.normed.rows, quantizes: false)
         } else {
-            ck_normalize(handle, kernels, s.residual, norm.weight, epsilon, s.residual, &s.normed.rows, false)
+            operations.normalize(
+                s.residual, norm.weight, epsilon: epsilon, to: s.residual, s.normed.rows, quantizes: false)
         }
     }
 
@@ -136,11 +135,11 @@ struct ForwardPass {
         // The rows of different sequences are not adjacent.
         for index in 0..<count { (s.branch + index * width).update(from: s.residual + row(index) * width, count: width) }
         normalizeForHead(s.branch, rows: count)
-        let vocabulary = Int32(shape.vocabularySize)
-        s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: s.logits, ldy: vocabulary, add: false)
-        ck_matmul(handle, kernels, &s.normed.rows, s.products, 1)
-        if let bias = weights.tensors.headBias { ck_add_bias(kernels, s.logits, bias, Int32(count), vocabulary) }
-        if shape.logitSoftCap > 0 { kernels.pointee.soft_cap(s.logits, Float(shape.logitSoftCap), Int32(count) * vocabulary) }
+        let vocabulary = shape.vocabularySize
+        s.products[0] = product(headMatrix, into: s.logits, stride: vocabulary)
+        operations.multiply(s.normed.rows, s.products, count: 1)
+        if let bias = weights.tensors.headBias { operations.addBias(bias, to: s.logits, rows: count, columns: vocabulary) }
+        if shape.logitSoftCap > 0 { operations.softCap(s.logits, Float(shape.logitSoftCap), count: count * vocabulary) }
     }
 
     /// Computes the logits of one row of the last batch for `candidates` only, in ascending order, into the first row of
@@ -150,8 +149,8 @@ struct ForwardPass {
         let vocabulary = shape.vocabularySize
         let logits = s.logits
         normalizeForHead(s.residual + row * width, rows: 1)
-        s.products[0] = ck_product(matrix: headMatrix, activations: nil, y: logits, ldy: Int32(vocabulary), add: false)
-        ck_matmul_rows(kernels, &s.normed.rows, s.products, candidates, Int32(candidates.count))
+        s.products[0] = product(headMatrix, into: logits, stride: vocabulary)
+        operations.multiply(s.normed.rows, s.products, rows: candidates)
         if let bias = weights.tensors.headBias { for token in candidates { logits[Int(token)] += bias[Int(token)] } }
         if shape.logitSoftCap > 0 {
             let cap = Float(shape.logitSoftCap)
@@ -165,7 +164,7 @@ struct ForwardPass {
         normalize(rows, weights.tensors.outputNorm, into: s.normed)
     }
 
-    private var headMatrix: ck_matrix {
+    private var headMatrix: Matrix {
         var matrix = weights.tensors.head
         matrix.scale *= Float(shape.logitScale)
         return matrix
@@ -201,7 +200,7 @@ struct ForwardPass {
         for matrix in weights.tensors.projections {
             s.gated.set(rows: segments.count, columns: columns)
             s.gated.x.update(from: s.branch, count: segments.count * columns)
-            if quantizes { ck_quantize(handle, kernels, &s.gated.rows) }
+            if quantizes { operations.quantize(s.gated.rows) }
             columns = Int(matrix.rows)
             multiply(s.gated, product(matrix, into: s.branch))
         }
@@ -217,19 +216,17 @@ struct ForwardPass {
     // MARK: - Products
 
     func product(
-        _ matrix: ck_matrix, into y: UnsafeMutablePointer<Float>, stride: Int? = nil, adding: Bool = false
-    ) -> ck_product {
-        ck_product(
-            matrix: matrix, activations: nil, y: y, ldy: Int32(stride ?? Int(matrix.rows)), add: adding)
+        _ matrix: Matrix, into y: UnsafeMutablePointer<Float>, stride: Int? = nil, adding: Bool = false
+    ) -> Product {
+        Product(matrix: matrix, activations: nil, y: y, ldy: Int32(stride ?? Int(matrix.rows)), add: adding)
     }
 
     /// Up to four products of the same input. A variadic parameter would allocate an array.
     func multiply(
-        _ input: RowBuffer, _ first: ck_product, _ second: ck_product? = nil, _ third: ck_product? = nil,
-        _ fourth: ck_product? = nil
+        _ input: RowBuffer, _ first: Product, _ second: Product? = nil, _ third: Product? = nil, _ fourth: Product? = nil
     ) {
         var count = 0
-        func add(_ product: ck_product?) {
+        func add(_ product: Product?) {
             guard let product else { return }
             scratch.products[count] = product
             count += 1
@@ -244,7 +241,7 @@ struct ForwardPass {
     /// Computes the first `count` of the scratch memory's products, with the adapters of the sequences.
     private func multiply(_ input: RowBuffer, count: Int) {
         let s = scratch
-        ck_matmul(handle, kernels, &input.rows, s.products, Int32(count))
+        operations.multiply(input.rows, s.products, count: count)
         if s.adapted.isEmpty { return }
         s.lowRank.removeAll(keepingCapacity: true)
         for segment in s.adapted {
@@ -257,12 +254,12 @@ struct ForwardPass {
                 }
             }
         }
-        ck_add_low_rank_products(handle, kernels, s.lowRank, Int32(s.lowRank.count))
+        operations.add(s.lowRank)
     }
 
     /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
     func addBranch(
-        _ matrix: ck_matrix, _ input: RowBuffer, bias: UnsafePointer<Float>?, norm: UnsafePointer<Float>?, _ batch: Batch
+        _ matrix: Matrix, _ input: RowBuffer, bias: UnsafePointer<Float>?, norm: UnsafePointer<Float>?, _ batch: Batch
     ) {
         let s = scratch
         if bias == nil, norm == nil {
@@ -274,9 +271,9 @@ struct ForwardPass {
         }
         s.products[0] = product(matrix, into: s.branch)
         multiply(input, count: 1)
-        ck_add_branch(
-            handle, kernels, s.branch, bias, norm, epsilon, Float(shape.residualScale), s.residual, Int32(batch.rows),
-            Int32(width))
+        operations.addBranch(
+            s.branch, bias: bias, norm: norm, epsilon: epsilon, scale: Float(shape.residualScale), to: s.residual,
+            rows: batch.rows, columns: width)
     }
 
     // MARK: - Attention
@@ -285,9 +282,8 @@ struct ForwardPass {
         _ a: ModelShape.Attention, _ w: ModelTensors.Attention, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
     ) {
         let s = scratch
-        let rows = Int32(batch.rows)
         var count = 0
-        func add(_ matrix: ck_matrix?, into target: UnsafeMutablePointer<Float>) {
+        func add(_ matrix: Matrix?, into target: UnsafeMutablePointer<Float>) {
             guard let matrix else { return }
             s.products[count] = product(matrix, into: target)
             count += 1
@@ -298,16 +294,16 @@ struct ForwardPass {
         add(w.gate, into: s.mixerGate)
         multiply(s.normed, count: count)
         if a.valuesAreKeys, w.key != nil {
-            let columns = Int32(a.kvHeads * a.keyDimension)
-            ck_copy_rows(s.key, columns, s.value, columns, rows, columns)
+            let columns = a.kvHeads * a.keyDimension
+            operations.copyRows(Strided(s.key, columns), to: Strided(s.value, columns), rows: batch.rows, columns: columns)
         }
         s.attended.set(rows: batch.rows, columns: a.heads * a.valueDimension)
-        var rotation = ck_rotation()
+        var rotation = Rotation()
         (rotation.q, rotation.k, rotation.v) = (s.query, w.key == nil ? nil : s.key, s.value)
         (rotation.q_bias, rotation.k_bias, rotation.v_bias) = (w.queryBias, w.keyBias, w.valueBias)
         (rotation.q_norm, rotation.k_norm) = (w.queryNorm, w.keyNorm)
         rotation.q_scale = queryScales(a.temperature, batch)
-        rotation.norm = a.headNorm.kernelValue
+        rotation.norm = a.headNorm.callValue
         rotation.normalize_values = a.normalizesValues
         (rotation.heads, rotation.kv_heads) = (Int32(a.heads), Int32(a.kvHeads))
         (rotation.head_dim, rotation.value_dim) = (Int32(a.keyDimension), Int32(a.valueDimension))
@@ -316,14 +312,16 @@ struct ForwardPass {
             (rotation.cosine, rotation.sine) = (UnsafePointer(angles.cosine), UnsafePointer(angles.sine))
             (rotation.pairs, rotation.halves) = (Int32(angles.pairs), shape.rotaries[rotary].halves)
         }
-        var attention = ck_attention()
+        var attention = AttentionCall()
         (attention.q, attention.out, attention.sinks) = (UnsafePointer(s.query), s.attended.x, w.sinks)
         (attention.scale, attention.soft_cap) = (Float(a.scale), Float(a.softCap))
         attention.window = Int32(clamping: a.window ?? 0)
         attention.both_sides = shape.isEncoder
         attend(rotation, attention, layer: index, batch)
-        if w.gate != nil { ck_multiply_sigmoid(handle, s.attended.x, s.mixerGate, rows, Int32(a.heads * a.valueDimension)) }
-        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        if w.gate != nil {
+            operations.multiplySigmoid(s.attended.x, s.mixerGate, rows: batch.rows, columns: a.heads * a.valueDimension)
+        }
+        if quantizes { operations.quantize(s.attended.rows) }
         addBranch(w.output, s.attended, bias: w.outputBias, norm: postNorm, batch)
     }
 
@@ -332,7 +330,7 @@ struct ForwardPass {
     /// - Parameters:
     ///   - rotation: the step for the whole batch; the fields of the cache and the segment are filled in here.
     ///   - attention: the same; heads and dimensions are those of the rotation.
-    private func attend(_ rotation: ck_rotation, _ attention: ck_attention, layer: Int, _ batch: Batch) {
+    private func attend(_ rotation: Rotation, _ attention: AttentionCall, layer: Int, _ batch: Batch) {
         for (index, segment) in batch.segments.enumerated() {
             let (cache, row) = (segment.cache, segment.firstRow)
             let stride = Int32(cache.valueStride(layer: layer))
@@ -365,8 +363,8 @@ struct ForwardPass {
             (a.rows, a.length) = (r.rows, r.position + r.rows)
             scratch.attentions[index] = a
         }
-        ck_rotate_and_store(handle, kernels, scratch.rotations, Int32(batch.segments.count))
-        ck_attend(handle, kernels, scratch.attentions, Int32(batch.segments.count))
+        operations.rotateAndStore(scratch.rotations, count: batch.segments.count)
+        operations.attend(scratch.attentions, count: batch.segments.count)
     }
 
     /// The factors of queries, which depend on the position.
@@ -386,7 +384,7 @@ struct ForwardPass {
         _ postNorm: UnsafePointer<Float>?
     ) {
         let s = scratch
-        let rows = Int32(batch.rows)
+        let rows = batch.rows
         let (plain, rotated, rank, heads) = (a.plainDimension, a.rotaryDimension, a.kvRank, a.heads)
         let (headWidth, keyWidth) = (plain + rotated, rank + rotated)
         // Queries, through a low-rank latent if the model has one; and the shared latent of keys and values.
@@ -394,8 +392,8 @@ struct ForwardPass {
         if let down = w.queryDown {
             s.latent.set(rows: batch.rows, columns: Int(down.rows))
             multiply(s.normed, product(down, into: s.latent.x), product(w.keyValueDown, into: s.value))
-            ck_normalize(
-                handle, kernels, s.latent.x, w.queryDownNorm, epsilon, s.latent.x, &s.latent.rows, quantizes)
+            operations.normalize(
+                s.latent.x, w.queryDownNorm, epsilon: epsilon, to: s.latent.x, s.latent.rows, quantizes: quantizes)
             multiply(s.latent, product(w.query, into: plainQuery))
         } else {
             multiply(s.normed, product(w.query, into: plainQuery), product(w.keyValueDown, into: s.value))
@@ -403,7 +401,7 @@ struct ForwardPass {
         for row in 0..<batch.rows {
             let latent = s.value + row * keyWidth
             let key = s.key + row * keyWidth
-            kernels.pointee.rmsnorm(latent, w.keyValueNorm, epsilon, Int32(rank), key)
+            operations.normalizeRow(latent, w.keyValueNorm, epsilon: epsilon, count: rank, to: key)
             (key + rank).update(from: latent + rank, count: rotated)
             // The values are the latents; they overwrite rows that have been read already.
             (s.value + row * rank).update(from: key, count: rank)
@@ -411,18 +409,18 @@ struct ForwardPass {
         // Absorbed queries: the plain part of each query, multiplied by its head's key projection.
         s.heads.set(rows: heads * batch.rows, columns: plain)
         for head in 0..<heads {
-            ck_copy_rows(
-                plainQuery + head * headWidth, Int32(heads * headWidth), s.heads.x + head * batch.rows * plain, Int32(plain),
-                rows, Int32(plain))
+            operations.copyRows(
+                Strided(plainQuery + head * headWidth, heads * headWidth),
+                to: Strided(s.heads.x + head * batch.rows * plain, plain), rows: rows, columns: plain)
         }
         multiplyHeads(w.keyUp, into: s.query, offset: keyWidth, stride: heads * keyWidth, batch)
         for head in 0..<heads {
-            ck_copy_rows(
-                plainQuery + head * headWidth + plain, Int32(heads * headWidth), s.query + head * keyWidth + rank,
-                Int32(heads * keyWidth), rows, Int32(rotated))
+            operations.copyRows(
+                Strided(plainQuery + head * headWidth + plain, heads * headWidth),
+                to: Strided(s.query + head * keyWidth + rank, heads * keyWidth), rows: rows, columns: rotated)
         }
         let angles = s.angles[a.rotary]
-        var rotation = ck_rotation()
+        var rotation = Rotation()
         (rotation.q, rotation.k, rotation.v) = (s.query, s.key, s.value)
         rotation.q_scale = queryScales(a.temperature, batch)
         (rotation.cosine, rotation.sine) = (UnsafePointer(angles.cosine), UnsafePointer(angles.sine))
@@ -430,33 +428,33 @@ struct ForwardPass {
         (rotation.head_dim, rotation.value_dim) = (Int32(keyWidth), Int32(rank))
         (rotation.pairs, rotation.first) = (Int32(angles.pairs), Int32(rank))
         rotation.halves = shape.rotaries[a.rotary].halves
-        var attention = ck_attention()
+        var attention = AttentionCall()
         (attention.q, attention.out, attention.scale) = (UnsafePointer(s.query), s.mixerGate, Float(a.scale))
         attend(rotation, attention, layer: index, batch)
         s.heads.set(rows: heads * batch.rows, columns: rank)
         for head in 0..<heads {
-            ck_copy_rows(
-                s.mixerGate + head * rank, Int32(heads * rank), s.heads.x + head * batch.rows * rank, Int32(rank), rows,
-                Int32(rank))
+            operations.copyRows(
+                Strided(s.mixerGate + head * rank, heads * rank), to: Strided(s.heads.x + head * batch.rows * rank, rank),
+                rows: rows, columns: rank)
         }
         s.attended.set(rows: batch.rows, columns: heads * a.valueDimension)
         multiplyHeads(w.valueUp, into: s.attended.x, offset: a.valueDimension, stride: heads * a.valueDimension, batch)
-        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        if quantizes { operations.quantize(s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
     /// Computes one product per head, with the rows of `scratch.heads`, which are ordered by head.
     private func multiplyHeads(
-        _ matrices: [ck_matrix], into y: UnsafeMutablePointer<Float>, offset: Int, stride: Int, _ batch: Batch
+        _ matrices: [Matrix], into y: UnsafeMutablePointer<Float>, offset: Int, stride: Int, _ batch: Batch
     ) {
         let s = scratch
-        if quantizes { ck_quantize(handle, kernels, &s.heads.rows) }
+        if quantizes { operations.quantize(s.heads.rows) }
         for (head, matrix) in matrices.enumerated() {
             s.expertRows[head] = s.heads.slice(from: head * batch.rows, count: batch.rows)
-            s.products[head] = ck_product(
-                matrix: matrix, activations: s.expertRows + head, y: y + head * offset, ldy: Int32(stride), add: false)
+            s.products[head] = product(matrix, into: y + head * offset, stride: stride)
+            s.products[head].activations = UnsafePointer(s.expertRows + head)
         }
-        ck_matmul(handle, kernels, &s.heads.rows, s.products, Int32(matrices.count))
+        operations.multiply(s.heads.rows, s.products, count: matrices.count)
     }
 
     // MARK: - Recurrent layers
@@ -468,23 +466,22 @@ struct ForwardPass {
         multiply(
             s.normed, product(w.mixed, into: s.query), product(w.gate, into: s.mixerGate), product(w.beta, into: s.key),
             product(w.alpha, into: s.value))
-        let channels = Int32(d.mixedWidth)
         s.attended.set(rows: batch.rows, columns: d.valueWidth)
         for segment in batch.segments {
-            let (row, rows) = (segment.firstRow, Int32(segment.rows))
+            let row = segment.firstRow
             let mixed = s.query + row * d.mixedWidth
-            ck_convolve(
-                handle, mixed, segment.cache.convolution(layer: index), w.convolution, nil, rows, channels, channels,
-                Int32(d.convolution), true)
-            var call = ck_delta(
+            operations.convolve(
+                Strided(mixed, d.mixedWidth), state: segment.cache.convolution(layer: index), kernel: w.convolution, bias: nil,
+                rows: segment.rows, channels: d.mixedWidth, width: d.convolution, silu: true)
+            let call = DeltaNetCall(
                 mixed: mixed, beta: s.key + row * d.valueHeads, alpha: s.value + row * d.valueHeads, a: w.a, dt: w.dt,
                 gate: s.mixerGate + row * d.valueWidth, norm: w.norm, state: segment.cache.state(layer: index),
-                out: s.attended.x + row * d.valueWidth, epsilon: epsilon, rows: rows,
+                out: s.attended.x + row * d.valueWidth, epsilon: epsilon, rows: Int32(segment.rows),
                 key_heads: Int32(d.keyHeads), value_heads: Int32(d.valueHeads), key_dim: Int32(d.keyDimension),
                 value_dim: Int32(d.valueDimension), tiled: d.isTiled)
-            ck_delta_net(handle, kernels, &call)
+            operations.deltaNet(call)
         }
-        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        if quantizes { operations.quantize(s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -492,26 +489,25 @@ struct ForwardPass {
         _ m: ModelShape.Mamba, _ w: ModelTensors.Mamba, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
     ) {
         let s = scratch
-        let rows = Int32(batch.rows)
         multiply(s.normed, product(w.input, into: s.query))
-        let (stride, channels) = (Int32(m.inputWidth), Int32(m.mixedWidth))
-        ck_copy_rows(s.query + m.inner, stride, s.mixerGate, channels, rows, channels)
+        operations.copyRows(
+            Strided(s.query + m.inner, m.inputWidth), to: Strided(s.mixerGate, m.mixedWidth), rows: batch.rows,
+            columns: m.mixedWidth)
         s.attended.set(rows: batch.rows, columns: m.inner)
         for segment in batch.segments {
-            let rows = Int32(segment.rows)
             let input = s.query + segment.firstRow * m.inputWidth
             let mixed = s.mixerGate + segment.firstRow * m.mixedWidth
-            ck_convolve(
-                handle, mixed, segment.cache.convolution(layer: index), w.convolution, w.convolutionBias, rows, channels,
-                channels, Int32(m.convolution), true)
-            var call = ck_mamba(
+            operations.convolve(
+                Strided(mixed, m.mixedWidth), state: segment.cache.convolution(layer: index), kernel: w.convolution,
+                bias: w.convolutionBias, rows: segment.rows, channels: m.mixedWidth, width: m.convolution, silu: true)
+            let call = MambaCall(
                 mixed: mixed, z: input, dt: input + m.inner + m.mixedWidth, dt_bias: w.dt, a: w.a, d: w.d, norm: w.norm,
                 state: segment.cache.state(layer: index), out: s.attended.x + segment.firstRow * m.inner, epsilon: epsilon,
-                rows: rows, inner: Int32(m.inner), heads: Int32(m.heads), groups: Int32(m.groups),
-                state_size: Int32(m.stateSize), stride: stride)
-            ck_mamba_scan(handle, kernels, &call)
+                rows: Int32(segment.rows), inner: Int32(m.inner), heads: Int32(m.heads), groups: Int32(m.groups),
+                state_size: Int32(m.stateSize), stride: Int32(m.inputWidth))
+            operations.mambaScan(call)
         }
-        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        if quantizes { operations.quantize(s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -520,17 +516,20 @@ struct ForwardPass {
         _ taps: Int, _ w: ModelTensors.Convolution, _ index: Int, _ batch: Batch, _ postNorm: UnsafePointer<Float>?
     ) {
         let s = scratch
-        let (rows, channels) = (Int32(batch.rows), Int32(width))
         multiply(s.normed, product(w.input, into: s.query))
-        ck_multiply(s.query, 3 * channels, s.query + 2 * width, 3 * channels, s.query, 3 * channels, rows, channels)
+        operations.multiplyElements(
+            Strided(s.query, 3 * width), Strided(s.query + 2 * width, 3 * width), to: Strided(s.query, 3 * width),
+            rows: batch.rows, columns: width)
         for segment in batch.segments {
-            ck_convolve(
-                handle, s.query + segment.firstRow * 3 * width, segment.cache.convolution(layer: index), w.kernel, nil,
-                Int32(segment.rows), channels, 3 * channels, Int32(taps), false)
+            operations.convolve(
+                Strided(s.query + segment.firstRow * 3 * width, 3 * width), state: segment.cache.convolution(layer: index),
+                kernel: w.kernel, bias: nil, rows: segment.rows, channels: width, width: taps, silu: false)
         }
         s.attended.set(rows: batch.rows, columns: width)
-        ck_multiply(s.query, 3 * channels, s.query + width, 3 * channels, s.attended.x, channels, rows, channels)
-        if quantizes { ck_quantize(handle, kernels, &s.attended.rows) }
+        operations.multiplyElements(
+            Strided(s.query, 3 * width), Strided(s.query + width, 3 * width), to: Strided(s.attended.x, width),
+            rows: batch.rows, columns: width)
+        if quantizes { operations.quantize(s.attended.rows) }
         addBranch(w.output, s.attended, bias: nil, norm: postNorm, batch)
     }
 
@@ -543,17 +542,17 @@ struct ForwardPass {
         let one = shape.perLayerWidth
         let all = one * shape.layers.count
         s.normed.set(rows: batch.rows, columns: width)
-        ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        operations.normalize(s.residual, nil, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
         var projection = input.projection
         projection.scale /= Float(width).squareRoot()
         multiply(s.normed, product(projection, into: s.perLayer))
         var embedding = input.embedding
         embedding.scale *= Float(one).squareRoot()
         for row in 0..<batch.rows {
-            ck_matrix_row(&embedding, tokens[row], s.perLayerRow)
+            operations.copyRow(tokens[row], of: embedding, to: s.perLayerRow)
             for layer in shape.layers.indices {
                 let vector = s.perLayer + row * all + layer * one
-                kernels.pointee.rmsnorm(vector, input.norm, epsilon, Int32(one), vector)
+                operations.normalizeRow(vector, input.norm, epsilon: epsilon, count: one, to: vector)
                 for i in 0..<one { vector[i] = (vector[i] + s.perLayerRow[layer * one + i]) * Float(0.5).squareRoot() }
             }
         }
@@ -561,26 +560,17 @@ struct ForwardPass {
 
     private func addPerLayer(_ w: ModelTensors.PerLayer, _ index: Int, _ batch: Batch) {
         let s = scratch
-        let (rows, one) = (Int32(batch.rows), shape.perLayerWidth)
+        let (rows, one) = (batch.rows, shape.perLayerWidth)
         s.normed.set(rows: batch.rows, columns: width)
-        ck_normalize(handle, kernels, s.residual, nil, epsilon, s.normed.x, &s.normed.rows, quantizes)
+        operations.normalize(s.residual, nil, epsilon: epsilon, to: s.normed.x, s.normed.rows, quantizes: quantizes)
         s.gated.set(rows: batch.rows, columns: one)
         multiply(s.normed, product(w.gate, into: s.gated.x))
         // The vectors of this layer take the place of `up` in the gated activation.
-        ck_copy_rows(s.perLayer + index * one, Int32(one * shape.layers.count), s.part, Int32(one), rows, Int32(one))
-        ck_activate(handle, kernels, CK_GELU, s.gated.x, s.part, nil, nil, &s.gated.rows, quantizes)
+        operations.copyRows(
+            Strided(s.perLayer + index * one, one * shape.layers.count), to: Strided(s.part, one), rows: rows, columns: one)
+        operations.activate(.gelu, s.gated.x, up: s.part, gateBias: nil, upBias: nil, s.gated.rows, quantizes: quantizes)
         multiply(s.gated, product(w.projection, into: s.branch))
-        ck_add_branch(handle, kernels, s.branch, nil, w.norm, epsilon, 1, s.residual, rows, Int32(width))
-    }
-}
-
-extension ModelShape.HeadNorm {
-    fileprivate var kernelValue: ck_head_norm {
-        switch self {
-        case .none: CK_NORM_NONE
-        case .heads: CK_NORM_HEADS
-        case .rotatedHeads: CK_NORM_HEADS_ROTATED
-        case .whole: CK_NORM_WHOLE
-        }
+        operations.addBranch(
+            s.branch, bias: nil, norm: w.norm, epsilon: epsilon, scale: 1, to: s.residual, rows: rows, columns: width)
     }
 }

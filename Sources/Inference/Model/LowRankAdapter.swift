@@ -1,4 +1,4 @@
-internal import CKernels
+internal import CKernels  // structures of calls
 
 /// An adapter in memory, used beside the weights of a loaded model: sequences with different adapters, or none, are
 /// processed in the same batch. A token reads the adapter's matrices in addition to the weights.
@@ -10,7 +10,7 @@ package final class LowRankAdapter: Sendable {
     private let memory: Memory
     private let factors: [UInt: Factor]
 
-    /// The two matrices for one matrix of the model, in the order of ``ck_low_rank``.
+    /// The two matrices for one matrix of the model, in the order of ``LowRankProduct``.
     private struct Factor: @unchecked Sendable {  // The memory is never written after `init`.
         var a: UnsafePointer<Float>
         var b: UnsafePointer<Float>
@@ -32,7 +32,7 @@ package final class LowRankAdapter: Sendable {
         var layout = MemoryLayoutBuilder()
         var places: [(matrix: UInt, origin: MatrixOrigin, a: Int, b: Int)] = []
         for (matrix, origin) in matrices.sorted(by: { $0.key < $1.key }) {
-            guard let size = file.sizes(of: origin.name), size.rank <= Int(CK_MAX_RANK) else { return nil }
+            guard let size = file.sizes(of: origin.name), size.rank <= OperationLimits.rank else { return nil }
             let (rank, padded) = (Self.padded(size.rank), Self.padded(origin.rowCount))
             let a = layout.reserve(size.columns * rank, of: Float.self)
             places.append((matrix, origin, a, layout.reserve(rank * padded, of: Float.self)))
@@ -66,9 +66,9 @@ package final class LowRankAdapter: Sendable {
 
     /// The product to add to `rows` rows of a product of the model, from `firstRow` on; nil if the adapter does not change
     /// its matrix.
-    func term(for product: ck_product, _ input: ck_activations, firstRow: Int, rows: Int) -> ck_low_rank? {
+    func term(for product: Product, _ input: Activations, firstRow: Int, rows: Int) -> LowRankProduct? {
         guard let data = product.matrix.data, let factor = factors[UInt(bitPattern: data)] else { return nil }
-        return ck_low_rank(
+        return LowRankProduct(
             x: input.x + firstRow * Int(input.columns), y: product.y + firstRow * Int(product.ldy), a: factor.a, b: factor.b,
             rows: Int32(rows), columns: factor.columns, rank: factor.rank, outputs: factor.outputs, padded: factor.padded,
             ldy: product.ldy, scale: factor.scale * product.matrix.scale)

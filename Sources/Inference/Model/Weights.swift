@@ -1,4 +1,4 @@
-internal import CKernels
+internal import CKernels  // structures of calls
 
 /// The packed tensors of a model, as pointers into packed memory.
 struct ModelTensors {
@@ -33,12 +33,12 @@ struct ModelTensors {
     }
 
     struct Attention {
-        var query: ck_matrix
-        var gate: ck_matrix?
+        var query: Matrix
+        var gate: Matrix?
         /// Nil if the keys and values of another layer are used.
-        var key: ck_matrix?
-        var value: ck_matrix?
-        var output: ck_matrix
+        var key: Matrix?
+        var value: Matrix?
+        var output: Matrix
         var queryBias: Vector?
         var keyBias: Vector?
         var valueBias: Vector?
@@ -49,51 +49,51 @@ struct ModelTensors {
     }
 
     struct LatentAttention {
-        var queryDown: ck_matrix?
+        var queryDown: Matrix?
         var queryDownNorm: Vector?
-        var query: ck_matrix
-        var keyValueDown: ck_matrix
+        var query: Matrix
+        var keyValueDown: Matrix
         var keyValueNorm: Vector
         /// For each head, the projections from the plain part of a query to the latent, and from the latent to the
         /// value.
-        var keyUp: [ck_matrix]
-        var valueUp: [ck_matrix]
-        var output: ck_matrix
+        var keyUp: [Matrix]
+        var valueUp: [Matrix]
+        var output: Matrix
     }
 
     struct DeltaNet {
-        var mixed: ck_matrix
-        var gate: ck_matrix
-        var beta: ck_matrix
-        var alpha: ck_matrix
+        var mixed: Matrix
+        var gate: Matrix
+        var beta: Matrix
+        var alpha: Matrix
         var convolution: Vector
         var a: Vector
         var dt: Vector
         var norm: Vector
-        var output: ck_matrix
+        var output: Matrix
     }
 
     struct Mamba {
-        var input: ck_matrix
+        var input: Matrix
         var convolution: Vector
         var convolutionBias: Vector?
         var a: Vector
         var d: Vector
         var dt: Vector
         var norm: Vector?
-        var output: ck_matrix
+        var output: Matrix
     }
 
     struct Convolution {
-        var input: ck_matrix
+        var input: Matrix
         var kernel: Vector
-        var output: ck_matrix
+        var output: Matrix
     }
 
     struct Dense {
-        var gate: ck_matrix?
-        var up: ck_matrix
-        var down: ck_matrix
+        var gate: Matrix?
+        var up: Matrix
+        var down: Matrix
         var gateBias: Vector?
         var upBias: Vector?
         var downBias: Vector?
@@ -102,15 +102,15 @@ struct ModelTensors {
     }
 
     struct Experts {
-        var router: ck_matrix
+        var router: Matrix
         var routerBias: Vector?
         var routerNorm: Vector?
         var selectionBias: Vector?
         var norm: Vector?
         var postNorm: Vector?
-        var gate: [ck_matrix]
-        var up: [ck_matrix]
-        var down: [ck_matrix]
+        var gate: [Matrix]
+        var up: [Matrix]
+        var down: [Matrix]
         var gateBias: Vector?
         var upBias: Vector?
         var downBias: Vector?
@@ -118,31 +118,31 @@ struct ModelTensors {
 
     /// Per-layer embeddings of one layer (Gemma 4).
     struct PerLayer {
-        var gate: ck_matrix
-        var projection: ck_matrix
+        var gate: Matrix
+        var projection: Matrix
         var norm: Vector
     }
 
     /// The tensors that compute the per-layer embeddings of all layers.
     struct PerLayerInput {
-        var embedding: ck_matrix
-        var projection: ck_matrix
+        var embedding: Matrix
+        var projection: Matrix
         var norm: Vector
     }
 
     /// [vocabulary][width]
-    var embedding: ck_matrix
+    var embedding: Matrix
     /// [vocabulary][width]; the embedding matrix if the weights are tied.
-    var head: ck_matrix
+    var head: Matrix
     var headBias: Vector?
     var outputNorm: Norm?
     /// [positions][width]
-    var positionEmbedding: ck_matrix?
+    var positionEmbedding: Matrix?
     /// The embedding of the first token type, `[width]`.
     var tokenType: Vector?
     var embeddingNorm: Norm?
     /// The matrices that pooled vectors are multiplied by, in order.
-    var projections: [ck_matrix] = []
+    var projections: [Matrix] = []
     var perLayerInput: PerLayerInput?
     var layers: [Layer] = []
 
@@ -243,8 +243,8 @@ struct ModelTensors {
         let fused = prefix + "attn_qkv.weight"
         let isFused = p.file.tensors[fused] != nil
         let total = queryRows + keyRows + valueRows
-        var query: ck_matrix
-        var gate: ck_matrix?
+        var query: Matrix
+        var gate: Matrix?
         if a.isGated {
             // The rows of each head are its query, then its gate.
             let name = prefix + "attn_q.weight"
@@ -300,8 +300,8 @@ struct ModelTensors {
         _ a: ModelShape.LatentAttention, _ prefix: String, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> LatentAttention {
         let queryRows = a.heads * (a.plainDimension + a.rotaryDimension)
-        var keyUp: [ck_matrix] = []
-        var valueUp: [ck_matrix] = []
+        var keyUp: [Matrix] = []
+        var valueUp: [Matrix] = []
         let old = prefix + "attn_kv_b.weight"
         if p.file.tensors[old] != nil {
             // One tensor projects the latent to the keys and values of each head: transpose the part of the keys on
@@ -328,9 +328,9 @@ struct ModelTensors {
                         prefix + "attn_v_b.weight", rows: a.valueDimension, columns: a.kvRank, slice: head, slices: a.heads))
             }
         }
-        var queryDown: ck_matrix?
+        var queryDown: Matrix?
         var queryDownNorm: Vector?
-        let query: ck_matrix
+        let query: Matrix
         if let rank = a.queryRank {
             queryDown = try p.matrix(prefix + "attn_q_a.weight", rows: rank, columns: width)
             queryDownNorm = try p.vector(prefix + "attn_q_a_norm.weight", count: rank)
@@ -349,8 +349,8 @@ struct ModelTensors {
     private static func delta(
         _ d: ModelShape.DeltaNet, _ prefix: String, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> DeltaNet {
-        let beta: ck_matrix
-        let alpha: ck_matrix
+        let beta: Matrix
+        let alpha: Matrix
         if d.hasFusedGates {
             // The rows of each key head are β of its value heads, then their α.
             let share = d.valueHeads / d.keyHeads
@@ -364,8 +364,8 @@ struct ModelTensors {
             beta = try p.matrix(prefix + "ssm_beta.weight", rows: d.valueHeads, columns: width)
             alpha = try p.matrix(prefix + "ssm_alpha.weight", rows: d.valueHeads, columns: width)
         }
-        let mixed: ck_matrix
-        let gate: ck_matrix
+        let mixed: Matrix
+        let gate: Matrix
         let fused = prefix + "ssm_in.weight"
         if p.file.tensors[fused] != nil {
             // In older files, the rows of each key head are its query, its key, the values and the gates of its value
@@ -411,8 +411,8 @@ struct ModelTensors {
         _ d: ModelShape.Dense, _ prefix: String, _ width: Int, _ p: inout TensorPacker
     ) throws(ModelError) -> Dense {
         func name(_ part: String) -> String { prefix + "ffn_" + part + d.suffix }
-        var gate: ck_matrix?
-        let up: ck_matrix
+        var gate: Matrix?
+        let up: Matrix
         if d.isGated, p.file.tensors[name("gate") + ".weight"] == nil {
             // One tensor contains the rows of the gate, then those of `up`.
             gate = try p.matrix(name("up") + ".weight", rows: d.width, columns: width, selection: [0..<d.width], of: 2 * d.width)
@@ -436,8 +436,8 @@ struct ModelTensors {
     ) throws(ModelError) -> Experts {
         func all(
             _ part: String, rows: Int, columns: Int, selection: Range<Int>? = nil, of total: Int? = nil, _ p: inout TensorPacker
-        ) throws(ModelError) -> [ck_matrix] {
-            var matrices: [ck_matrix] = []
+        ) throws(ModelError) -> [Matrix] {
+            var matrices: [Matrix] = []
             matrices.reserveCapacity(e.count)
             for index in 0..<e.count {
                 // Old files have a separate tensor for each expert.
@@ -453,8 +453,8 @@ struct ModelTensors {
             }
             return matrices
         }
-        var gate: [ck_matrix] = []
-        var up: [ck_matrix] = []
+        var gate: [Matrix] = []
+        var up: [Matrix] = []
         if e.isGated, p.file.tensors[prefix + "ffn_gate_up_exps.weight"] != nil {
             gate = try all("gate_up", rows: e.width, columns: width, selection: 0..<e.width, of: 2 * e.width, &p)
             up = try all("gate_up", rows: e.width, columns: width, selection: e.width..<2 * e.width, of: 2 * e.width, &p)
@@ -543,8 +543,8 @@ final class Weights {
     }
 
     private static func bytesPerToken(_ shape: ModelShape, _ tensors: ModelTensors) -> Int {
-        func size(_ matrix: ck_matrix?) -> Int { matrix.map { (Int($0.rows) + 15) / 16 * $0.panel_bytes } ?? 0 }
-        func size(_ matrices: [ck_matrix]) -> Int { matrices.reduce(0) { $0 + size($1) } }
+        func size(_ matrix: Matrix?) -> Int { matrix?.bytes ?? 0 }
+        func size(_ matrices: [Matrix]) -> Int { matrices.reduce(0) { $0 + size($1) } }
         var bytes = size(tensors.head) + size(tensors.perLayerInput?.projection)
         for (layer, described) in zip(tensors.layers, shape.layers) {
             switch layer.mixer {

@@ -1,4 +1,3 @@
-internal import CKernels
 internal import Foundation
 
 /// Samples tokens according to ``SamplingSettings``. Sorts only the tokens that can be drawn, not the whole vocabulary.
@@ -29,9 +28,9 @@ struct Sampler {
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
     /// - Returns: nil if the logits have no finite maximum.
-    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
+    mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, _ operations: any Operations) -> TokenID? {
         if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
-        guard let token = draw(logits, kernels: kernels) else { return nil }
+        guard let token = draw(logits, operations) else { return nil }
         remember(token)
         return token
     }
@@ -42,18 +41,18 @@ struct Sampler {
     /// - Parameter scratch: a buffer for at least one logit per candidate; overwritten.
     mutating func next(
         _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], scratch: UnsafeMutableBufferPointer<Float>,
-        kernels: UnsafePointer<ck_kernels>
+        _ operations: any Operations
     ) -> TokenID? {
         for (index, token) in candidates.enumerated() { scratch[index] = logits[Int(token)] }
         let few = UnsafeMutableBufferPointer(rebasing: scratch[..<candidates.count])
-        return draw(few, kernels: kernels).map { candidates[Int($0)] }
+        return draw(few, operations).map { candidates[Int($0)] }
     }
 
     /// Samples the next token from those whose mask bits are set; the logits of the others are set to -∞.
     ///
     /// The token is not remembered; call ``remember(_:)`` if it should be.
     mutating func next(
-        _ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>, kernels: UnsafePointer<ck_kernels>
+        _ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>, _ operations: any Operations
     ) -> TokenID? {
         if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
         for (index, word) in mask.enumerated() where word != .max {
@@ -61,7 +60,7 @@ struct Sampler {
             for bit in 0..<min(32, logits.count - first) where word >> UInt32(bit) & 1 == 0 { logits[first + bit] = -.infinity }
         }
         if mask.count * 32 < logits.count { for index in mask.count * 32..<logits.count { logits[index] = -.infinity } }
-        return draw(logits, kernels: kernels)
+        return draw(logits, operations)
     }
 
     /// Makes the repetition penalty apply to a token.
@@ -81,22 +80,23 @@ struct Sampler {
     /// Samples a token; nil if the logits have no finite maximum (a damaged model computes NaN).
     ///
     /// - Parameter logits: `[vocabulary]`; overwritten.
-    private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>, kernels: UnsafePointer<ck_kernels>) -> TokenID? {
+    private mutating func draw(_ logits: UnsafeMutableBufferPointer<Float>, _ operations: any Operations) -> TokenID? {
         guard let base = logits.baseAddress else { return nil }
-        let count = Int32(logits.count)
-        let best = kernels.pointee.argmax(base, count)
+        let count = logits.count
+        let best = TokenID(operations.indexOfMaximum(base, count: count))
         let maximum = logits[Int(best)]
         guard maximum.isFinite else { return nil }
         if settings.isGreedy { return best }
 
         if settings.keepsAll(of: logits.count) {
             // No order is needed, so nothing is sorted: that would take longer than the model for 100,000 tokens.
-            let total = kernels.pointee.exp_shifted(base, maximum, Float(1 / settings.temperature), count, base)
+            let total = operations.exponentials(
+                base, maximum: maximum, inverseTemperature: Float(1 / settings.temperature), count: count, to: base)
             guard total.isFinite, total >= 1 else { return nil }
             return TokenID(index(atShare: random.unit(), of: UnsafeBufferPointer(logits)) ?? Int(best))
         }
         // Computes exp(logit − maximum) in place: weights relative to the most probable token, whose weight is 1.
-        let total = kernels.pointee.exp_shifted(base, maximum, 1, count, base)
+        let total = operations.exponentials(base, maximum: maximum, inverseTemperature: 1, count: count, to: base)
         guard total.isFinite, total >= 1 else { return nil }
         keepPlausible(UnsafeBufferPointer(logits), total: total)
         var sum: Float = 0

@@ -46,7 +46,7 @@ struct TensorPacker {
     mutating func matrix(
         _ name: String, rows: Int, columns: Int, selection: [Range<Int>]? = nil, of total: Int? = nil, slice: Int = 0,
         slices: Int? = nil, isTable: Bool = false
-    ) throws(ModelError) -> ck_matrix {
+    ) throws(ModelError) -> Matrix {
         guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
         let total = total ?? rows
         let expected = slices.map { [columns, total, $0] } ?? [columns, total]
@@ -66,7 +66,7 @@ struct TensorPacker {
         let size = (rows + 15) / 16 * panel
         let target = claim(size)
         if layout.rawValue < CK_F16.rawValue { hasIntegerMatrices = true }
-        let matrix = ck_matrix(
+        let matrix = Matrix(
             rows: Int32(rows), columns: Int32(columns), layout: layout, type: type.kernelType,
             scale: try scale(of: name, slice: slice, slices: slices ?? 1), panel_bytes: panel,
             data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: roundsActivations)
@@ -85,7 +85,7 @@ struct TensorPacker {
         return matrix
     }
 
-    mutating func matrixIfPresent(_ name: String, rows: Int, columns: Int) throws(ModelError) -> ck_matrix? {
+    mutating func matrixIfPresent(_ name: String, rows: Int, columns: Int) throws(ModelError) -> Matrix? {
         file.tensors[name] == nil ? nil : try matrix(name, rows: rows, columns: columns)
     }
 
@@ -117,7 +117,7 @@ struct TensorPacker {
     }
 
     /// Packs some rows of a matrix transposed, in binary32.
-    mutating func transposed(_ name: String, rows: Range<Int>, columns: Int, of total: Int) throws(ModelError) -> ck_matrix {
+    mutating func transposed(_ name: String, rows: Range<Int>, columns: Int, of total: Int) throws(ModelError) -> Matrix {
         guard let tensor = file.tensors[name] else { throw .missing("tensor \(name)") }
         guard tensor.shape == [columns, total] else {
             throw .invalid(field: "the shape of tensor \(name)", reason: "is \(tensor.shape), not \([columns, total])")
@@ -125,14 +125,13 @@ struct TensorPacker {
         used.insert(name)
         let panel = ck_panel_bytes(CK_TYPE_F32, Int32(rows.count))
         let target = claim((columns + 15) / 16 * panel)
-        let matrix = ck_matrix(
+        let matrix = Matrix(
             rows: Int32(columns), columns: Int32(rows.count), layout: CK_F32, type: CK_TYPE_F32, scale: 1, panel_bytes: panel,
             data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: false)
         guard let target, !isPacked else { return matrix }
         let rowBytes = columns / tensor.type.blockElements * tensor.type.blockBytes
-        var values = [Float](repeating: 0, count: rows.count * columns)
         let source = try file.bytes(of: tensor, in: rows.lowerBound * rowBytes..<rows.upperBound * rowBytes)
-        ck_dequantize(tensor.type.kernelType, source, values.count, &values)
+        let values = tensor.type.decode(source, count: rows.count * columns)
         var turned = [Float](repeating: 0, count: values.count)
         for row in 0..<rows.count {
             for column in 0..<columns { turned[column * rows.count + row] = values[row * columns + column] }
@@ -217,18 +216,11 @@ struct TensorPacker {
         guard let adapter, adapter.targets.contains(tensor.name) else { return nil }
         var values = try file.values(of: tensor)
         try adapter.merge(into: &values, of: tensor.name, rows: rows, columns: columns)
-        let type = Self.packedType(tensor, adapter)
-        var bytes = [UInt8](repeating: 0, count: values.count / type.blockElements * type.blockBytes)
-        if type == .q8_0 {
-            ck_quantize_q8_0(values, values.count, &bytes)
-        } else {
-            values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
-        }
-        return bytes
+        return Self.packedType(tensor, adapter).encode(values)
     }
 
     private func pack(
-        _ source: PackSource, _ matrix: ck_matrix, _ ranges: [Range<Int>], into target: UnsafeMutableRawPointer
+        _ source: PackSource, _ matrix: Matrix, _ ranges: [Range<Int>], into target: UnsafeMutableRawPointer
     ) throws(ModelError) {
         let panels = (Int(matrix.rows) + 15) / 16
         let type = matrix.type
@@ -265,7 +257,7 @@ private final class PackFailure: Sendable {
 private struct PackJob {
     let source: PackSource
     let rowBytes: Int
-    let matrix: ck_matrix
+    let matrix: Matrix
     let ranges: UnsafeBufferPointer<Range<Int>>
     let destination: UnsafeMutablePointer<UInt8>
     let panelsPerChunk: Int
