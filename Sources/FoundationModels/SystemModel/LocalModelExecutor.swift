@@ -173,9 +173,9 @@ package final class LocalModelExecutor: Sendable {
                 output.append(piece.text)
                 if output.isUnsafe { return false }
                 text += piece.text
-                channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokenCount)))
+                channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .thought(let piece):
-                channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokenCount)))
+                channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .call(let call):
                 hasCalls = true
                 channel.emit(

@@ -167,7 +167,7 @@ package struct ChatResponder: Sendable {
             tokens += result.tokens
         } else {
             // The stop string that began the call is not part of the text: the call continues in the trained format.
-            tokens += model.tokenizer.encode([.user(said)])
+            tokens += said.tokens
         }
         if let format, result.stopReason == .stopString { append(format.trigger) }
         return result
@@ -341,9 +341,9 @@ package struct ChatResponder: Sendable {
         part.maximumTokens = Self.maximumCallTokens
         part.stopStrings = [close]
         if let token = model.tokenizer.vocabulary.specialToken(named: close) { part.stopTokens = [token] }
-        let text = try await collect(part).text
-        tokens += model.tokenizer.encode([.user(text)])
-        return .string(text)
+        let said = try await collect(part).said
+        tokens += said.tokens
+        return .string(said.text)
     }
 
     private func parsed(_ text: String) throws -> JSONValue {
@@ -364,13 +364,25 @@ package struct ChatResponder: Sendable {
         tokens += result.tokens
     }
 
+    /// A text without the stop string that ended it.
+    private struct Said {
+        var text = ""
+        var tokens: [TokenID] = []
+    }
+
     /// Generates a part, and returns its whole text.
     private mutating func collect(
         _ part: GenerationRequest, _ emit: @escaping @Sendable (GeneratedText) -> Bool = { _ in true }
-    ) async throws -> (text: String, result: GenerationResult) {
-        let collected = Mutex("")
-        let result = try await model.generate(part, in: sequence) { piece in
-            collected.withLock { $0 += piece.text }
+    ) async throws -> (said: Said, result: GenerationResult) {
+        let collected = Mutex(Said())
+        let result = try await model.generate(part, in: sequence) { [tokenizer = model.tokenizer] piece in
+            // The last tokens may also contain the beginning of the stop string.
+            let isWhole = piece.tokens.flatMap { tokenizer.text(of: $0) }.elementsEqual(piece.text.utf8)
+            let tokens = isWhole ? Array(piece.tokens) : tokenizer.encode([.user(piece.text)])
+            collected.withLock { said in
+                said.text += piece.text
+                said.tokens += tokens
+            }
             return emit(piece)
         }
         usage.add(result.usage)
@@ -387,10 +399,10 @@ package struct ChatResponder: Sendable {
         part.stopStrings = []
         // The request's limit applies to the answer; calls have a separate limit, which stops endless arguments.
         part.maximumTokens = Self.maximumCallTokens
-        let (text, result) = try await collect(part)
+        let (said, result) = try await collect(part)
         let written = result.tokens.filter { !model.tokenizer.stopTokens.contains($0) }
         tokens += written
-        return text
+        return said.text
     }
 
     /// A call identifier of nine letters and digits, as the formats with identifiers require.
@@ -498,7 +510,7 @@ private final class Trimmer: Sendable {
     private struct State {
         var isDone: Bool
         /// Tokens of the removed white space.
-        var tokenCount = 0
+        var tokens = GeneratedTokens()
     }
 
     private let state: Mutex<State>
@@ -509,11 +521,11 @@ private final class Trimmer: Sendable {
     func trim(_ piece: GeneratedText) -> GeneratedText? {
         state.withLock { state in
             if state.isDone { return piece }
-            state.tokenCount += piece.tokenCount
+            for token in piece.tokens { state.tokens.append(token) }
             let rest = piece.text.drop(while: \.isWhitespace)
             if rest.isEmpty { return nil }
             state.isDone = true
-            return GeneratedText(text: String(rest), tokenCount: state.tokenCount)
+            return GeneratedText(text: String(rest), tokens: state.tokens)
         }
     }
 }

@@ -81,7 +81,7 @@ final class FreeDecoding: Decoding {
         }
         if tokenizer.stopTokens.contains(token) { return end(.endOfTurn) }
         let piece = tokenizer.text(of: token)
-        if let reason = text.append(piece, emit) {
+        if let reason = text.append(token, piece, emit) {
             result.stopString = text.stopString
             return end(reason)
         }

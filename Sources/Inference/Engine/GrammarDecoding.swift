@@ -153,7 +153,7 @@ final class GrammarDecoding: Decoding {
             result.usage.generatedTokens += 1
             if isForced { result.usage.forcedTokens += 1 }
             if proposal.contains(token, &result.usage) { valid += 1 } else { pending.append(token) }
-            if let end = text.append(tokenizer.text(of: token), emit) {
+            if let end = text.append(token, tokenizer.text(of: token), emit) {
                 result.stopReason = end
                 isEnded = true
                 return

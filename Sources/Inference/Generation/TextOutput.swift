@@ -1,28 +1,47 @@
 /// A part of a response, in whole characters.
 package struct GeneratedText: Sendable {
     package var text: String
-    /// The number of tokens generated since the previous part: those of this text, and those of text that is no longer
-    /// held back, because it might have become a stop string or was not a whole character.
-    package var tokenCount: Int
+    /// The tokens generated since the previous part: those of this text, and those of text that is no longer held back,
+    /// because it might have become a stop string or was not a whole character.
+    package var tokens: GeneratedTokens
 }
 
-/// Converts the bytes of tokens to text for the `emit` callback: whole characters, without stop strings, until the
-/// callback returns false.
+/// Tokens of a part of a response. Up to four, as a character in bytes has, need no memory of their own.
+package struct GeneratedTokens: Sendable, RandomAccessCollection, Equatable {
+    private var first = SIMD4<TokenID>()
+    private var others: [TokenID] = []
+    package private(set) var endIndex = 0
+
+    package init() {}
+
+    package var startIndex: Int { 0 }
+    package subscript(index: Int) -> TokenID { index < 4 ? first[index] : others[index - 4] }
+
+    package mutating func append(_ token: TokenID) {
+        if endIndex < 4 { first[endIndex] = token } else { others.append(token) }
+        endIndex += 1
+    }
+}
+
+/// Converts tokens to text for the `emit` callback: whole characters, without stop strings, until the callback returns
+/// false.
 struct TextOutput {
     private var assembler = UTF8Assembler()
     private var stops: StopMatcher
     private var isEnded = false
-    /// The number of tokens since the last part.
-    private var tokenCount = 0
+    /// The tokens since the last part.
+    private var tokens = GeneratedTokens()
 
     /// The stop string that ended the text.
     var stopString: String? { stops.match }
 
     init(stops: [String]) { self.stops = StopMatcher(stops) }
 
-    /// Appends the bytes of a token. Returns the reason if the response ends here.
-    mutating func append(_ bytes: some Sequence<UInt8>, _ emit: (GeneratedText) -> Bool) -> StopReason? {
-        tokenCount += 1
+    /// Appends a token and its text. Returns the reason if the response ends here.
+    mutating func append(
+        _ token: TokenID, _ bytes: some Sequence<UInt8>, _ emit: (GeneratedText) -> Bool
+    ) -> StopReason? {
+        tokens.append(token)
         let (text, stopped) = stops.append(assembler.append(bytes))
         let isWanted = text.isEmpty || emit(part(text))
         isEnded = stopped || !isWanted
@@ -37,7 +56,7 @@ struct TextOutput {
     }
 
     private mutating func part(_ text: String) -> GeneratedText {
-        defer { tokenCount = 0 }
-        return GeneratedText(text: text, tokenCount: tokenCount)
+        defer { tokens = GeneratedTokens() }
+        return GeneratedText(text: text, tokens: tokens)
     }
 }
