@@ -1,10 +1,6 @@
 public import Foundation
 internal import TextScreening
 
-#if canImport(FoundationNetworking)
-    internal import FoundationNetworking
-#endif
-
 /// Terms that must not occur in prompts or responses.
 ///
 /// Terms are found whatever their case and however they are written: in full-width or mathematical letters, with or without
@@ -135,17 +131,18 @@ public struct DenyList: Sendable {
         from url: URL, action: Action = .reject, subjects: Set<Subject> = Set(Subject.allCases),
         languages: Set<Locale.LanguageCode> = []
     ) async throws -> DenyList {
-        let data: Data
+        let data: Data?
         if url.isFileURL {
-            data = try Data(contentsOf: url, options: .mappedIfSafe)
+            // At the end of a file there is no data, not empty data.
+            data = try FileHandle(forReadingFrom: url).read(upToCount: maximumBytes + 1) ?? Data()
         } else {
-            let (body, response) = try await URLSession.shared.data(from: url)
-            if let status = (response as? HTTPURLResponse)?.statusCode, status != 200 {
+            let download = try await LimitedDownload.data(from: url, maximumBytes: maximumBytes)
+            if let status = download.status, status != 200 {
                 throw ListError.download(source: url.absoluteString, status: status)
             }
-            data = body
+            data = download.data
         }
-        if data.count > maximumBytes { throw ListError.tooLarge(source: url.absoluteString) }
+        guard let data, data.count <= maximumBytes else { throw ListError.tooLarge(source: url.absoluteString) }
         guard let text = String(data: data, encoding: .utf8) else { throw ListError.notText(source: url.absoluteString) }
         return try DenyList(
             name: url.lastPathComponent, text: text, action: action, subjects: subjects, languages: languages)

@@ -110,6 +110,58 @@ import Testing
         await #expect(throws: DenyList.ListError.self) { try await store.load(from: file) }
         await #expect(throws: (any Error).self) { try await store.load(from: folder.appending(path: "none.txt")) }
         #expect(store.lists.first?.terms == ["falcon", "bomb"])
+        let empty = folder.appending(path: "empty.txt")
+        try Data().write(to: empty)
+        #expect(try await DenyList.load(from: empty).terms.isEmpty)
+        // A file without an end.
+        await #expect(throws: DenyList.ListError.tooLarge(source: "file:///dev/zero")) {
+            try await store.load(from: URL(fileURLWithPath: "/dev/zero"))
+        }
+    }
+
+    /// A server that answers `/list` with a list, `/endless` with one that has no end, and all else with status 404.
+    private static let server = """
+        import http.server, sys
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200 if self.path in ("/list", "/endless") else 404)
+                self.end_headers()
+                if self.path == "/list": self.wfile.write(b"falcon\\n*bomb*\\n")
+                try:
+                    while self.path == "/endless": self.wfile.write(b"a\\n" * 50000)
+                except OSError: pass
+            def log_message(self, *arguments): pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        print(server.server_port, flush=True)
+        import threading
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        sys.stdin.read()
+        """
+
+    @Test("lists are read from servers; a download ends at the limit")
+    func servers() async throws {
+        let (server, lifeline, output) = (Process(), Pipe(), Pipe())
+        server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        server.arguments = ["python3", "-c", Self.server]
+        server.standardInput = lifeline
+        server.standardOutput = output
+        try server.run()
+        defer {
+            try? lifeline.fileHandleForWriting.close()  // the server ends when its input is closed
+            server.waitUntilExit()
+        }
+        let port = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let base = "http://127.0.0.1:" + port.trimmingCharacters(in: .whitespacesAndNewlines)
+        func load(_ path: String) async throws -> DenyList {
+            try await DenyList.load(from: #require(URL(string: base + path)))
+        }
+        #expect(try await load("/list").terms == ["falcon", "bomb"])
+        await #expect(throws: DenyList.ListError.tooLarge(source: base + "/endless")) { _ = try await load("/endless") }
+        await #expect(throws: DenyList.ListError.download(source: base + "/none", status: 404)) { _ = try await load("/none") }
+        let cancelled = Task { try await load("/endless") }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
     }
 }
 
