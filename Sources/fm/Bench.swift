@@ -229,7 +229,7 @@ struct Bench: AsyncParsableCommand {
             for token in prompt(60) { try model.forward([token], cache: cache) }
         }
         if profile {
-            let depth = min(512, context - 64)
+            let depth = min(long ? 4096 : 512, context - 64)
             cache.rewind(to: 0)
             try printProfile("prompt of \(depth) tokens", model.profile { try model.forward(prompt(depth)[...], cache: cache) })
             try printProfile(
