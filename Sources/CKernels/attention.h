@@ -1,15 +1,17 @@
 // Attention over the pages of a KV cache, as portable vector code. `generic.h` includes this file once for each instruction
-// set; the names and types are explained there.
+// set; the names and types are explained there. `avx512bf16.c` defines ROUNDS_TO_BFLOAT16 and has products of its own.
 
 enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB of scores, which fit in L1
 
 // Twelve accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`)
 // together.
 
-/// 16 keys or values, of 8 bits without their factors, or binary16.
-TARGET INLINE v16f NAME(load_cached)(bool bytes, const uint8_t *p) {
-    return bytes ? __builtin_convertvector(*(const v16c *)p, v16f) : LOAD_HALF16((const uint16_t *)p);
-}
+#ifdef ROUNDS_TO_BFLOAT16
+#define QUERIES rounded.queries
+#define WEIGHTS rounded.weights
+#else
+#define QUERIES q
+#define WEIGHTS scores
 
 /// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits. With `ahead`, the next keys
 /// and the values of these positions are prefetched: a single row is limited by memory, and each page is a new range of addresses.
@@ -65,6 +67,8 @@ TARGET INLINE void NAME(mix_blocks)(int rows, int wide, bool bytes, const float 
         for (int r = 0; r < rows; r++) NAME(store)(accumulators + r * row_stride + 16 * b, sum[b * rows + r]);
 }
 
+#endif
+
 /// Online softmax (Milakov & Gimelshein, arXiv:1805.02867) over spans of positions for `rows` query rows that share
 /// one KV head. `partial` is [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised output.
 TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a, int32_t kv_head, const float *const *q,
@@ -78,6 +82,10 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
     int32_t row_stride = a->value_stride + 2;
     int wide = rows <= 3 ? 4 : rows <= 6 ? 2 : 1;
     float scores[12][NAME(SPAN)] __attribute__((aligned(64)));
+#ifdef ROUNDS_TO_BFLOAT16
+    NAME(rounded) rounded;
+    NAME(round_queries)(&rounded, rows, q, a->head_dim);
+#endif
     for (int r = 0; r < rows; r++) {
         memset(partial + r * row_stride, 0, (size_t)row_stride * sizeof(float));
         partial[r * row_stride] = -INFINITY;
@@ -90,7 +98,7 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
         const float *span_factors = key_factors + start % CK_PAGE;
         int column = 0;
 #define SCORE(ahead, wide)                                                                                            \
-    NAME(score_blocks)(ahead, rows, wide, bytes, q, span + (size_t)column * head_dim * size,                          \
+    NAME(score_blocks)(ahead, rows, wide, bytes, QUERIES, span + (size_t)column * head_dim * size,                          \
                        span_values + (size_t)column * stride * size, span_factors, a->head_dim, a->scale, scores, column)
         if (a->rows == 1)
             for (; column + 16 * wide <= padded; column += 16 * wide) SCORE(true, wide);
@@ -134,15 +142,21 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
             }
             row[1] += NAME(sum)(sum);
         }
+#ifdef ROUNDS_TO_BFLOAT16
+        for (int r = 0; r < rows; r++) NAME(round_weights)(rounded.weights[r], scores[r], padded);
+#endif
         int32_t i = 0;
         for (; i + 16 * wide <= a->value_stride; i += 16 * wide)
-            NAME(mix_blocks)(rows, wide, bytes, scores, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
+            NAME(mix_blocks)(rows, wide, bytes, WEIGHTS, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
                              row_stride);
         for (; i < a->value_stride; i += 16)
-            NAME(mix_blocks)(rows, 1, bytes, scores, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
+            NAME(mix_blocks)(rows, 1, bytes, WEIGHTS, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
                              row_stride);
     }
 }
+
+#undef QUERIES
+#undef WEIGHTS
 
 TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
                                    int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial) {

@@ -9,15 +9,22 @@
 
 typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 
+/// The file of an instruction set may define another function.
+#define ATTENTION NAME(attention)
+
 #define KERNEL_TABLE(set, title, panel_function, pair_function)                                               \
     {set, title, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(add), NAME(activate), NAME(delta_step),  \
-     NAME(mamba_step), NAME(attention), NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(dot_rows)}
+     NAME(mamba_step), ATTENTION, NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(dot_rows)}
 
 extern const ck_kernels ck_kernels_scalar;
 #if defined(__x86_64__)
 extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;
 /// The matrix product with tiles (amx.c); all other functions of this set use AVX-512.
 void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
+/// Attention with products of bfloat16 (avx512bf16.c), for an even `head_dim` up to `CK_BF16_HEAD_DIM`.
+void ck_attention_bf16(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count, int32_t first_row,
+                       int32_t row_count, int32_t from, int32_t to, float *partial);
+enum { CK_BF16_HEAD_DIM = 640 };
 /// Requests permission to use the tile registers from the operating system. Returns false if the processor or the
 /// operating system does not support them.
 bool ck_amx_enable(void);

@@ -182,3 +182,28 @@ int ck_physical_cores(void) {
     return cores > 0 ? (int)cores : 1;
 #endif
 }
+
+typedef struct {
+    void (*body)(void *context);
+    void *context;
+} thread_start;
+
+static void *run_thread(void *argument) {
+    thread_start start = *(thread_start *)argument;
+    free(argument);
+    start.body(start.context);
+    return NULL;
+}
+
+bool ck_start_thread(void (*body)(void *context), void *context) {
+    thread_start *start = malloc(sizeof *start);
+    if (!start) return false;
+    *start = (thread_start){body, context};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run_thread, start) != 0) {
+        free(start);
+        return false;
+    }
+    pthread_detach(thread);
+    return true;
+}

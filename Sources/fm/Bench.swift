@@ -228,12 +228,12 @@ struct Bench: AsyncParsableCommand {
             if turn == 2 || turn == 10 { figures["turn_\(turn)_start_ms"] = start * 1000 }
             for token in prompt(60) { try model.forward([token], cache: cache) }
         }
-        if profile {
+        if profile, context > 64 {
             let depth = min(long ? 4096 : 512, context - 64)
             cache.rewind(to: 0)
-            try printProfile("prompt of \(depth) tokens", model.profile { try model.forward(prompt(depth)[...], cache: cache) })
+            try printProfile("\(threads) threads, prompt of \(depth) tokens", model.profile { try model.forward(prompt(depth)[...], cache: cache) })
             try printProfile(
-                "32 generated tokens after it",
+                "\(threads) threads, 32 generated tokens after it",
                 model.profile { for token in prompt(32) { try model.forward([token], cache: cache) } })
         }
         figures.merge(tokenizerRates(tokenizer)) { first, _ in first }

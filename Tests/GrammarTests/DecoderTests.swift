@@ -122,6 +122,22 @@ import Testing
         #expect(String(decoding: text, as: UTF8.self).hasPrefix("{\"name\":"))
     }
 
+    /// Forced text that ended at the work limit of one call is not kept: the next call continues.
+    @Test func forcedTextAtTheLimitIsNotKept() throws {
+        func hard(_ last: String, _ mark: String) -> String {
+            "[ab]*\(last)[ab]{12}c|" + (10..<160).map { "[ab]*c\($0)\(mark)" }.joined(separator: "|")
+        }
+        let pattern = "^(?=x(y|z(\(hard("a", "e"))))$)x(y|z(\(hard("b", "f"))))$"
+        let matcher = try Grammar(.pattern(pattern), vocabulary: Vocabularies.bytes).matcher()
+        func forced() -> String {
+            String(decoding: matcher.forcedTokens { $0.map { Int32($0) } }.map { UInt8($0) }, as: UTF8.self)
+        }
+        var texts = [forced()]
+        while texts.count < 5, texts.last != "xy" { texts.append(forced()) }
+        #expect(texts.count > 1, "the first call should reach the limit")
+        #expect(texts.last == "xy")
+    }
+
     @Test func sentencesEndBeforeTheBudget() throws {
         let grammar = try Grammar("{\"type\":\"string\"}", vocabulary: Vocabularies.small)
         var decoder = ConstrainedDecoder(grammar) { greedy($0, Vocabularies.small) }

@@ -131,6 +131,24 @@ struct ArchitectureTests {
         }
     }
 
+    /// A profile measures the same computation.
+    @Test(arguments: Recipe.names)
+    func profilesChangeNothing(name: String) throws {
+        let recipe = try Recipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2))
+        var results: [[Float]] = []
+        func compute() throws {
+            let cache = try KVCache(shape: model.shape, capacity: recipe.context)
+            try model.forward(recipe.tokens[..<24], cache: cache)
+            results.append(Array(model.logits))
+        }
+        try compute()
+        let times = try model.profile(compute)
+        #expect(results[0] == results[1])
+        #expect(times.contains { $0.name == "products" && $0.calls > 0 && $0.weightBytes > 0 })
+    }
+
     /// The tokens of several sequences in one batch give the logits that they give alone, bit for bit.
     @Test(arguments: Recipe.names)
     func batchesOfSequencesChangeNothing(name: String) throws {

@@ -87,6 +87,38 @@ struct LogitsTests {
         try compare(tiny, tokenCounts: [1, 19, 33])
     }
 
+    /// From position 512 on, attention may use products of bfloat16: the same ones however the prompt is divided, and with
+    /// the tolerated error.
+    @Test func longPrompts() throws {
+        var tiny = TinyModel()
+        (tiny.type, tiny.context) = (.q8_0, 1_024)
+        (tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = (192, 160, 6, 1)
+        let file = try tiny.file()
+        var random = SeededGenerator(5)
+        let tokens = (0..<700).map { _ in TokenID.random(in: 0..<256, using: &random) }
+        let reference = ReferenceTransformer(tiny, values: try Self.values(of: file.path))
+        let expected = reference.logits(tokens)
+        let spread = (expected.reduce(0) { $0 + $1 * $1 } / Double(expected.count)).squareRoot()
+        for set in InstructionSet.available {
+            let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
+            for format in [CacheFormat.binary16, .int8] {
+                var results: [[Float]] = []
+                for parts in [[700], [505, 14, 181], [511, 1, 1, 187], [513, 100, 86, 1], [256, 256, 188]] {
+                    let cache = try KVCache(shape: model.shape, capacity: 1_024, format: format)
+                    var start = 0
+                    for part in parts {
+                        try model.forward(tokens[start..<start + part], cache: cache)
+                        start += part
+                    }
+                    results.append(Array(model.logits))
+                }
+                #expect(results.allSatisfy { $0 == results[0] }, "\(set) \(format)")
+                let error = zip(results[0], expected).reduce(0) { $0 + pow(Double($1.0) - $1.1, 2) } / Double(expected.count)
+                #expect(error.squareRoot() <= Self.tolerance(.q8_0) * spread, "\(set) \(format)")
+            }
+        }
+    }
+
     private func compare(_ tiny: TinyModel, tokenCounts: [Int]) throws {
         let file = try tiny.file()
         let reference = ReferenceTransformer(tiny, values: try Self.values(of: file.path))

@@ -1,7 +1,7 @@
 /// Block arithmetic for transformer inference on CPUs: packed matrices, activations, attention, a thread pool.
 ///
 /// Except `ck_physical_cores`, no function does I/O. The dispatch table is the only global state, and only
-/// `ck_pool_create` allocates. Functions with implementations for several instruction sets are called through
+/// `ck_pool_create` and `ck_start_thread` allocate. Functions with implementations for several instruction sets are called through
 /// `ck_kernels`; `scalar.c` is the reference implementation that the others are tested against.
 #ifndef CKERNELS_H
 #define CKERNELS_H
@@ -20,6 +20,8 @@ typedef struct ck_pool ck_pool;
 ck_pool *ck_pool_create(int threads);
 void ck_pool_destroy(ck_pool *pool);
 int ck_pool_threads(const ck_pool *pool);
+/// Calls `body(context)` on a new thread, which ends with it. Returns false if the system cannot create one.
+bool ck_start_thread(void (*body)(void *context), void *context);
 /// The number of physical cores within this process's CPU affinity. Hyperthreads are not counted because they share the
 /// arithmetic units of their core.
 int ck_physical_cores(void);
@@ -172,7 +174,11 @@ typedef struct {
     int32_t window;          ///< sliding window in positions, 0 for none; with `both_sides`, half of it on each side
     bool bytes;              ///< whether keys and values have 8 bits
     bool both_sides;         ///< encoders: no causal mask; `rows` must equal `length`
+    bool rounds;             ///< whether rows from position `CK_ROUNDED_FROM` on may use products of bfloat16 (causal masks only)
 } ck_attention;
+
+/// Rows at earlier positions, whose attention takes little time, have products of binary32.
+enum { CK_ROUNDED_FROM = 512 };
 
 /// The maximum number of floats of `ck_attention.partial` that a call uses.
 size_t ck_attention_partial_floats(int32_t heads, int32_t value_dim, int32_t capacity);

@@ -84,8 +84,10 @@ package struct ConstrainedDecoder: Sendable {
     }
 
     private mutating func shortestEnding() -> [Int32] {
-        let tokens = ending ?? matcher.shortestTokens
-        ending = tokens
+        if let ending { return ending }
+        let tokens = matcher.shortestTokens
+        // No ending was found: perhaps only within the limits of this call.
+        if !tokens.isEmpty { ending = tokens }
         return tokens
     }
 
@@ -107,7 +109,7 @@ package struct ConstrainedDecoder: Sendable {
     }
 
     /// The first token of the shortest ending, which always fits into the budget.
-    package var closingToken: Int32? { matcher.shortestTokens.first }
+    package var closingToken: Int32? { (ending ?? matcher.shortestTokens).first }
 
     private func grammarEnds(_ token: Int32) -> Bool { matcher.grammar.vocabulary.endTokens.contains(token) }
 

@@ -82,7 +82,7 @@ package struct GrammarMatcher: @unchecked Sendable {
             return table.forced[config]
         }
         if let known { return known }
-        let (bytes, next) = forcedBytes
+        let (bytes, next, isFinal) = forcedBytes
         var common: [Int32]?
         for ending in next {
             let tokens = encode(bytes + ending)
@@ -100,14 +100,15 @@ package struct GrammarMatcher: @unchecked Sendable {
             result.append(token)
             rest = rest.dropFirst(text.count)
         }
-        grammar.withLock(table) { table.setForced(result, config) }
+        if isFinal { grammar.withLock(table) { table.setForced(result, config) } }
         return result
     }
 
     private static let longestForced = 2_000
 
-    /// The bytes that must follow, and one example of each kind of text that may come after them.
-    var forcedBytes: (bytes: [UInt8], next: [[UInt8]]) {
+    /// The bytes that must follow, one example of each kind of text that may come after them, and whether this is final: at a
+    /// limit of this call, the bytes end early.
+    var forcedBytes: (bytes: [UInt8], next: [[UInt8]], isFinal: Bool) {
         grammar.withLock(table) {
             let automaton = table.automaton
             var bytes: [UInt8] = []
@@ -119,7 +120,7 @@ package struct GrammarMatcher: @unchecked Sendable {
                 bytes.append(byte)
                 current = next
             }
-            if bytes.isEmpty { return ([], []) }
+            if bytes.isEmpty { return ([], [], !automaton.regexes.isFull) }
             let alive = automaton.alive(current)
             var next: [[UInt8]] = automaton.isComplete(current) ? [[]] : []
             // Tokenizers treat all letters alike, and all digits; each punctuation character is different.
@@ -130,7 +131,7 @@ package struct GrammarMatcher: @unchecked Sendable {
             if alive.contains(0x0A) { next.append([0x0A]) }
             if alive.contains(0xC3) { next.append(Array("é".utf8)) }
             if alive.contains(0xE4) { next.append(Array("中".utf8)) }
-            return (bytes, next)
+            return (bytes, next, !automaton.regexes.isFull)
         }
     }
 }

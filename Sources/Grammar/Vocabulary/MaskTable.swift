@@ -42,7 +42,7 @@ final class MaskTable {
     var boundedLanguages: Set<RegexID> = []
     private var leaving: [UInt64: [Int32]] = [:]
     private var ending: [ConfigID: [Int32]] = [:]
-    /// The tokens that must follow, where there are any.
+    /// The tokens that must follow, where there is only one possible next byte; empty if it is only a part of a token.
     @exclusivity(unchecked) private(set) var forced: [ConfigID: [Int32]] = [:]
     private var tokensByLastByte: [UInt8: (tokens: [Int32], longest: Int)] = [:]
     /// One bit per token, all zero between uses.
@@ -93,14 +93,12 @@ final class MaskTable {
         scratch = [UInt32](repeating: 0, count: vocabulary.maskWords)
     }
 
-    /// Approximate number of bytes in the cached masks.
+    /// Approximate number of bytes in the cached masks and forced tokens.
     @exclusivity(unchecked) var size = 0
     /// Number of vocabulary nodes visited so far, and the like; without masks that all schemas have in common.
     @exclusivity(unchecked) var work = 0
 
     func setForced(_ tokens: [Int32], _ config: ConfigID) {
-        // See `mask`: after a limit was reached, the text that must follow may be longer.
-        if automaton.regexes.isFull { return }
         forced[config] = tokens
         size += 64 + tokens.count * 4
     }

@@ -17,6 +17,8 @@ final class CacheRegistry: Sendable {
     private let state = Mutex(State())
     private let released: ReleasedCaches
     private let maximumBytes: Int
+    /// The number of caches that were emptied for others, for tests and reports.
+    let emptiedCaches = Atomic(0)
 
     /// A prefix is copied only if it is longer than the cached one by more than this number of tokens.
     private static let minimumPrefixGain = 16
@@ -73,6 +75,7 @@ final class CacheRegistry: Sendable {
                 if holders[ObjectIdentifier(page)]?.count == 0 { total -= bytes }
             }
             cache.rewind(to: 0)
+            emptiedCaches.add(1, ordering: .relaxed)
         }
     }
 

@@ -20,7 +20,7 @@ final class CPUOperations: Operations {
         ck_matmul_rows(kernels, &input, product, rows, Int32(rows.count))
     }
 
-    func add(_ terms: [LowRankProduct]) { ck_add_low_rank_products(handle, kernels, terms, Int32(terms.count)) }
+    func addLowRankProducts(_ terms: [LowRankProduct]) { ck_add_low_rank_products(handle, kernels, terms, Int32(terms.count)) }
 
     func copyRow(_ row: Int32, of matrix: Matrix, to output: Output) {
         var matrix = matrix

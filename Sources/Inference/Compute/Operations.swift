@@ -1,8 +1,8 @@
 internal import CKernels
 
-/// The arithmetic of the forward pass: all that the decoder knows of a processor. ``CPUOperations`` computes it with the
-/// kernels of `CKernels`, ``TimedOperations`` measures it. Another back end implements these operations, and a
-/// ``TensorPacker`` for the matrices in its own order.
+/// The arithmetic of the forward pass and of sampling. ``CPUOperations`` computes it with the kernels of `CKernels`,
+/// ``TimedOperations`` measures it. Another back end implements these operations, and packs matrices in its own order, as
+/// ``TensorPacker`` does for the CPU.
 ///
 /// Arrays are in memory that both the decoder and the back end can address. A call returns when its results are there; one
 /// call at a time. Dimensions are in comments as `[rows][columns]`; the C header explains each call in full.
@@ -17,7 +17,7 @@ protocol Operations: AnyObject {
     /// Computes the products with some rows of a matrix, in ascending order.
     func multiply(_ input: Activations, _ product: UnsafePointer<Product>, rows: [TokenID])
     /// Adds the products with low-rank matrices of adapters.
-    func add(_ terms: [LowRankProduct])
+    func addLowRankProducts(_ terms: [LowRankProduct])
     /// Decodes one row of a matrix.
     func copyRow(_ row: Int32, of matrix: Matrix, to output: Output)
 
@@ -28,7 +28,7 @@ protocol Operations: AnyObject {
     /// The same with the mean removed.
     func layerNormalize(
         _ x: Input, _ weight: Input, bias: Input?, epsilon: Float, to output: Output, _ rows: Activations, quantizes: Bool)
-    /// The RMS norm of one row.
+    /// The RMS norm of one row. A nil weight stands for ones.
     func normalizeRow(_ x: Input, _ weight: Input?, epsilon: Float, count: Int, to output: Output)
     /// Quantizes rows for products with integer matrices.
     func quantize(_ rows: Activations)

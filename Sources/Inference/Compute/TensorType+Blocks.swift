@@ -18,7 +18,7 @@ extension TensorType {
         return values
     }
 
-    /// The blocks of numbers: Q8_0, binary16, bfloat16, or binary32 for all other types.
+    /// The blocks of numbers, for the types that files are written with: Q8_0, binary16, bfloat16 and binary32.
     func encode(_ values: [Float]) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: values.count / blockElements * blockBytes)
         switch self {
@@ -37,7 +37,8 @@ extension TensorType {
                     buffer.storeBytes(of: UInt16(rounded >> 16).littleEndian, toByteOffset: 2 * index, as: UInt16.self)
                 }
             }
-        default: values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
+        case .f32: values.withUnsafeBytes { source in bytes.withUnsafeMutableBytes { $0.copyMemory(from: source) } }
+        default: preconditionFailure("no file is written with \(name)")
         }
         return bytes
     }

@@ -19,10 +19,11 @@ final class TimedOperations: Operations {
     private func measure<Result>(_ name: String, weightBytes: Int = 0, _ body: () -> Result) -> Result {
         let start = ContinuousClock.now
         let result = body()
+        let seconds = (ContinuousClock.now - start).seconds
         let index = times.firstIndex { $0.name == name } ?? times.count
         if index == times.count { times.append(OperationTime(name: name)) }
         times[index].calls += 1
-        times[index].seconds += (ContinuousClock.now - start).seconds
+        times[index].seconds += seconds
         times[index].weightBytes += weightBytes
         return result
     }
@@ -36,7 +37,7 @@ final class TimedOperations: Operations {
         measure("products of some rows") { base.multiply(input, product, rows: rows) }
     }
 
-    func add(_ terms: [LowRankProduct]) { measure("adapters") { base.add(terms) } }
+    func addLowRankProducts(_ terms: [LowRankProduct]) { measure("adapters") { base.addLowRankProducts(terms) } }
 
     func copyRow(_ row: Int32, of matrix: Matrix, to output: Output) {
         measure("embeddings") { base.copyRow(row, of: matrix, to: output) }

@@ -61,6 +61,26 @@ package final class WorkerPool: @unchecked Sendable {  // Parallel operations ho
     }
 }
 
+/// A thread of its own for work that waits most of the time.
+enum DetachedThread {
+    private final class Body {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Runs `body` on a new thread. Returns false if the system cannot create one.
+    static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let context = Unmanaged.passRetained(Body(body))
+        let isStarted = ck_start_thread(
+            { context in
+                guard let context else { return }
+                Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+            }, context.toOpaque())
+        if !isStarted { context.release() }
+        return isStarted
+    }
+}
+
 /// An instruction set with its own kernels; chosen automatically unless a test or a benchmark specifies one.
 package enum InstructionSet: String, CaseIterable, Sendable {
     case scalar, avx2, avx512, amx, neon

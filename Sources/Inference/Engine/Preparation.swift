@@ -1,8 +1,7 @@
 internal import Dispatch
-internal import Foundation
 
-/// Lets decodings compute their masks on another thread while the model computes the logits. Allocates nothing for a batch, as
-/// blocks on a queue would.
+/// Lets decodings compute their masks on another thread while the model computes the logits. Unlike blocks on a queue, a batch
+/// needs no allocation.
 final class Preparation {
     /// Between ``Preparation/start()`` and ``Preparation/wait()`` only the thread uses the decodings.
     private final class Work: @unchecked Sendable {
@@ -15,10 +14,12 @@ final class Preparation {
             while true {
                 begin.wait()
                 if isEnded { return }
-                for decoding in decodings { decoding.prepare() }
+                prepare()
                 end.signal()
             }
         }
+
+        func prepare() { for decoding in decodings { decoding.prepare() } }
     }
 
     private let work = Work()
@@ -34,17 +35,14 @@ final class Preparation {
 
     func start() {
         if work.decodings.isEmpty { return }
-        if !hasThread {
-            // Masks of models that never use a grammar need no thread.
-            Thread.detachNewThread { [work] in work.run() }
-            hasThread = true
-        }
-        work.begin.signal()
+        // Models that never use a grammar need no thread.
+        if !hasThread { hasThread = DetachedThread.start { [work] in work.run() } }
+        if hasThread { work.begin.signal() } else { work.prepare() }
     }
 
     func wait() {
         if work.decodings.isEmpty { return }
-        work.end.wait()
+        if hasThread { work.end.wait() }
         work.decodings.removeAll(keepingCapacity: true)
     }
 }

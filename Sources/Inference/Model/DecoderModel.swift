@@ -159,7 +159,6 @@ package final class DecoderModel {
         }
         return sum
     }
-
 }
 
 extension Operations {

@@ -254,7 +254,7 @@ struct ForwardPass {
                 }
             }
         }
-        operations.add(s.lowRank)
+        operations.addLowRankProducts(s.lowRank)
     }
 
     /// Computes the last product of a branch and adds it to the residual stream, after the bias and norm, if any.
@@ -317,6 +317,8 @@ struct ForwardPass {
         (attention.scale, attention.soft_cap) = (Float(a.scale), Float(a.softCap))
         attention.window = Int32(clamping: a.window ?? 0)
         attention.both_sides = shape.isEncoder
+        // Where activations are rounded to 8 bits anyway.
+        attention.rounds = quantizes && !shape.isEncoder
         attend(rotation, attention, layer: index, batch)
         if w.gate != nil {
             operations.multiplySigmoid(s.attended.x, s.mixerGate, rows: batch.rows, columns: a.heads * a.valueDimension)
@@ -430,6 +432,7 @@ struct ForwardPass {
         rotation.halves = shape.rotaries[a.rotary].halves
         var attention = AttentionCall()
         (attention.q, attention.out, attention.scale) = (UnsafePointer(s.query), s.mixerGate, Float(a.scale))
+        attention.rounds = quantizes
         attend(rotation, attention, layer: index, batch)
         s.heads.set(rows: heads * batch.rows, columns: rank)
         for head in 0..<heads {
