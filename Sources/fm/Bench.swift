@@ -231,7 +231,9 @@ struct Bench: AsyncParsableCommand {
         if profile, context > 64 {
             let depth = min(long ? 4096 : 512, context - 64)
             cache.rewind(to: 0)
-            try printProfile("\(threads) threads, prompt of \(depth) tokens", model.profile { try model.forward(prompt(depth)[...], cache: cache) })
+            try printProfile(
+                "\(threads) threads, prompt of \(depth) tokens",
+                model.profile { try model.forward(prompt(depth)[...], cache: cache) })
             try printProfile(
                 "\(threads) threads, 32 generated tokens after it",
                 model.profile { for token in prompt(32) { try model.forward([token], cache: cache) } })
