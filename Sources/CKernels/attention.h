@@ -3,8 +3,10 @@
 
 enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB of scores, which fit in L1
 
-// Twelve accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`)
-// together.
+// Several accumulators hide the latency of multiply-add, so a few rows are computed for several blocks (`wide`)
+// together. ACCUMULATORS is the number that fits into the registers, at least half of the maximum number of rows.
+
+#define WIDE(rows) ((rows) * 4 <= ACCUMULATORS ? 4 : (rows) * 2 <= ACCUMULATORS ? 2 : 1)
 
 #ifdef ROUNDS_TO_BFLOAT16
 #define QUERIES rounded.queries
@@ -19,7 +21,7 @@ TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes
                                       const uint8_t *values, const float *factors, int32_t head_dim, float scale,
                                       float (*scores)[NAME(SPAN)], int column) {
     size_t size = bytes ? 1 : 2;
-    v16f sum[12];
+    v16f sum[ACCUMULATORS];
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows * wide; i++) sum[i] = NAME(splat)(0);
     for (int32_t d = 0; d < head_dim; d++) {
@@ -48,7 +50,7 @@ TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes
 TARGET INLINE void NAME(mix_blocks)(int rows, int wide, bool bytes, const float (*scores)[NAME(SPAN)], int positions,
                                     const uint8_t *values, int32_t stride, float *accumulators, int32_t row_stride) {
     size_t size = bytes ? 1 : 2;
-    v16f sum[12];
+    v16f sum[ACCUMULATORS];
 #pragma clang loop unroll(full)
     for (int b = 0; b < wide; b++)
 #pragma clang loop unroll(full)
@@ -80,7 +82,8 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
     const float *key_factors = (const float *)(all_keys + (size_t)a->kv_heads * CK_PAGE * head_dim) + kv_head * CK_PAGE;
     const float *value_factors = (const float *)(all_values + (size_t)a->kv_heads * CK_PAGE * stride) + kv_head * CK_PAGE;
     int32_t row_stride = a->value_stride + 2;
-    int wide = rows <= 3 ? 4 : rows <= 6 ? 2 : 1;
+    // More rows than accumulators are two parts.
+    int upper = rows < ACCUMULATORS ? rows : ACCUMULATORS, lower = rows - upper;
     float scores[12][NAME(SPAN)] __attribute__((aligned(64)));
 #ifdef ROUNDS_TO_BFLOAT16
     NAME(rounded) rounded;
@@ -97,13 +100,19 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
         const uint8_t *span_values = values + (size_t)(start % CK_PAGE) * stride * size;
         const float *span_factors = key_factors + start % CK_PAGE;
         int column = 0;
-#define SCORE(ahead, wide)                                                                                            \
-    NAME(score_blocks)(ahead, rows, wide, bytes, QUERIES, span + (size_t)column * head_dim * size,                          \
-                       span_values + (size_t)column * stride * size, span_factors, a->head_dim, a->scale, scores, column)
-        if (a->rows == 1)
-            for (; column + 16 * wide <= padded; column += 16 * wide) SCORE(true, wide);
-        for (; column + 16 * wide <= padded; column += 16 * wide) SCORE(false, wide);
-        for (; column < padded; column += 16) SCORE(false, 1);
+#define SCORE(ahead, first, rows, wide)                                                                                     \
+    NAME(score_blocks)(ahead, rows, wide, bytes, QUERIES + (first), span + (size_t)column * head_dim * size,                \
+                       span_values + (size_t)column * stride * size, span_factors, a->head_dim, a->scale, scores + (first), column)
+#define SCORES(ahead, first, rows)                                                                                          \
+    do {                                                                                                                    \
+        column = 0;                                                                                                         \
+        for (; column + 16 * WIDE(rows) <= padded; column += 16 * WIDE(rows)) SCORE(ahead, first, rows, WIDE(rows));        \
+        for (; column < padded; column += 16) SCORE(false, first, rows, 1);                                                 \
+    } while (0)
+        if (a->rows == 1) SCORES(true, 0, upper);
+        else SCORES(false, 0, upper);
+        if (lower > 0) SCORES(false, upper, lower);
+#undef SCORES
 #undef SCORE
         if (a->soft_cap > 0) {
             for (int r = 0; r < rows; r++)
@@ -143,20 +152,28 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
             row[1] += NAME(sum)(sum);
         }
 #ifdef ROUNDS_TO_BFLOAT16
-        for (int r = 0; r < rows; r++) NAME(round_weights)(rounded.weights[r], scores[r], padded);
+        for (int r = 0; r < rows; r++) NAME(round_weights)(rounded.weights[r], scores[r], positions);
 #endif
-        int32_t i = 0;
-        for (; i + 16 * wide <= a->value_stride; i += 16 * wide)
-            NAME(mix_blocks)(rows, wide, bytes, WEIGHTS, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
-                             row_stride);
-        for (; i < a->value_stride; i += 16)
-            NAME(mix_blocks)(rows, 1, bytes, WEIGHTS, positions, span_values + (size_t)i * size, a->value_stride, partial + 2 + i,
-                             row_stride);
+        int32_t i;
+#define MIX(first, rows, wide)                                                                                              \
+    NAME(mix_blocks)(rows, wide, bytes, WEIGHTS + (first), positions, span_values + (size_t)i * size, a->value_stride,      \
+                     partial + (first) * row_stride + 2 + i, row_stride)
+#define MIXES(first, rows)                                                                                                  \
+    do {                                                                                                                    \
+        i = 0;                                                                                                              \
+        for (; i + 16 * WIDE(rows) <= a->value_stride; i += 16 * WIDE(rows)) MIX(first, rows, WIDE(rows));                  \
+        for (; i < a->value_stride; i += 16) MIX(first, rows, 1);                                                           \
+    } while (0)
+        MIXES(0, upper);
+        if (lower > 0) MIXES(upper, lower);
+#undef MIXES
+#undef MIX
     }
 }
 
 #undef QUERIES
 #undef WEIGHTS
+#undef WIDE
 
 TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
                                    int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial) {

@@ -15,6 +15,7 @@
 
 #include "kernel_sets.h"
 
+#define ACCUMULATORS 12
 #define OWN_QUANTIZE
 #include "generic.h"
 

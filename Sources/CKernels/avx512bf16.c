@@ -16,6 +16,7 @@
 #include "vectors.h"
 
 #define ROUNDS_TO_BFLOAT16
+#define ACCUMULATORS 12
 enum { SPAN_avx512bf16_rounded = 256, DIMENSIONS = CK_BF16_HEAD_DIM };
 
 /// Operands of the products: pairs of successive dimensions of queries, and of weights of successive positions.
@@ -33,10 +34,12 @@ TARGET INLINE void round_queries_avx512bf16(rounded_avx512bf16 *rounded, int row
         }
 }
 
-/// - `padded`: a multiple of 16; the scores from `positions` on are zero.
-TARGET INLINE void round_weights_avx512bf16(uint16_t *weights, const float *scores, int padded) {
-    for (int p = 0; p < padded; p += 16)
+/// Rounds the weights of `positions`. One of a pair without a second position gets the weight zero.
+TARGET INLINE void round_weights_avx512bf16(uint16_t *weights, const float *scores, int positions) {
+    for (int p = 0; p < positions; p += 16)
         _mm256_store_si256((__m256i *)(weights + p), (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(scores + p)));
+    // Its score is not a number if the factor of that value, which may be anything, is not.
+    if (positions % 2) weights[positions] = 0;
 }
 
 /// Lane i of the result has element i of both vectors.

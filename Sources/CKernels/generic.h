@@ -4,6 +4,7 @@
 //   LOAD_HALF16(p)  loads 16 binary16 values as v16f
 //   STORE_HALF16(p, v)  stores a v16f as 16 binary16 values, rounding to nearest even
 //   LOOK_UP(table, codes)  looks up 64 indices in a table of 16 bytes
+//   ACCUMULATORS    the number of v16f that stay in registers beside operands, 6 to 12
 //   OWN_QUANTIZE    if the file has its own `quantize`
 // The compiler maps the 16-lane vectors to the vectors of the target. Kernels that are faster with intrinsics are in
 // the file of their instruction set, and tests compare them with the code here.

@@ -11,6 +11,7 @@
 #define LOAD_HALF16(p) load_half16_neon(p)
 #define STORE_HALF16(p, v) store_half16_neon(p, v)
 #define LOOK_UP(table, codes) look_up_neon(table, codes)
+#define ACCUMULATORS 6
 
 #include "kernel_sets.h"
 

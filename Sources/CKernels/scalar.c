@@ -6,6 +6,7 @@
 #define LOAD_HALF16(p) load_half16_scalar(p)
 #define STORE_HALF16(p, v) store_half16_scalar(p, v)
 #define LOOK_UP(table, codes) look_up_scalar(table, codes)
+#define ACCUMULATORS 6
 
 #include "kernel_sets.h"
 

@@ -11,6 +11,7 @@ final class LimitedDownload: NSObject, URLSessionDataDelegate, Sendable {
         var data = Data()
         var status: Int?
         var isTooLarge = false
+        var isCancelled = false
         var continuation: CheckedContinuation<Void, any Error>?
     }
 
@@ -30,17 +31,41 @@ final class LimitedDownload: NSObject, URLSessionDataDelegate, Sendable {
         do {
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
-                    download.state.withLock { $0.continuation = continuation }
-                    task.resume()
+                    let isCancelled = download.state.withLock { state in
+                        if !state.isCancelled { state.continuation = continuation }
+                        return state.isCancelled
+                    }
+                    if isCancelled { continuation.resume(throwing: CancellationError()) } else { task.resume() }
                 }
             } onCancel: {
+                // The task may be cancelled before it has begun; its delegate is then not called everywhere.
+                let continuation = download.state.withLock { state in
+                    state.isCancelled = true
+                    return state.continuation.take()
+                }
                 task.cancel()
+                continuation?.resume(throwing: CancellationError())
             }
         } catch {
             try Task.checkCancellation()
-            if !download.state.withLock({ $0.isTooLarge }) { throw error }
+            // A response with an error status has been cancelled here, or has no body that can be read.
+            let isAnswer = download.state.withLock { $0.isTooLarge || $0.status.map { $0 != 200 } ?? false }
+            if !isAnswer { throw error }
         }
         return download.state.withLock { ($0.isTooLarge ? nil : $0.data, $0.status) }
+    }
+
+    /// A request for credentials is an answer: there are none. Without this, some implementations wait forever.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        state.withLock { $0.status = (challenge.failureResponse as? HTTPURLResponse)?.statusCode ?? $0.status }
+        completionHandler(isForServerTrust(challenge) ? .performDefaultHandling : .cancelAuthenticationChallenge, nil)
+    }
+
+    private func isForServerTrust(_ challenge: URLAuthenticationChallenge) -> Bool {
+        challenge.protectionSpace.authenticationMethod == "NSURLAuthenticationMethodServerTrust"
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {

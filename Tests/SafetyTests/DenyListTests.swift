@@ -119,12 +119,15 @@ import Testing
         }
     }
 
-    /// A server that answers `/list` with a list, `/endless` with one that has no end, and all else with status 404.
+    /// A server that answers `/list` with a list, `/endless` with one that has no end, `/private` with a request for a password,
+    /// and all else with status 404.
     private static let server = """
         import http.server, sys
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                self.send_response(200 if self.path in ("/list", "/endless") else 404)
+                known = {"/list": 200, "/endless": 200, "/private": 401}
+                self.send_response(known.get(self.path, 404))
+                if self.path == "/private": self.send_header("WWW-Authenticate", "Basic realm=private")
                 self.end_headers()
                 if self.path == "/list": self.wfile.write(b"falcon\\n*bomb*\\n")
                 try:
@@ -159,9 +162,16 @@ import Testing
         #expect(try await load("/list").terms == ["falcon", "bomb"])
         await #expect(throws: DenyList.ListError.tooLarge(source: base + "/endless")) { _ = try await load("/endless") }
         await #expect(throws: DenyList.ListError.download(source: base + "/none", status: 404)) { _ = try await load("/none") }
-        let cancelled = Task { try await load("/endless") }
-        cancelled.cancel()
-        await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
+        await #expect(throws: DenyList.ListError.download(source: base + "/private", status: 401)) {
+            _ = try await load("/private")
+        }
+        // Cancelled before, while and after the download begins.
+        for yields in 0..<100 {
+            let cancelled = Task { try await load("/endless") }
+            for _ in 0..<yields { await Task.yield() }
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
+        }
     }
 }
 

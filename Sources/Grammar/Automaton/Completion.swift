@@ -4,6 +4,8 @@ internal import JSON
 extension Automaton {
     /// Number of bytes of the shortest ending.
     func completionLength(_ config: ConfigID) -> Int {
+        if let known = completions[config] { return known }
+        var added: [ConfigID] = []
         // An explicit stack instead of recursion, because documents can be nested deeply.
         var open = [config]
         while let next = open.last {
@@ -21,8 +23,12 @@ extension Automaton {
                 minimum = min(minimum, (completions[thread.parent] ?? 0) + completion(of: thread.state).count)
             }
             completions[next] = minimum
+            added.append(next)
         }
-        return completions[config] ?? 0
+        let length = completions[config] ?? 0
+        // Parts whose endings were not found have no length: valid within this call only.
+        if regexes.isFull { for config in added { completions[config] = nil } }
+        return length
     }
 
     /// The shortest text that completes the document.

@@ -85,9 +85,8 @@ package struct ConstrainedDecoder: Sendable {
 
     private mutating func shortestEnding() -> [Int32] {
         if let ending { return ending }
-        let tokens = matcher.shortestTokens
-        // No ending was found: perhaps only within the limits of this call.
-        if !tokens.isEmpty { ending = tokens }
+        let (tokens, isFinal) = matcher.shortestEnding
+        if isFinal { ending = tokens }
         return tokens
     }
 

@@ -51,7 +51,15 @@ package struct GrammarMatcher: @unchecked Sendable {
 
     /// The shortest ending in the minimum number of tokens; empty if the document is complete, or if no tokens can
     /// express the ending.
-    package var shortestTokens: [Int32] { grammar.vocabulary.fewestTokens(completion) }
+    package var shortestTokens: [Int32] { shortestEnding.tokens }
+
+    /// ``shortestTokens``, and whether they are final: at a limit of this call, a part of the ending may be missing.
+    var shortestEnding: (tokens: [Int32], isFinal: Bool) {
+        let (bytes, isFinal) = grammar.withLock(table) {
+            (table.automaton.completion(config), !table.automaton.regexes.isFull)
+        }
+        return (grammar.vocabulary.fewestTokens(bytes), isFinal)
+    }
 
     /// Whether the document is complete and nothing can follow.
     package var isAtEnd: Bool {

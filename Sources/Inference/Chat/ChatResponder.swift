@@ -378,7 +378,7 @@ package struct ChatResponder: Sendable {
         let result = try await model.generate(part, in: sequence) { [tokenizer = model.tokenizer] piece in
             // The last tokens may also contain the beginning of the stop string.
             let isWhole = piece.tokens.flatMap { tokenizer.text(of: $0) }.elementsEqual(piece.text.utf8)
-            let tokens = isWhole ? Array(piece.tokens) : tokenizer.encode([.user(piece.text)])
+            let tokens = isWhole ? Array(piece.tokens) : tokenizer.encode(continuation: piece.text)
             collected.withLock { said in
                 said.text += piece.text
                 said.tokens += tokens

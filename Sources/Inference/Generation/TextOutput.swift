@@ -15,7 +15,10 @@ package struct GeneratedTokens: Sendable, RandomAccessCollection, Equatable {
     package init() {}
 
     package var startIndex: Int { 0 }
-    package subscript(index: Int) -> TokenID { index < 4 ? first[index] : others[index - 4] }
+    package subscript(index: Int) -> TokenID {
+        precondition(indices.contains(index), "index out of range")  // as in an array
+        return index < 4 ? first[index] : others[index - 4]
+    }
 
     package mutating func append(_ token: TokenID) {
         if endIndex < 4 { first[endIndex] = token } else { others.append(token) }

@@ -175,13 +175,24 @@ package final class Tokenizer: Sendable {
         }
     }
 
+    /// Encodes plain text that follows generated text: no space is added before it.
+    func encode(continuation text: String) -> [TokenID] {
+        state.withLock { state in
+            var tokens: [TokenID] = []
+            encode(Array(text.utf8), &state, isContinuation: true, into: &tokens)
+            return tokens
+        }
+    }
+
     /// Encodes text without control tokens.
-    private func encode(_ bytes: [UInt8], _ state: inout EncoderState, into tokens: inout [TokenID]) {
+    private func encode(
+        _ bytes: [UInt8], _ state: inout EncoderState, isContinuation: Bool = false, into tokens: inout [TokenID]
+    ) {
         guard !bytes.isEmpty else { return }
         let text =
             switch normalization {
             case .none: bytes
-            case .spaces(let leading): Self.withSpaces(bytes, leading: leading)
+            case .spaces(let leading): Self.withSpaces(bytes, leading: leading && !isContinuation)
             case .wordPiece(let normalize): normalize(bytes)
             case .unigram(let normalize): normalize(bytes)
             }
