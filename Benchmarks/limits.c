@@ -22,30 +22,43 @@ static double now(void) {
 
 enum { MEGABYTES = 1000, ROUNDS = 2 };
 
+#ifdef __AVX512VNNI__
+typedef __m512i vector;
+#define INSTRUCTIONS "VNNI"
+#define MULTIPLY(sum, x, y) __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
+#else
+typedef __m256i vector;
+#define INSTRUCTIONS "AVX2"
+#define MULTIPLY(sum, x, y)                                                                                       \
+    do {                                                                                                         \
+        vector product;                                                                                          \
+        __asm__ volatile("vpmaddubsw %2, %1, %0" : "=x"(product) : "x"(x), "x"(y));                              \
+        __asm__ volatile("vpaddw %1, %0, %0" : "+x"(sum) : "x"(product));                                        \
+    } while (0)
+#endif
+
 static void *read_memory(void *argument) {
     char *memory = argument;
     size_t bytes = (size_t)MEGABYTES << 20;
-    __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
+    vector sums[4];
+    memset(sums, 0, sizeof sums);
     for (int round = 0; round < ROUNDS; round++)
-        for (size_t i = 0; i < bytes; i += 256) {
-            _mm_prefetch(memory + i + 4096, _MM_HINT_T0);
-            _mm_prefetch(memory + i + 4160, _MM_HINT_T0);
-            _mm_prefetch(memory + i + 4224, _MM_HINT_T0);
-            _mm_prefetch(memory + i + 4288, _MM_HINT_T0);
-            a = _mm512_or_si512(a, _mm512_load_si512(memory + i));
-            b = _mm512_or_si512(b, _mm512_load_si512(memory + i + 64));
-            c = _mm512_or_si512(c, _mm512_load_si512(memory + i + 128));
-            d = _mm512_or_si512(d, _mm512_load_si512(memory + i + 192));
+        for (size_t i = 0; i < bytes; i += 4 * sizeof(vector)) {
+            for (size_t line = 0; line < 4 * sizeof(vector); line += 64) _mm_prefetch(memory + i + 4096 + line, _MM_HINT_T0);
+            for (size_t j = 0; j < 4; j++) sums[j] |= *(const vector *)(memory + i + j * sizeof(vector));
         }
-    return (void *)(size_t)_mm512_reduce_add_epi32(_mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d)));
+    sums[0] |= sums[1] | sums[2] | sums[3];
+    return (void *)(size_t)sums[0][0];
 }
 
 static void *multiply(void *argument) {
-    __m512i sums[8], x = _mm512_set1_epi8(3), y = _mm512_set1_epi8(5);
+    vector sums[8], x, y;
     memset(sums, 0, sizeof sums);
+    memset(&x, 3, sizeof x);
+    memset(&y, 5, sizeof y);
     for (long i = 0; i < 100000000; i++)
-        for (int j = 0; j < 8; j++) __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(sums[j]) : "v"(x), "v"(y));
-    return (void *)(size_t)_mm512_reduce_add_epi32(sums[0]);
+        for (int j = 0; j < 8; j++) MULTIPLY(sums[j], x, y);
+    return (void *)(size_t)sums[0][0];
 }
 
 #ifdef __AMX_INT8__
@@ -92,7 +105,8 @@ int main(void) {
             if (rate > best) best = rate;
         }
         printf("%d thread(s): reads %.1f GB/s, ", threads, best);
-        printf("8-bit products %.0f GOP/s (VNNI)", (double)threads * 8e8 * 128 / run(threads, multiply, NULL) / 1e9);
+        printf("8-bit products %.0f GOP/s (" INSTRUCTIONS ")",
+               (double)threads * 8e8 * 2 * sizeof(vector) / run(threads, multiply, NULL) / 1e9);
 #ifdef __AMX_INT8__
         // ARCH_REQ_XCOMP_PERM for the tile data.
         if (syscall(SYS_arch_prctl, 0x1023, 18) == 0)
