@@ -13,7 +13,6 @@ code in four bytes, then the biases as 32-bit floats, then the weights as bytes,
 """
 import gzip, pathlib, random, struct, sys, sysconfig, unicodedata
 import numpy as np
-import torch
 
 BUCKETS = 13056
 ORDERS = 4
@@ -72,7 +71,24 @@ def divided(path):
     return held, [(c, t) for c, lines in by_language.items() for i, t in enumerate(lines) if i % 10]
 
 
+def identifier(table):
+    """A function that finds the language of a text with a trained table, as `LanguageIdentifier` does."""
+    data = pathlib.Path(table).read_bytes()
+    count, rows, scale = struct.unpack_from("<IIf", data)
+    names = [data[12 + 4 * i :][:4].rstrip(b"\0").decode() for i in range(count)]
+    bias = np.frombuffer(data, "<f4", count, 12 + 4 * count)
+    codes = np.frombuffer(data, np.int8, rows * count, 12 + 8 * count).reshape(rows, count)
+
+    def identify(text):
+        found = buckets(text)
+        return names[int((codes[found].astype(np.float32).sum(0) * (scale / len(found) ** 0.5) + bias).argmax())]
+
+    return identify
+
+
 def main(folder, table, tests):
+    import torch
+
     rng = random.Random(5)
     held, train = divided(f"{folder}/sentences.tsv.gz")
     held_pairs, pairs = divided(f"{folder}/word-pairs.tsv.gz")
@@ -163,4 +179,5 @@ def main(folder, table, tests):
                 file.write(f"{c}\t{t}\n")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
