@@ -105,7 +105,7 @@ TARGET INLINE void multiply_group_avx2(ck_layout layout, int tokens, const ck_ac
                     __m256i activations = _mm256_set1_epi32(four);
 #pragma clang loop unroll(full)
                     for (int half = 0; half < 2; half++) {
-                        // The activations can take the sign because they are never -128, which cannot be negated.
+                        // The activations can take the sign because those of numbers are never -128, which cannot be negated.
                         __m256i product =
                             is_signed ? _mm256_maddubs_epi16(_mm256_abs_epi8(step[half]), _mm256_sign_epi8(activations, step[half]))
                                       : _mm256_maddubs_epi16(step[half], activations);
@@ -153,8 +153,8 @@ TARGET INLINE void few_tokens_avx2(ck_layout layout, int tokens, const ck_activa
             __m256i codes[8][2];
             __m256 scales[2][2], minima[2][2];
             // Memory limits the speed of one token.
-            const uint8_t *next = w + layout_group_bytes(layout) * (size_t)group + PREFETCH;
-            for (size_t line = 0; line < layout_group_bytes(layout); line += 64) __builtin_prefetch(next + line, 0, 3);
+            size_t share = layout_block_bytes(layout) / (size_t)groups;
+            for (size_t line = 0; line < share; line += 64) __builtin_prefetch(w + share * (size_t)group + PREFETCH + line, 0, 3);
             unpack_group_avx2(layout, w, group, codes, scales, minima);
             multiply_group_avx2(layout, tokens, a, 0, first + (size_t)group, codes, scales, minima, sums);
         }

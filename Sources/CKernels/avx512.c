@@ -36,7 +36,7 @@ TARGET static void quantize_avx512(const ck_activations *a, int32_t row) {
         four = _mm_max_ps(four, _mm_movehl_ps(four, four));
         four = _mm_max_ss(four, _mm_movehdup_ps(four));
         float largest = _mm_cvtss_f32(four);
-        float scale = largest / 127, inverse = largest > 0 && largest < INFINITY ? 127 / largest : 0;
+        float scale = largest / 127, inverse = largest > CK_SMALLEST && largest < INFINITY ? 127 / largest : 0;
         __m512 factor = _mm512_set1_ps(inverse);
         __m512i offset = _mm512_set1_epi32(0x4B400000);
         __m512i low_codes = _mm512_sub_epi32(_mm512_castps_si512(_mm512_fmadd_ps(low, factor, rounder)), offset);

@@ -27,7 +27,7 @@ TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
         v16f low = NAME(load)(x), high = NAME(load)(x + 16);
         v16f low_magnitude = (v16f)((v16i)low & 0x7FFFFFFF), high_magnitude = (v16f)((v16i)high & 0x7FFFFFFF);
         float largest = NAME(reduce_max)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
-        float scale = largest / 127, inverse = largest > 0 && largest < INFINITY ? 127 / largest : 0;
+        float scale = largest / 127, inverse = largest > CK_SMALLEST && largest < INFINITY ? 127 / largest : 0;
         // Adding 1.5·2^23 rounds to nearest even and leaves the integer in the low bits.
         v16i low_codes = (v16i)(low * inverse + 12582912.0f) - 0x4B400000;
         v16i high_codes = (v16i)(high * inverse + 12582912.0f) - 0x4B400000;

@@ -16,6 +16,9 @@ typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
     {set, title, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(add), NAME(activate), NAME(delta_step),  \
      NAME(mamba_step), ATTENTION, NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(dot_rows)}
 
+/// 127 divided by a smaller maximum is infinite: the codes of such a block of activations are zeros.
+#define CK_SMALLEST 4e-37f
+
 extern const ck_kernels ck_kernels_scalar;
 #if defined(__x86_64__)
 extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;

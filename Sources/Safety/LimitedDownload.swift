@@ -55,22 +55,27 @@ final class LimitedDownload: NSObject, URLSessionDataDelegate, Sendable {
         return download.state.withLock { ($0.isTooLarge ? nil : $0.data, $0.status) }
     }
 
-    /// A request for credentials is an answer: there are none. Without this, some implementations wait forever.
+    /// A request for a password is an answer unless the address contains it. Without this, some implementations wait forever.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         state.withLock { $0.status = (challenge.failureResponse as? HTTPURLResponse)?.statusCode ?? $0.status }
-        completionHandler(isForServerTrust(challenge) ? .performDefaultHandling : .cancelAuthenticationChallenge, nil)
+        // Certificates have other names and their usual handling.
+        let isForPassword = Self.passwordMethods.contains(challenge.protectionSpace.authenticationMethod)
+        let isKnown = challenge.proposedCredential?.hasPassword == true && challenge.previousFailureCount == 0
+        completionHandler(isForPassword && !isKnown ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
     }
 
-    private func isForServerTrust(_ challenge: URLAuthenticationChallenge) -> Bool {
-        challenge.protectionSpace.authenticationMethod == "NSURLAuthenticationMethodServerTrust"
-    }
+    /// The values of Foundation's constants, which are not all available on Linux.
+    private static let passwordMethods: Set<String> = [
+        "NSURLAuthenticationMethodDefault", "NSURLAuthenticationMethodHTTPBasic", "NSURLAuthenticationMethodHTTPDigest",
+        "NSURLAuthenticationMethodHTMLForm", "NSURLAuthenticationMethodNTLM", "NSURLAuthenticationMethodNegotiate",
+    ]
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         let isTooLarge = state.withLock { state in
-            state.status = (dataTask.response as? HTTPURLResponse)?.statusCode
+            state.status = (dataTask.response as? HTTPURLResponse)?.statusCode ?? state.status
             if state.data.count + data.count > maximumBytes { state.isTooLarge = true }
             if !state.isTooLarge { state.data += data }
             return state.isTooLarge
@@ -80,7 +85,7 @@ final class LimitedDownload: NSObject, URLSessionDataDelegate, Sendable {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let continuation = state.withLock { state in
-            state.status = (task.response as? HTTPURLResponse)?.statusCode
+            state.status = (task.response as? HTTPURLResponse)?.statusCode ?? state.status
             return state.continuation.take()
         }
         if let error { continuation?.resume(throwing: error) } else { continuation?.resume() }

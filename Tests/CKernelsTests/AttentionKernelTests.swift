@@ -166,6 +166,8 @@ struct AttentionKernelTests {
         Shape(length: 769, heads: 12, kvHeads: 2, headDim: 64, valueDim: 64),  // one position in the last page
         Shape(length: 701, heads: 6, kvHeads: 3, headDim: 24, valueDim: 40),  // no multiples of 16
         Shape(length: 801, window: 100),  // begins inside a page
+        Shape(length: 530, heads: 7, kvHeads: 1),
+        Shape(length: 545, heads: 11, kvHeads: 1),
         Shape(length: 1043, window: 515),
         Shape(length: 625, softCap: 1.5, hasSinks: true),
         Shape(length: 577, heads: 5, kvHeads: 1, headDim: 576, valueDim: 512),  // latent attention

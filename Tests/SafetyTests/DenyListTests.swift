@@ -142,7 +142,7 @@ import Testing
         sys.stdin.read()
         """
 
-    @Test("lists are read from servers; a download ends at the limit")
+    @Test("lists are read from servers; a download ends at the limit", .timeLimit(.minutes(5)))
     func servers() async throws {
         let (server, lifeline, output) = (Process(), Pipe(), Pipe())
         server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -165,12 +165,19 @@ import Testing
         await #expect(throws: DenyList.ListError.download(source: base + "/private", status: 401)) {
             _ = try await load("/private")
         }
-        // Cancelled before, while and after the download begins.
-        for yields in 0..<100 {
+        // Cancelled before and while the download begins; it never waits forever.
+        for yields in 0..<50 {
             let cancelled = Task { try await load("/endless") }
             for _ in 0..<yields { await Task.yield() }
             cancelled.cancel()
-            await #expect(throws: CancellationError.self) { _ = try await cancelled.value }
+            do {
+                _ = try await cancelled.value
+                Issue.record("an endless list was read")
+            } catch is CancellationError {
+            } catch DenyList.ListError.tooLarge {
+                // Other tasks ran for so long that it had reached its limit.
+                #expect(yields > 0)
+            }
         }
     }
 }

@@ -48,6 +48,9 @@ final class Automaton {
 
     var completions: [ConfigID: Int] = [:]
     var completionTexts: [StateID: [UInt8]] = [:]
+    /// The entries of `completions` that the outermost call added, and the number of calls within each other.
+    var addedCompletions: [ConfigID] = []
+    var completionDepth = 0
 
     /// Deeper levels are not indented any further.
     private static let deepestIndentation: UInt16 = 200

@@ -5,7 +5,8 @@ extension Automaton {
     /// Number of bytes of the shortest ending.
     func completionLength(_ config: ConfigID) -> Int {
         if let known = completions[config] { return known }
-        var added: [ConfigID] = []
+        completionDepth += 1
+        defer { endCompletion() }
         // An explicit stack instead of recursion, because documents can be nested deeply.
         var open = [config]
         while let next = open.last {
@@ -23,16 +24,23 @@ extension Automaton {
                 minimum = min(minimum, (completions[thread.parent] ?? 0) + completion(of: thread.state).count)
             }
             completions[next] = minimum
-            added.append(next)
+            addedCompletions.append(next)
         }
-        let length = completions[config] ?? 0
-        // Parts whose endings were not found have no length: valid within this call only.
-        if regexes.isFull { for config in added { completions[config] = nil } }
-        return length
+        return completions[config] ?? 0
+    }
+
+    /// At a limit, parts whose endings were not found have no length. These lengths are valid only until the outermost call ends.
+    private func endCompletion() {
+        completionDepth -= 1
+        guard completionDepth == 0 else { return }
+        if regexes.isFull { for config in addedCompletions { completions[config] = nil } }
+        addedCompletions.removeAll(keepingCapacity: true)
     }
 
     /// The shortest text that completes the document.
     func completion(_ config: ConfigID) -> [UInt8] {
+        completionDepth += 1
+        defer { endCompletion() }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(completionLength(config))
         var config = config
@@ -289,7 +297,7 @@ extension Automaton {
         // from it at one of its positions.
         var queue: [(text: [UInt8], inner: ConfigID)] = [([], local.c)]
         var found: [UInt8]?
-        for _ in 0..<300 where found == nil {
+        for _ in 0..<300 where found == nil && !regexes.isFull {
             let lengths = queue.map { $0.text.count + completionLength($0.inner) }
             guard let index = lengths.indices.min(by: { lengths[$0] < lengths[$1] }) else { break }
             let (text, start) = queue.remove(at: index)

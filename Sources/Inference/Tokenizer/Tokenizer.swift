@@ -124,7 +124,12 @@ package final class Tokenizer: Sendable {
     }
 
     /// Encodes pieces of a prompt. Adjacent pieces form one text: a word may extend across their boundary.
-    package func encode(_ pieces: [PromptPiece]) -> [TokenID] {
+    package func encode(_ pieces: [PromptPiece]) -> [TokenID] { encode(pieces, isContinuation: false) }
+
+    /// Encodes text that follows generated text: no space is added before it.
+    func encode(continuation text: String) -> [TokenID] { encode([.user(text)], isContinuation: true) }
+
+    private func encode(_ pieces: [PromptPiece], isContinuation: Bool) -> [TokenID] {
         // Runs of text between control tokens; each run ends with a control token.
         var runs: [(bytes: [UInt8], special: TokenID?)] = []
         var run: [UInt8] = []
@@ -155,8 +160,8 @@ package final class Tokenizer: Sendable {
         runs.append((run, nil))
         return state.withLock { state in
             var tokens: [TokenID] = []
-            for run in runs {
-                encode(run.bytes, &state, into: &tokens)
+            for (index, run) in runs.enumerated() {
+                encode(run.bytes, &state, isContinuation: isContinuation && index == 0, into: &tokens)
                 if let special = run.special { tokens.append(special) }
             }
             return tokens
@@ -171,15 +176,6 @@ package final class Tokenizer: Sendable {
         state.withLock { state in
             var tokens: [TokenID] = []
             encode(bytes, &state, into: &tokens)
-            return tokens
-        }
-    }
-
-    /// Encodes plain text that follows generated text: no space is added before it.
-    func encode(continuation text: String) -> [TokenID] {
-        state.withLock { state in
-            var tokens: [TokenID] = []
-            encode(Array(text.utf8), &state, isContinuation: true, into: &tokens)
             return tokens
         }
     }
