@@ -108,7 +108,7 @@ struct KernelTests {
 
     @Test(
         arguments: TensorType.allCases,
-        [(16, 256, 1), (17, 512, 5), (33, 256, 16), (48, 1280, 37), (21, 256, 133), (18, 352, 6)])
+        [(16, 256, 1), (17, 512, 5), (33, 256, 16), (48, 1280, 37), (18, 352, 6)])
     func productsEqualTheReference(type: TensorType, shape: (rows: Int, columns: Int, tokens: Int)) throws {
         guard shape.columns % type.blockElements == 0 else { return }
         let scalar = try #require(ck_kernels_for(CK_SCALAR))
