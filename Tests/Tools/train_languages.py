@@ -147,12 +147,7 @@ def main(folder, table, tests):
         file.write(bias.detach().numpy().astype("<f4").tobytes())
         file.write(codes.tobytes())
 
-    b = bias.detach().numpy()
-
-    def scores(text):
-        found = buckets(text)
-        return codes[found].astype(np.float32).sum(0) * (scale / len(found) ** 0.5) + b
-
+    identify = identifier(table)
     cut = []
     for c, t in held:
         words = t.split()
@@ -165,7 +160,7 @@ def main(folder, table, tests):
             if c == "zxx" or not normalized(t).strip():
                 continue
             total += 1
-            best = names[int(scores(t).argmax())]
+            best = identify(t)
             right += best == c
             if best != c:
                 wrong[c + ">" + best] = wrong.get(c + ">" + best, 0) + 1
