@@ -27,8 +27,14 @@
 #pragma clang diagnostic ignored "-Wunused-function"
 #include "generic.h"
 
+#ifdef CK_EMULATED_TILES
+#include "emulated_tiles.h"
+#endif
+
 bool ck_amx_enable(void) {
-#if defined(__linux__) && defined(SYS_arch_prctl)
+#if defined(CK_EMULATED_TILES)
+    return true;
+#elif defined(__linux__) && defined(SYS_arch_prctl)
     if (!__builtin_cpu_supports("amx-int8")) return false;
     // ARCH_REQ_XCOMP_PERM for component 18, the tile data (Documentation/arch/x86/xstate.rst of the Linux kernel).
     return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
@@ -134,9 +140,81 @@ TARGET INLINE void multiply_amx(ck_layout layout, const unpacked *w, int count, 
     }
 }
 
+// MARK: - Blocks of integer scales
+
+#include "blocks512.h"
+
+/// Issues the products of two groups, for one part of each, with constant tiles.
+#define ISSUE_PAIR(i, first, second, sums)                                                                        \
+    do {                                                                                                          \
+        int pair_ = (i) / parts, part_ = (i) % parts;                                                             \
+        _tile_zero(first);                                                                                        \
+        _tile_loadd(4, x + pair_ * 64 + part_ * 16, columns);                                                     \
+        _tile_loadd(6, codes[2 * pair_] + 256 * part_, 64);                                                       \
+        _tile_dpbsud(first, 4, 6);                                                                                \
+        _tile_stored(first, (sums)[0], 64);                                                                       \
+        _tile_zero(second);                                                                                       \
+        _tile_loadd(5, x + pair_ * 64 + 32 + part_ * 16, columns);                                                \
+        _tile_loadd(7, codes[2 * pair_ + 1] + 256 * part_, 64);                                                   \
+        _tile_dpbsud(second, 5, 7);                                                                               \
+        _tile_stored(second, (sums)[1], 64);                                                                      \
+    } while (0)
+
+/// Adds the sums of a pair of groups to `sum`. `place` is that of the first group of the first row of activations.
+TARGET INLINE void add_pairs_amx(ck_layout layout, const block_scales_amx *scales, int i, const ck_activations *a, size_t place,
+                                 const tile_sums *sums, __m512i *sum) {
+    int parts = layout_parts(layout), pair = i / parts, part = i % parts;
+    size_t stride = (size_t)a->columns / 32;
+    const int32_t *starts = a->starts + 2 * place + part;
+    const int16_t *factors = a->factors + place;
+#pragma clang loop unroll(full)
+    for (int t = 0; t < TOKENS; t++, starts += 2 * stride, factors += stride) {
+        __m512i first = _mm512_load_si512(sums[0][t]), second = _mm512_load_si512(sums[1][t]);
+        if (layout == CK_LAYOUT_Q6_K) {
+            first = _mm512_add_epi32(first, _mm512_set1_epi32(starts[0]));
+            second = _mm512_add_epi32(second, _mm512_set1_epi32(starts[2]));
+        }
+        sum[t] = add_pair_amx(sum[t], first, second, scales->scale[part][pair], factors);
+    }
+}
+
+/// total[t] += the product of a block with 16 rows of activations. The products of the next pair are issued before the sums of the
+/// previous one are added, in other tiles.
+TARGET INLINE void multiply_block_amx(ck_layout layout, const uint8_t (*codes)[512], const block_scales_amx *scales, size_t block,
+                                      const ck_activations *a, int32_t token, v16f *total) {
+    size_t columns = (size_t)a->columns, row_blocks = columns / 256, index = (size_t)token * row_blocks + block;
+    int parts = layout_parts(layout), last = 4 * parts;
+    const int8_t *x = a->q + index * 256;
+    tile_sums sums[4];
+    __m512i sum[TOKENS];
+#pragma clang loop unroll(full)
+    for (int t = 0; t < TOKENS; t++) sum[t] = _mm512_setzero_si512();
+    ISSUE_PAIR(0, 0, 1, sums);
+    for (int i = 0; i < last; i += 2) {
+        ISSUE_PAIR(i + 1, 2, 3, sums + 2);
+        add_pairs_amx(layout, scales, i, a, index * 8 + 2 * (size_t)(i / parts), sums, sum);
+        if (i + 2 < last) ISSUE_PAIR(i + 2, 0, 1, sums);
+        add_pairs_amx(layout, scales, i + 1, a, index * 8 + 2 * (size_t)((i + 1) / parts), sums + 2, sum);
+    }
+#pragma clang loop unroll(full)
+    for (int t = 0; t < TOKENS; t++)
+        total[t] = (v16f)add_block_sum_amx(layout, (__m512)total[t], sum[t], scales, a, index + (size_t)t * row_blocks);
+}
+
+/// Multiplies `count` unpacked groups, whole blocks, by 16 rows of activations.
+TARGET INLINE void multiply_blocks_amx(ck_layout layout, const uint8_t *panel, const unpacked *w, int count, size_t first,
+                                       const ck_activations *a, int32_t token, v16f *total) {
+    for (int group = 0; group < count; group += 8) {
+        size_t block = (first + (size_t)group) / 8;
+        block_scales_amx scales;
+        read_block_scales_amx(layout, panel + block * layout_block_bytes(layout), &scales);
+        multiply_block_amx(layout, w->codes + group, &scales, block, a, token, total);
+    }
+}
+
 TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t panel, const ck_activations *a, float *y,
                               int32_t ldy, bool add) {
-    // Sums, activations, codes: two tiles of each. A part has 32 or 16 columns.
+    // Sums, activations, codes: two tiles of each, with blocks four of sums. A part has 32 or 16 columns.
     enum { BYTES = 32, ROWS = 8 };
     int parts = layout_parts(layout);
     uint8_t rows_of_codes = (uint8_t)(ROWS / parts);
@@ -146,6 +224,13 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
         .row_bytes = {64, 64, bytes, bytes, 64, 64},
         .rows = {TOKENS, TOKENS, TOKENS, TOKENS, rows_of_codes, rows_of_codes},
     };
+    tile_shapes block_shapes = {
+        .palette = 1,
+        .row_bytes = {64, 64, 64, 64, bytes, bytes, 64, 64},
+        .rows = {TOKENS, TOKENS, TOKENS, TOKENS, TOKENS, TOKENS, rows_of_codes, rows_of_codes},
+    };
+    bool sums_blocks = a->unit && ck_layout_sums_blocks(layout);
+    if (sums_blocks) shapes = block_shapes;
     _tile_loadconfig(&shapes);
     const uint8_t *w = m->data + (size_t)panel * m->panel_bytes;
     int left = m->rows - panel * CK_PANEL, all = m->columns / 32;
@@ -163,7 +248,8 @@ TARGET INLINE void tokens_amx(ck_layout layout, const ck_matrix *m, int32_t pane
                 v16f total[TOKENS];
 #pragma clang loop unroll(full)
                 for (int t = 0; t < TOKENS; t++) total[t] = first == 0 ? splat_amx(0) : totals[token - start + t];
-                multiply_amx(layout, &buffer, groups, (size_t)first, a, token, total);
+                if (sums_blocks) multiply_blocks_amx(layout, w, &buffer, groups, (size_t)first, a, token, total);
+                else multiply_amx(layout, &buffer, groups, (size_t)first, a, token, total);
 #pragma clang loop unroll(full)
                 for (int t = 0; t < TOKENS; t++) totals[token - start + t] = total[t];
             }
@@ -188,7 +274,9 @@ TARGET void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations
     size_t columns = (size_t)a->columns, at = (size_t)tiled, blocks = columns / 32;
     ck_activations rest = {
         .count = a->count - tiled, .columns = a->columns, .x = a->x + at * columns, .q = a->q + at * columns,
-        .d = a->d + at * blocks, .s = a->s + at * blocks, .sums = a->sums + at * 2 * blocks};
+        .d = a->d + at * blocks, .s = a->s + at * blocks, .sums = a->sums + at * 2 * blocks,
+        .unit = a->unit ? a->unit + at * (blocks / 8) : NULL, .factors = a->factors + at * blocks,
+        .weighted = a->weighted + at * blocks, .starts = a->starts + at * 2 * blocks};
     ck_kernels_avx512.panel(m, panel, &rest, y + at * (size_t)ldy, ldy, add);
 }
 

@@ -220,6 +220,6 @@ TARGET static void panel_avx2(const ck_matrix *m, int32_t panel, const ck_activa
 #undef BODY
 }
 
-const ck_kernels ck_kernels_avx2 = KERNEL_TABLE(CK_AVX2, "AVX2", panel_avx2, NULL);
+const ck_kernels ck_kernels_avx2 = KERNEL_TABLE(CK_AVX2, "AVX2", false, panel_avx2, NULL);
 
 #endif

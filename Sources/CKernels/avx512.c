@@ -19,8 +19,51 @@
 #define OWN_QUANTIZE
 #include "generic.h"
 
+/// Processors that read fastest with different prefetches.
+typedef enum { INTEL, ZEN4, AMD } processor;
+
+static inline processor processor_avx512(void) {
+    if (!__builtin_cpu_is("amd")) return INTEL;
+    // Zen 5 has both. The name of Zen 4 is unknown to the support libraries of older compilers.
+    return __builtin_cpu_supports("avx512vp2intersect") || __builtin_cpu_supports("avxvnni") ? AMD : ZEN4;
+}
+
+/// Prefetches the weights that a product with few rows reads soon: it is limited by memory, and the prefetcher of the processor fetches
+/// too late. Measured: Zen 4 reads a third more with one prefetch into L2 far ahead (24 to 64 KB) than with one into L1, of which it has
+/// few outstanding; Zen 5 reads at the limit of the memory with one prefetch 6 to 8 KB ahead, and 15 % slower with two; Intel (Sapphire
+/// Rapids) is fastest with one into the L2 cache, which supports more outstanding lines than L1, and one into L1.
+TARGET INLINE void prefetch_avx512(processor kind, const uint8_t *at, size_t bytes) {
+    for (size_t line = 0; line < bytes; line += 64) {
+        if (kind == ZEN4) {
+            _mm_prefetch((const char *)at + 32768 + line, _MM_HINT_T1);
+        } else if (kind == AMD) {
+            _mm_prefetch((const char *)at + 6144 + line, _MM_HINT_T0);
+        } else {
+            _mm_prefetch((const char *)at + 8192 + line, _MM_HINT_T1);
+            _mm_prefetch((const char *)at + 512 + line, _MM_HINT_T0);
+        }
+    }
+}
+
+enum { TOGETHER = 6 };  // interleaved tokens of one panel; more need too many registers
+
+/// The activations from a group of 32 columns on. The compiler does not know where the pointers come from, so it computes addresses from
+/// them instead of keeping those of all tokens, and broadcast values, in registers and on the stack (up to a third faster).
+TARGET INLINE ck_activations activations_avx512(const ck_activations *a, size_t place) {
+    ck_activations at = {.q = a->q + place * 32, .d = a->d + place, .s = a->s + place, .sums = a->sums + 2 * place,
+                         .factors = a->factors + place, .starts = a->starts + 2 * place};
+    __asm__("" : "+r"(at.q), "+r"(at.d), "+r"(at.s), "+r"(at.sums), "+r"(at.factors), "+r"(at.starts));
+    return at;
+}
+
+#include "avx512_blocks.h"
+
 /// The same arithmetic as the generic function, for finite values. Sums of bytes are products with ones, which take a few instructions.
 TARGET static void quantize_avx512(const ck_activations *a, int32_t row) {
+    if (a->unit) {
+        quantize_blocks_avx512(a, row);
+        return;
+    }
     size_t columns = (size_t)a->columns, blocks = columns / 32;
     const float *x = a->x + (size_t)row * columns;
     int8_t *q = a->q + (size_t)row * columns;
@@ -55,44 +98,20 @@ TARGET static void quantize_avx512(const ck_activations *a, int32_t row) {
     }
 }
 
-/// Prefetches the weights that a product with few rows reads soon: it is limited by memory, and the prefetcher of the processor fetches
-/// too late. Measured: AMD (Zen 5) reads at the limit of the memory with one prefetch 6 to 8 KB ahead, and 15 % slower with two; Intel
-/// (Sapphire Rapids) is fastest with one into the L2 cache, which supports more outstanding lines than L1, and one into L1.
-TARGET INLINE void prefetch_avx512(bool amd, const uint8_t *at, size_t bytes) {
-    for (size_t line = 0; line < bytes; line += 64) {
-        if (amd) {
-            _mm_prefetch((const char *)at + 6144 + line, _MM_HINT_T0);
-        } else {
-            _mm_prefetch((const char *)at + 8192 + line, _MM_HINT_T1);
-            _mm_prefetch((const char *)at + 512 + line, _MM_HINT_T0);
-        }
-    }
-}
-
-enum { TOGETHER = 6 };  // interleaved tokens of one panel; more need too many registers
-
-/// The activations from a group of 32 columns on. The compiler does not know where the pointers come from, so it computes addresses from
-/// them instead of keeping those of all tokens, and broadcast values, in registers and on the stack (up to a third faster).
-TARGET INLINE ck_activations activations_avx512(const ck_activations *a, size_t place) {
-    ck_activations at = {.q = a->q + place * 32, .d = a->d + place, .s = a->s + place, .sums = a->sums + 2 * place};
-    __asm__("" : "+r"(at.q), "+r"(at.d), "+r"(at.s), "+r"(at.sums));
-    return at;
-}
-
 /// The product of one panel with `tokens` activation rows; `layout` and `tokens` are constants at every call.
 TARGET INLINE void tile_avx512(ck_layout layout, int tokens, const ck_matrix *m, const uint8_t *w, const ck_activations *a,
                                int32_t token, float *y, int32_t ldy, __mmask16 rows, bool add) {
     size_t columns = (size_t)m->columns, row_groups = columns / 32;
     int groups = layout_columns(layout) / 32, parts = layout_parts(layout), steps = 8 / parts;
     size_t group_bytes = layout_group_bytes(layout), share = (layout_block_bytes(layout) + (size_t)groups - 1) / (size_t)groups;
-    bool amd = __builtin_cpu_is("amd");
+    processor kind = processor_avx512();
     v16f total[16];
     for (int t = 0; t < tokens; t++) total[t] = splat_avx512(0);
     for (size_t first = 0; first < row_groups; first += (size_t)groups, w += layout_block_bytes(layout)) {
         for (int group = 0; group < groups; group++) {
             const uint8_t *at = w + group_bytes * (size_t)group;
             const uint8_t *share_of_block = w + share * (size_t)group;
-            if (tokens <= 8) prefetch_avx512(amd, share_of_block, share);
+            if (tokens <= 8) prefetch_avx512(kind, share_of_block, share);
             // The first of several tiles prefetches the next panel: the tiles leave the memory enough time.
             if (tokens > 8 && token == 0)
                 for (size_t line = 0; line < share; line += 64)
@@ -315,6 +334,14 @@ TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_acti
             float_panels_avx512(m, panel, a, y, ldy, add);
         return;
     }
+    if (a->unit) {
+        switch (m->layout) {
+            case CK_LAYOUT_Q4_K: panel_blocks_avx512(CK_LAYOUT_Q4_K, m, panel, a, y, ldy, add); return;
+            case CK_LAYOUT_Q5_K: panel_blocks_avx512(CK_LAYOUT_Q5_K, m, panel, a, y, ldy, add); return;
+            case CK_LAYOUT_Q6_K: panel_blocks_avx512(CK_LAYOUT_Q6_K, m, panel, a, y, ldy, add); return;
+            default: break;
+        }
+    }
 #define BODY(layout) tokens_avx512(layout, m, panel, a, y, ldy, add); return
     FOR_INTEGER_LAYOUT(m->layout, BODY)
 #undef BODY
@@ -336,7 +363,7 @@ TARGET static void own_attention_avx512(const ck_attention *a, int32_t kv_head, 
 
 #undef ATTENTION
 #define ATTENTION own_attention_avx512
-const ck_kernels ck_kernels_avx512 = KERNEL_TABLE(CK_AVX512, "AVX-512 VNNI", panel_avx512, pair_avx512);
-const ck_kernels ck_kernels_amx = KERNEL_TABLE(CK_AMX, "AMX int8", ck_panel_amx, NULL);
+const ck_kernels ck_kernels_avx512 = KERNEL_TABLE(CK_AVX512, "AVX-512 VNNI", true, panel_avx512, pair_avx512);
+const ck_kernels ck_kernels_amx = KERNEL_TABLE(CK_AMX, "AMX int8", true, ck_panel_amx, NULL);
 
 #endif

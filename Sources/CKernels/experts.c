@@ -91,6 +91,11 @@ static void gather_chunk(void *context, int chunk) {
         memcpy(to->d + out * groups, from->d + in * groups, groups * sizeof(float));
         memcpy(to->s + out * groups, from->s + in * groups, groups * sizeof(float));
         memcpy(to->sums + out * 2 * groups, from->sums + in * 2 * groups, 2 * groups * sizeof(int32_t));
+        if (!from->unit) continue;
+        memcpy(to->unit + out * (groups / 8), from->unit + in * (groups / 8), groups / 8 * sizeof(float));
+        memcpy(to->factors + out * groups, from->factors + in * groups, groups * sizeof(int16_t));
+        memcpy(to->weighted + out * groups, from->weighted + in * groups, groups * sizeof(int16_t));
+        memcpy(to->starts + out * 2 * groups, from->starts + in * 2 * groups, 2 * groups * sizeof(int32_t));
     }
 }
 

@@ -100,6 +100,9 @@ INLINE float layout_half(const uint8_t *at, int row) {
     return ck_half_to_float(half);
 }
 
+/// The place of an 8-bit scale in the layouts whose scales are used as pairs of groups: `[pair][16 rows][2 groups]`.
+INLINE int pair_place(int group, int row) { return group / 2 * 32 + 2 * row + group % 2; }
+
 /// The scale and minimum of a row for one part of a group.
 INLINE void layout_scale(ck_layout layout, const uint8_t *block, int group, int part, int row, float *scale, float *minimum) {
     const uint8_t *scales = block + layout_group_bytes(layout) * (size_t)(layout_columns(layout) / 32);
@@ -112,14 +115,17 @@ INLINE void layout_scale(ck_layout layout, const uint8_t *block, int group, int 
             return;
         }
         case CK_LAYOUT_Q4_K: case CK_LAYOUT_Q5_K:
-            *scale = layout_half(scales + 256, row) * (float)scales[16 * group + row];
-            *minimum = -layout_half(scales + 288, row) * (float)scales[128 + 16 * group + row];
+            *scale = layout_half(scales + 256, row) * (float)scales[pair_place(group, row)];
+            *minimum = -layout_half(scales + 288, row) * (float)scales[128 + pair_place(group, row)];
             return;
         case CK_LAYOUT_Q2_K:
             *scale = layout_half(scales + 256, row) * (float)(scales[32 * group + 16 * part + row] & 0xF);
             *minimum = -layout_half(scales + 288, row) * (float)(scales[32 * group + 16 * part + row] >> 4);
             return;
-        case CK_LAYOUT_Q3_K: case CK_LAYOUT_Q6_K:
+        case CK_LAYOUT_Q6_K:
+            *scale = layout_half(scales + 256, row) * (float)(int8_t)scales[128 * part + pair_place(group, row)];
+            return;
+        case CK_LAYOUT_Q3_K:
             *scale = layout_half(scales + 256, row) * (float)(int8_t)scales[32 * group + 16 * part + row];
             return;
         case CK_LAYOUT_IQ4_XS:

@@ -17,7 +17,54 @@
 #include "vectors.h"
 
 #ifndef OWN_QUANTIZE
+/// Quantises a row whose scales are multiples of one unit for every 256 columns.
+TARGET static void NAME(quantize_blocks)(const ck_activations *a, int32_t row) {
+    size_t columns = (size_t)a->columns, first = (size_t)row * columns;
+    for (size_t block = first / 256; block < (first + columns) / 256; block++) {
+        const float *x = a->x + block * 256;
+        int8_t *q = a->q + block * 256;
+        float needs[8], total = 0, largest = 0;
+        for (int group = 0; group < 8; group++) {
+            v16f low = NAME(load)(x + 32 * group), high = NAME(load)(x + 32 * group + 16);
+            v16f low_magnitude = (v16f)((v16i)low & 0x7FFFFFFF), high_magnitude = (v16f)((v16i)high & 0x7FFFFFFF);
+            float maximum = NAME(reduce_max)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
+            float low_sum = NAME(sum)(low_magnitude), high_sum = NAME(sum)(high_magnitude);
+            needs[group] = ck_block_needs(maximum, low_sum, high_sum, NAME(sum)(low + high));
+            largest = needs[group] > largest ? needs[group] : largest;
+            total += low_sum + high_sum;
+        }
+        float unit = ck_block_unit(total, largest);
+        bool usable = unit > CK_SMALLEST && unit < INFINITY;
+        a->unit[block] = unit;
+        for (int group = 0; group < 8; group++) {
+            float factor = usable ? ceilf(needs[group] / unit) : 0;
+            if (factor > 127) factor = 127;
+            float scale = unit * factor, inverse = factor > 0 ? 1 / scale : 0;
+            size_t place = block * 8 + (size_t)group;
+            int32_t sums[2];
+            for (int half = 0; half < 2; half++) {
+                v16i codes = (v16i)(NAME(load)(x + 32 * group + 16 * half) * inverse + 12582912.0f) - 0x4B400000;
+                if (factor == 0) codes = (v16i)NAME(splat)(0);
+                *(v16c *)(q + 32 * group + 16 * half) = __builtin_convertvector(codes, v16c);
+                sums[half] = __builtin_reduce_add(codes);
+                a->sums[2 * place + (size_t)half] = -sums[half];
+                a->starts[2 * place + (size_t)half] = -32 * sums[half];
+            }
+            // An arithmetic shift rounds towards minus infinity.
+            int32_t weighted = ((int32_t)factor * (sums[0] + sums[1]) + 4) >> 3;
+            a->factors[place] = (int16_t)factor;
+            a->weighted[place] = (int16_t)weighted;
+            a->d[place] = usable ? scale : unit;
+            a->s[place] = 8 * unit * (float)weighted;
+        }
+    }
+}
+
 TARGET static void NAME(quantize)(const ck_activations *a, int32_t row) {
+    if (a->unit) {
+        NAME(quantize_blocks)(a, row);
+        return;
+    }
     size_t columns = (size_t)a->columns, blocks = columns / 32;
     const float *x = a->x + (size_t)row * columns;
     int8_t *q = a->q + (size_t)row * columns;
@@ -180,37 +227,35 @@ TARGET INLINE v64b NAME(shift)(v64b x, int left) {
     return left >= 0 ? (v64b)((v32h)x << left) : (v64b)((v32h)x >> -left);
 }
 
-/// Unpacks the codes of a group of 32 columns: eight steps of [16 rows][4 columns].
-TARGET INLINE void NAME(unpack)(ck_layout layout, const uint8_t *group, v64b *codes) {
+/// The codes of step `i` of a group of 32 columns, `[16 rows][4 columns]`.
+TARGET INLINE v64b NAME(code)(ck_layout layout, const uint8_t *group, int i) {
     const v64b *in = (const v64b *)group;
     int bits = layout_bits(layout);
-    if (bits == 8) {
-#pragma clang loop unroll(full)
-        for (int i = 0; i < 8; i++) codes[i] = in[i];
-        return;
-    }
+    if (bits == 8) return in[i];
     if (bits < 4) {
-#pragma clang loop unroll(full)
-        for (int i = 0; i < 8; i++) {
-            codes[i] = NAME(shift)(in[i / 4], -2 * (i % 4)) & 3;
-            if (bits == 3) codes[i] |= NAME(shift)(in[2], 2 - i) & 4;
-        }
-        return;
+        v64b code = NAME(shift)(in[i / 4], -2 * (i % 4)) & 3;
+        return bits == 3 ? code | (NAME(shift)(in[2], 2 - i) & 4) : code;
     }
+    v64b code = NAME(shift)(in[i % 4], -4 * (i / 4)) & 0xF;
+    if (bits == 5) code |= NAME(shift)(in[4], 4 - i) & 0x10;
+    if (bits == 6) code |= NAME(shift)(in[4 + i / 4], 4 - 2 * (i % 4)) & 0x30;
+    return layout_has_table(layout) ? LOOK_UP(layout_table(layout), code) : code;
+}
+
+/// Unpacks the codes of a group of 32 columns: eight steps.
+TARGET INLINE void NAME(unpack)(ck_layout layout, const uint8_t *group, v64b *codes) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < 4; i++) {
-        codes[i] = in[i] & 0xF;
-        codes[i + 4] = NAME(shift)(in[i], -4) & 0xF;
-    }
-#pragma clang loop unroll(full)
-    for (int i = 0; i < 8; i++) {
-        if (bits == 5) codes[i] |= NAME(shift)(in[4], 4 - i) & 0x10;
-        if (bits == 6) codes[i] |= NAME(shift)(in[4 + i / 4], 4 - 2 * (i % 4)) & 0x30;
-        if (layout_has_table(layout)) codes[i] = LOOK_UP(layout_table(layout), codes[i]);
-    }
+    for (int i = 0; i < 8; i++) codes[i] = NAME(code)(layout, group, i);
 }
 
 TARGET INLINE v16f NAME(unsigned_bytes)(v16b bytes) { return __builtin_convertvector(bytes, v16f); }
+
+/// The bytes of a group at `pair_place`.
+TARGET INLINE v16b NAME(of_pair)(const uint8_t *scales, int group) {
+    v32b both = *(const v32b *)(scales + group / 2 * 32);
+    return group % 2 == 0 ? __builtin_shufflevector(both, both, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+                          : __builtin_shufflevector(both, both, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+}
 
 /// Scales and minima of 16 rows for one part of a group; see `layout_scale`.
 TARGET INLINE void NAME(scales)(ck_layout layout, const uint8_t *block, int group, int part, v16f *scale, v16f *minimum) {
@@ -220,9 +265,8 @@ TARGET INLINE void NAME(scales)(ck_layout layout, const uint8_t *block, int grou
             *scale = (v16f)(__builtin_convertvector(*(const v16b *)scales, v16i) << 23) * 0.5f;
             return;
         case CK_LAYOUT_Q4_K: case CK_LAYOUT_Q5_K:
-            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(*(const v16b *)(scales + 16 * group));
-            *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) *
-                       NAME(unsigned_bytes)(*(const v16b *)(scales + 128 + 16 * group));
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) * NAME(unsigned_bytes)(NAME(of_pair)(scales, group));
+            *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) * NAME(unsigned_bytes)(NAME(of_pair)(scales + 128, group));
             return;
         case CK_LAYOUT_Q2_K: {
             v16b both = *(const v16b *)(scales + 32 * group + 16 * part);
@@ -230,7 +274,11 @@ TARGET INLINE void NAME(scales)(ck_layout layout, const uint8_t *block, int grou
             *minimum = -LOAD_HALF16((const uint16_t *)(scales + 288)) * NAME(unsigned_bytes)(both >> 4);
             return;
         }
-        case CK_LAYOUT_Q3_K: case CK_LAYOUT_Q6_K:
+        case CK_LAYOUT_Q6_K:
+            *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) *
+                     __builtin_convertvector((v16c)NAME(of_pair)(scales + 128 * part, group), v16f);
+            return;
+        case CK_LAYOUT_Q3_K:
             *scale = LOAD_HALF16((const uint16_t *)(scales + 256)) *
                      __builtin_convertvector(*(const v16c *)(scales + 32 * group + 16 * part), v16f);
             return;

@@ -12,12 +12,31 @@ typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 /// The file of an instruction set may define another function.
 #define ATTENTION NAME(attention)
 
-#define KERNEL_TABLE(set, title, panel_function, pair_function)                                               \
-    {set, title, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(add), NAME(activate), NAME(delta_step),  \
+#define KERNEL_TABLE(set, title, sums_blocks, panel_function, pair_function)                                               \
+    {set, title, sums_blocks, panel_function, pair_function, NAME(quantize), NAME(rmsnorm), NAME(layernorm), NAME(add), NAME(activate), NAME(delta_step),  \
      NAME(mamba_step), ATTENTION, NAME(to_half), NAME(argmax), NAME(soft_cap), NAME(exp_shifted), NAME(low_rank), NAME(dot_rows)}
 
 /// 127 divided by a smaller maximum is infinite: the codes of such a block of activations are zeros.
 #define CK_SMALLEST 4e-37f
+
+/// The least scale of 32 activations that has codes of at most 127 and sums of codes that fit into the integers of products: at most
+/// 1,023 for the magnitudes of 16 codes (times 32, the largest magnitude of 6-bit codes, 16 bits) and 1,057 for all codes of one sign
+/// (times 31, the largest of 5 bits). Rounding adds up to 0.5 for each code. `sum` is the sum of the activations, `low` and `high` are
+/// those of the magnitudes of each half.
+static inline float ck_block_needs(float maximum, float low, float high, float sum) {
+    float half = (low > high ? low : high) * (1.0f / 1014), one_sign = (low + high + (sum < 0 ? -sum : sum)) * (0.5f / 1040);
+    float needs = maximum * (1.0f / 127);
+    needs = half > needs ? half : needs;
+    return one_sign > needs ? one_sign : needs;
+}
+
+/// The unit of the scales of 256 activations: factors are at most 127, and the sum of all code magnitudes, each times its factor, is
+/// below 2^19, so that its product with a 6-bit code and an 8-bit scale fits into 32 bits. `total` is the sum of the magnitudes, `needs`
+/// the largest of `ck_block_needs`. If an activation is infinite or not a number, so is the unit.
+static inline float ck_block_unit(float total, float needs) {
+    float unit = total * (1.0f / 507000);
+    return needs * (1.0f / 127) > unit ? needs * (1.0f / 127) : unit;
+}
 
 extern const ck_kernels ck_kernels_scalar;
 #if defined(__x86_64__)

@@ -100,6 +100,6 @@ TARGET static void panel_neon(const ck_matrix *m, int32_t panel, const ck_activa
 #undef BODY
 }
 
-const ck_kernels ck_kernels_neon = KERNEL_TABLE(CK_NEON, "NEON dotprod", panel_neon, NULL);
+const ck_kernels ck_kernels_neon = KERNEL_TABLE(CK_NEON, "NEON dotprod", false, panel_neon, NULL);
 
 #endif

@@ -28,6 +28,10 @@ ck_layout ck_type_layout(ck_type type) {
     }
 }
 
+bool ck_layout_sums_blocks(ck_layout layout) {
+    return layout == CK_LAYOUT_Q4_K || layout == CK_LAYOUT_Q5_K || layout == CK_LAYOUT_Q6_K;
+}
+
 size_t ck_panel_bytes(ck_type type, int32_t columns) {
     int32_t block = ck_type_block(type);
     if (block == 0 || columns <= 0 || columns % block != 0) return 0;
@@ -76,8 +80,8 @@ static void put_scales(ck_layout layout, const uint8_t *source, int group, const
     switch (layout) {
         case CK_LAYOUT_MXFP4: scales[row] = source[0]; return;
         case CK_LAYOUT_Q4_K: case CK_LAYOUT_Q5_K:
-            scales[16 * group + row] = (uint8_t)g->scale[0];
-            scales[128 + 16 * group + row] = g->minimum[0];
+            scales[pair_place(group, row)] = (uint8_t)g->scale[0];
+            scales[128 + pair_place(group, row)] = g->minimum[0];
             if (group > 0) return;
             put_half(scales + 256, row, source);
             put_half(scales + 288, row, source + 2);
@@ -89,9 +93,13 @@ static void put_scales(ck_layout layout, const uint8_t *source, int group, const
             put_half(scales + 256, row, source + 80);
             put_half(scales + 288, row, source + 82);
             return;
-        case CK_LAYOUT_Q3_K: case CK_LAYOUT_Q6_K:
+        case CK_LAYOUT_Q6_K:
+            for (int part = 0; part < 2; part++) scales[128 * part + pair_place(group, row)] = (uint8_t)g->scale[part];
+            if (group == 0) put_half(scales + 256, row, source + 208);
+            return;
+        case CK_LAYOUT_Q3_K:
             for (int part = 0; part < 2; part++) scales[32 * group + 16 * part + row] = (uint8_t)g->scale[part];
-            if (group == 0) put_half(scales + 256, row, source + (layout == CK_LAYOUT_Q3_K ? 108 : 208));
+            if (group == 0) put_half(scales + 256, row, source + 108);
             return;
         case CK_LAYOUT_IQ4_XS:
             scales[16 * group + row] = (uint8_t)g->scale[0];

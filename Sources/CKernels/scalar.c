@@ -58,7 +58,9 @@ static void panel_scalar(const ck_matrix *m, int32_t panel, const ck_activations
                         }
                         float scale, minimum;
                         layout_scale(layout, block, group, part, row, &scale, &minimum);
-                        total += scale * a->d[place] * (float)dot + minimum * a->d[place] * (float)sum;
+                        // The sum of a whole group may be rounded.
+                        float weighted = parts == 1 ? a->s[place] : a->d[place] * (float)sum;
+                        total += scale * a->d[place] * (float)dot + minimum * weighted;
                     }
                 }
             }
@@ -68,4 +70,4 @@ static void panel_scalar(const ck_matrix *m, int32_t panel, const ck_activations
     }
 }
 
-const ck_kernels ck_kernels_scalar = KERNEL_TABLE(CK_SCALAR, "scalar", panel_scalar, NULL);
+const ck_kernels ck_kernels_scalar = KERNEL_TABLE(CK_SCALAR, "scalar", false, panel_scalar, NULL);

@@ -6,6 +6,7 @@ typedef float v16f __attribute__((vector_size(64), aligned(4)));
 typedef int32_t v16i __attribute__((vector_size(64), aligned(4)));
 typedef int8_t v16c __attribute__((vector_size(16), aligned(1)));
 typedef uint8_t v16b __attribute__((vector_size(16), aligned(1)));
+typedef uint8_t v32b __attribute__((vector_size(32), aligned(1)));
 typedef uint8_t v64b __attribute__((vector_size(64), aligned(1)));
 typedef uint16_t v32h __attribute__((vector_size(64), aligned(1)));
 #endif

@@ -1,4 +1,5 @@
 import CKernels
+import Foundation
 import Inference
 import TestSupport
 import Testing
@@ -13,9 +14,14 @@ struct KernelTests {
         let matrix: ck_matrix
         var x: [Float]
         var q: [Int8], d: [Float], s: [Float], sums: [Int32]
+        /// Empty if the scales of activations have no common unit.
+        var unit: [Float], factors: [Int16], weighted: [Int16], starts: [Int32]
         private let packed: UnsafeMutablePointer<UInt8>
 
-        init(_ type: TensorType, rows: Int, columns: Int, tokens: Int, roundsActivations: Bool = false) {
+        /// - Parameter hasUnit: Whether the scales of 256 activations have a common unit.
+        init(
+            _ type: TensorType, rows: Int, columns: Int, tokens: Int, roundsActivations: Bool = false, hasUnit: Bool = false
+        ) {
             var random = SeededGenerator(UInt64(rows * 31 + columns * 7 + tokens))
             let kind = ck_type(rawValue: type.rawValue)
             data = TinyModel.randomBlocks(type, rows * columns, &random)
@@ -39,6 +45,38 @@ struct KernelTests {
             d = .init(repeating: 0, count: tokens * columns / 32)
             s = d
             sums = .init(repeating: 0, count: tokens * columns / 16)
+            unit = .init(repeating: 0, count: hasUnit ? tokens * columns / 256 : 0)
+            factors = .init(repeating: 0, count: tokens * columns / 32)
+            weighted = factors
+            starts = sums
+        }
+
+        /// Calls `body` with the arrays of the activations.
+        func withActivations(tokens: Int, _ body: (inout ck_activations) -> Void) {
+            x.withUnsafeBufferPointer { x in
+                q.withUnsafeMutableBufferPointer { q in
+                    d.withUnsafeMutableBufferPointer { d in
+                        s.withUnsafeMutableBufferPointer { s in
+                            sums.withUnsafeMutableBufferPointer { sums in
+                                unit.withUnsafeMutableBufferPointer { unit in
+                                    factors.withUnsafeMutableBufferPointer { factors in
+                                        weighted.withUnsafeMutableBufferPointer { weighted in
+                                            starts.withUnsafeMutableBufferPointer { starts in
+                                                var a = ck_activations(
+                                                    count: Int32(tokens), columns: matrix.columns, x: x.baseAddress,
+                                                    q: q.baseAddress, d: d.baseAddress, s: s.baseAddress, sums: sums.baseAddress,
+                                                    unit: unit.isEmpty ? nil : unit.baseAddress, factors: factors.baseAddress,
+                                                    weighted: weighted.baseAddress, starts: starts.baseAddress)
+                                                body(&a)
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
 
         deinit { packed.deallocate() }
@@ -50,31 +88,20 @@ struct KernelTests {
             let rows = Int(matrix.rows)
             var y = [Float](repeating: adding ? 1 : .nan, count: tokens * rows)
             var matrix = matrix
-            x.withUnsafeBufferPointer { x in
-                q.withUnsafeMutableBufferPointer { q in
-                    d.withUnsafeMutableBufferPointer { d in
-                        s.withUnsafeMutableBufferPointer { s in
-                            sums.withUnsafeMutableBufferPointer { sums in
-                                var a = ck_activations(
-                                    count: Int32(tokens), columns: matrix.columns, x: x.baseAddress, q: q.baseAddress,
-                                    d: d.baseAddress, s: s.baseAddress, sums: sums.baseAddress)
-                                if matrix.layout.rawValue < CK_F16.rawValue {
-                                    for row in 0..<tokens { kernels.pointee.quantize(&a, Int32(row)) }
-                                }
-                                let panels = (rows + 15) / 16
-                                var panel = 0
-                                while panel < panels {
-                                    if inPairs, panel + 1 < panels,
-                                        kernels.pointee.pair?(&matrix, Int32(panel), &a, &y, Int32(rows), adding) == true
-                                    {
-                                        panel += 2
-                                    } else {
-                                        kernels.pointee.panel(&matrix, Int32(panel), &a, &y, Int32(rows), adding)
-                                        panel += 1
-                                    }
-                                }
-                            }
-                        }
+            withActivations(tokens: tokens) { a in
+                if matrix.layout.rawValue < CK_F16.rawValue {
+                    for row in 0..<tokens { kernels.pointee.quantize(&a, Int32(row)) }
+                }
+                let panels = (rows + 15) / 16
+                var panel = 0
+                while panel < panels {
+                    if inPairs, panel + 1 < panels,
+                        kernels.pointee.pair?(&matrix, Int32(panel), &a, &y, Int32(rows), adding) == true
+                    {
+                        panel += 2
+                    } else {
+                        kernels.pointee.panel(&matrix, Int32(panel), &a, &y, Int32(rows), adding)
+                        panel += 1
                     }
                 }
             }
@@ -114,8 +141,10 @@ struct KernelTests {
         let scalar = try #require(ck_kernels_for(CK_SCALAR))
         for set in Self.sets {
             let kernels = try #require(ck_kernels_for(set))
-            for adding in [false, true] {
-                let test = Case(type, rows: shape.rows, columns: shape.columns, tokens: shape.tokens)
+            for (adding, hasUnit) in [(false, false), (true, false), (false, true), (true, true)] {
+                guard !hasUnit || shape.columns % 256 == 0 else { continue }
+                let test = Case(
+                    type, rows: shape.rows, columns: shape.columns, tokens: shape.tokens, hasUnit: hasUnit)
                 let expected = test.product(scalar, tokens: shape.tokens, adding: adding)
                 let found = test.product(kernels, tokens: shape.tokens, adding: adding)
                 // The integer parts are equal; only the order of float additions differs.
@@ -151,11 +180,77 @@ struct KernelTests {
     @Test(arguments: TensorType.allCases) func aRowHasTheSameProductInEveryBatch(type: TensorType) throws {
         for set in Self.sets {
             let kernels = try #require(ck_kernels_for(set))
-            let test = Case(type, rows: 45, columns: 768, tokens: 70, roundsActivations: true)
-            let all = test.product(kernels, tokens: 70, adding: false, inPairs: true).map(\.bitPattern)
-            for tokens in [1, 2, 3, 4, 5, 7, 12, 13, 20, 24, 31, 64, 65] {
-                let some = test.product(kernels, tokens: tokens, adding: false, inPairs: true).map(\.bitPattern)
-                #expect(some == Array(all[..<some.count]), "\(set), \(tokens) of 70")
+            for hasUnit in [false, true] {
+                let test = Case(type, rows: 45, columns: 768, tokens: 70, roundsActivations: true, hasUnit: hasUnit)
+                let all = test.product(kernels, tokens: 70, adding: false, inPairs: true).map(\.bitPattern)
+                for tokens in [1, 2, 3, 4, 5, 7, 12, 13, 20, 24, 31, 64, 65] {
+                    let some = test.product(kernels, tokens: tokens, adding: false, inPairs: true).map(\.bitPattern)
+                    #expect(some == Array(all[..<some.count]), "\(set), \(tokens) of 70")
+                }
+            }
+        }
+    }
+
+    /// Activations that are hard to quantize: outliers, zeros, one sign only, equal magnitudes, tiny and huge numbers.
+    static let rows: [(name: String, value: (Int) -> Float)] = [
+        ("ordinary", { sinf(Float($0 * $0)) }), ("outlier", { $0 % 256 == 17 ? 900 : cosf(Float($0)) }),
+        ("zeros", { $0 % 64 < 32 ? 0 : 1 }), ("one sign", { _ in 3 }), ("negative", { Float($0 % 7) - 9 }),
+        ("magnitudes", { $0 % 3 == 0 ? -5 : 5 }), ("tiny", { Float($0 % 5) * 1e-36 }), ("denormal", { Float($0 % 3) * 1e-42 }),
+        ("huge", { Float($0 % 11 - 5) * 1e34 }), ("nothing", { _ in 0 }),
+    ]
+
+    /// With a common unit: codes reproduce the activations, every sum that products add fits into its integers, and all
+    /// instruction sets agree.
+    @Test func scalesWithACommonUnit() throws {
+        let columns = 512
+        for set in [CK_SCALAR] + Self.sets {
+            let kernels = try #require(ck_kernels_for(set))
+            for (name, value) in Self.rows {
+                let test = Case(.q6_K, rows: 16, columns: columns, tokens: 1, hasUnit: true)
+                test.x = (0..<columns).map(value)
+                test.withActivations(tokens: 1) { kernels.pointee.quantize(&$0, 0) }
+                for block in 0..<columns / 256 {
+                    let unit = test.unit[block]
+                    var total = 0
+                    for group in block * 8..<block * 8 + 8 {
+                        let columns = group * 32..<group * 32 + 32
+                        let codes = columns.map { Int(test.q[$0]) }
+                        let factor = Int(test.factors[group]), label = "\(set) \(name) \(group)"
+                        #expect((0...127).contains(factor) && codes.allSatisfy { abs($0) <= 127 }, "\(label)")
+                        #expect(test.d[group] == unit * Float(factor) || factor == 0, "\(label)")
+                        let (low, high) = (codes[..<16].reduce(0) { $0 + abs($1) }, codes[16...].reduce(0) { $0 + abs($1) })
+                        let positive = codes.reduce(0) { $0 + max($1, 0) }
+                        #expect(max(low, high) <= 1023 && max(positive, low + high - positive) <= 1057, "\(label)")
+                        total += (low + high) * factor
+                        let sums = [codes[..<16].reduce(0, +), codes[16...].reduce(0, +)]
+                        for half in 0..<2 {
+                            #expect(Int(test.sums[2 * group + half]) == -sums[half], "\(label)")
+                            #expect(Int(test.starts[2 * group + half]) == -32 * sums[half], "\(label)")
+                        }
+                        let weighted = Int(test.weighted[group])
+                        #expect(abs(8 * weighted - factor * (sums[0] + sums[1])) <= 4, "\(label)")
+                        guard unit > 4e-37 else { continue }
+                        for column in columns {
+                            let error = abs(test.x[column] - test.d[group] * Float(test.q[column]))
+                            #expect(error <= test.d[group] * 0.501, "\(label): \(test.x[column])")
+                        }
+                    }
+                    #expect(total < 1 << 19, "\(set) \(name)")
+                }
+            }
+        }
+    }
+
+    /// Activations that are not numbers, or infinite, have products that are not numbers, in any number of tokens.
+    @Test(arguments: [TensorType.q4_K, .q5_K, .q6_K], [Float.nan, .infinity, -.infinity])
+    func activationsThatAreNotNumbers(type: TensorType, value: Float) throws {
+        for set in [CK_SCALAR] + Self.sets {
+            let kernels = try #require(ck_kernels_for(set))
+            let test = Case(type, rows: 16, columns: 512, tokens: 20, hasUnit: true)
+            test.x[512 * 3 + 300] = value
+            let found = test.product(kernels, tokens: 20, adding: false)
+            for token in 0..<20 {
+                #expect(found[16 * token..<16 * token + 16].allSatisfy { $0.isFinite } == (token != 3), "\(set) \(token)")
             }
         }
     }

@@ -86,10 +86,10 @@ struct EncoderTests {
     private func quantized(_ values: [Float], _ rows: Int, _ columns: Int, _ set: InstructionSet) throws -> [Double] {
         let pool = try WorkerPool(threads: 1, instructionSet: set)
         var layout = MemoryLayoutBuilder()
-        _ = RowBuffer(rows * columns, &layout, nil)
+        _ = RowBuffer(rows * columns, hasUnits: false, &layout, nil)
         let memory = try Memory(bytes: layout.bytes)
         layout = MemoryLayoutBuilder()
-        let buffer = RowBuffer(rows * columns, &layout, memory)
+        let buffer = RowBuffer(rows * columns, hasUnits: false, &layout, memory)
         buffer.set(rows: rows, columns: columns)
         buffer.x.update(from: values, count: values.count)
         var result: [Double] = []

@@ -115,6 +115,8 @@ int32_t ck_type_block(ck_type type);
 int32_t ck_type_bytes(ck_type type);
 /// The layout that a tensor type with rows of `columns` is packed into.
 ck_layout ck_type_layout(ck_type type);
+/// Whether products with matrices of this layout can use the `unit` of activations.
+bool ck_layout_sums_blocks(ck_layout layout);
 /// Bytes of one panel, or 0 if `columns` is not a positive multiple of the type's block size.
 size_t ck_panel_bytes(ck_type type, int32_t columns);
 /// Packs one panel from up to 16 rows of the file.
@@ -134,14 +136,21 @@ void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination);
 
 /// `count` rows of activations, each `columns` wide (stride `columns`), in binary32 and, for products with integer
 /// layouts, as signed bytes with one scale per 32 columns: `x ≈ d·q`.
+///
+/// With `unit`, the scales of 256 columns are multiples of one unit, `d = unit·factor`, so that products with matrices whose scales
+/// are integers too add integers over 256 columns. The codes of such a row are small enough for these sums; see `ck_block_needs`.
 typedef struct {
     int32_t count;
     int32_t columns;
     const float *x;    ///< [count][columns]
     int8_t *q;         ///< [count][columns]
     float *d;          ///< [count][columns/32]
-    float *s;          ///< [count][columns/32], `d` times the sum of the block's `q`
+    float *s;          ///< [count][columns/32], `d` times the sum of the block's `q`; with `unit`, 8·`unit`·`weighted`
     int32_t *sums;     ///< [count][columns/16], the negated sum of every 16 values of `q`
+    float *unit;       ///< [count][columns/256], or null; then the following are not used
+    int16_t *factors;  ///< [count][columns/32], 0 to 127
+    int16_t *weighted; ///< [count][columns/32], `factor` times the sum of the block's `q`, divided by 8 and rounded
+    int32_t *starts;   ///< [count][columns/16], −32 times the sum of every 16 values of `q`
 } ck_activations;
 
 /// Positions of one page of a KV cache, and of one part of an attention call.
@@ -213,12 +222,14 @@ typedef enum { CK_SCALAR, CK_AVX2, CK_AVX512, CK_AMX, CK_NEON } ck_isa;
 typedef struct {
     ck_isa isa;
     const char *name;
+    /// Whether products add integers over 256 columns where activations have a `unit` (see `ck_activations`).
+    bool sums_blocks;
     /// y[t][row] (stride `ldy`) = matrix · x[t], or += if `add`, for one panel and all rows of the activations.
     void (*panel)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
     /// The same for this panel and the next one, with the same results, where that is faster; else returns false and does
     /// nothing. Null if it never is.
     bool (*pair)(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
-    /// Quantises one row of activations: writes `q`, `d`, `s`, `sums` of row `row`.
+    /// Quantises one row of activations: writes all arrays of row `row` but `x`.
     void (*quantize)(const ck_activations *a, int32_t row);
     /// out = x / rms(x) · weight; `epsilon` is added to the mean square. A null weight stands for all ones.
     void (*rmsnorm)(const float *x, const float *weight, float epsilon, int32_t n, float *out);

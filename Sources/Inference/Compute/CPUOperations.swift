@@ -8,6 +8,8 @@ final class CPUOperations: Operations {
 
     init(_ pool: WorkerPool) { self.pool = pool }
 
+    var sumsBlocks: Bool { kernels.pointee.sums_blocks }
+
     // MARK: - Products
 
     func multiply(_ input: Activations, _ products: UnsafePointer<Product>, count: Int) {

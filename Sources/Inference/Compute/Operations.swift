@@ -12,6 +12,9 @@ protocol Operations: AnyObject {
 
     // MARK: Products
 
+    /// Whether products with matrices whose scales are integers use a common unit of the scales of 256 activations, where rows have
+    /// memory for it (``RowBuffer``).
+    var sumsBlocks: Bool { get }
     /// Computes the products, of `input` unless they have their own, in one parallel region.
     func multiply(_ input: Activations, _ products: UnsafePointer<Product>, count: Int)
     /// Computes the products with some rows of a matrix, in ascending order.

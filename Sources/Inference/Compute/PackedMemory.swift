@@ -59,7 +59,7 @@ package struct PackedCache: Sendable {
     }
 
     /// Increment whenever the layout of packed panels changes.
-    private static let version: UInt64 = 4
+    private static let version: UInt64 = 5
     private static let headerBytes = 4096
     private static let minimumBytes = 64 << 20
     private static let magic: UInt64 = 0x5041_434B_4D4F_444C

@@ -9,9 +9,20 @@ final class RowBuffer {
     private let d: UnsafeMutablePointer<Float>
     private let s: UnsafeMutablePointer<Float>
     private let sums: UnsafeMutablePointer<Int32>
+    /// For rows whose scales have a common unit; nil for a model without such rows.
+    private let blocks: Blocks?
 
-    /// - Parameter elements: the maximum of rows times columns.
-    init(_ elements: Int, _ layout: inout MemoryLayoutBuilder, _ memory: Memory?) {
+    private struct Blocks {
+        let unit: UnsafeMutablePointer<Float>
+        let factors: UnsafeMutablePointer<Int16>
+        let weighted: UnsafeMutablePointer<Int16>
+        let starts: UnsafeMutablePointer<Int32>
+    }
+
+    /// - Parameters:
+    ///   - elements: the maximum of rows times columns.
+    ///   - hasUnits: whether the scales of rows of a multiple of 256 columns have a common unit for 256 columns.
+    init(_ elements: Int, hasUnits: Bool, _ layout: inout MemoryLayoutBuilder, _ memory: Memory?) {
         func pointer<Value>(_ count: Int, _ type: Value.Type) -> UnsafeMutablePointer<Value> {
             layout.pointer(count, of: type, in: memory)
         }
@@ -20,20 +31,29 @@ final class RowBuffer {
         d = pointer(elements / 32 + 1, Float.self)
         s = pointer(elements / 32 + 1, Float.self)
         sums = pointer(elements / 16 + 2, Int32.self)
+        blocks =
+            hasUnits
+            ? Blocks(
+                unit: pointer(elements / 256 + 1, Float.self), factors: pointer(elements / 32 + 1, Int16.self),
+                weighted: pointer(elements / 32 + 1, Int16.self), starts: pointer(elements / 16 + 2, Int32.self)) : nil
         rows = Activations()
     }
 
     func set(rows count: Int, columns: Int) {
-        rows = Activations(count: Int32(count), columns: Int32(columns), x: x, q: q, d: d, s: s, sums: sums)
+        rows = view(from: 0, count: count, columns: columns)
     }
 
     /// A view of some of the rows.
-    func slice(from first: Int, count: Int) -> Activations {
-        let columns = Int(rows.columns)
+    func slice(from first: Int, count: Int) -> Activations { view(from: first, count: count, columns: Int(rows.columns)) }
+
+    private func view(from first: Int, count: Int, columns: Int) -> Activations {
         let groups = columns / 32
+        let blocks = columns % 256 == 0 ? blocks : nil
         return Activations(
-            count: Int32(count), columns: rows.columns, x: x + first * columns, q: q + first * columns, d: d + first * groups,
-            s: s + first * groups, sums: sums + first * 2 * groups)
+            count: Int32(count), columns: Int32(columns), x: x + first * columns, q: q + first * columns, d: d + first * groups,
+            s: s + first * groups, sums: sums + first * 2 * groups, unit: blocks.map { $0.unit + first * groups / 8 },
+            factors: blocks.map { $0.factors + first * groups }, weighted: blocks.map { $0.weighted + first * groups },
+            starts: blocks.map { $0.starts + first * 2 * groups })
     }
 }
 
@@ -90,17 +110,18 @@ final class Scratch {
 
     private let memory: Memory
 
-    convenience init(_ shape: ModelShape, batch: Int) throws(ModelError) {
+    /// - Parameter hasUnits: whether activations may have a common unit for 256 columns.
+    convenience init(_ shape: ModelShape, batch: Int, hasUnits: Bool) throws(ModelError) {
         var layout = MemoryLayoutBuilder()
         // The first pass computes sizes only, the second assigns the same layout in memory.
-        _ = Scratch(shape, batch: batch, &layout, try Memory(bytes: 1), measuring: true)
+        _ = Scratch(shape, batch: batch, hasUnits: hasUnits, &layout, try Memory(bytes: 1), measuring: true)
         let memory = try Memory(bytes: layout.bytes)
         layout = MemoryLayoutBuilder()
-        self.init(shape, batch: batch, &layout, memory, measuring: false)
+        self.init(shape, batch: batch, hasUnits: hasUnits, &layout, memory, measuring: false)
     }
 
     private init(
-        _ shape: ModelShape, batch: Int, _ layout: inout MemoryLayoutBuilder, _ memory: Memory, measuring: Bool
+        _ shape: ModelShape, batch: Int, hasUnits: Bool, _ layout: inout MemoryLayoutBuilder, _ memory: Memory, measuring: Bool
     ) {
         let sizes = ScratchSizes(shape)
         let target = measuring ? nil : memory
@@ -133,12 +154,12 @@ final class Scratch {
         let perLayerWidth = shape.perLayerWidth * shape.layers.count
         perLayer = floats(batch * perLayerWidth, &layout)
         perLayerRow = floats(perLayerWidth, &layout)
-        normed = RowBuffer(batch * shape.width, &layout, target)
-        attended = RowBuffer(batch * sizes.mixed, &layout, target)
-        gated = RowBuffer(batch * max(sizes.feedForward, shape.perLayerWidth, widestVector), &layout, target)
-        latent = RowBuffer(batch * sizes.latent, &layout, target)
-        heads = RowBuffer(batch * sizes.heads, &layout, target)
-        router = RowBuffer(sizes.experts > 0 ? batch * shape.width : 0, &layout, target)
+        normed = RowBuffer(batch * shape.width, hasUnits: hasUnits, &layout, target)
+        attended = RowBuffer(batch * sizes.mixed, hasUnits: hasUnits, &layout, target)
+        gated = RowBuffer(batch * max(sizes.feedForward, shape.perLayerWidth, widestVector), hasUnits: hasUnits, &layout, target)
+        latent = RowBuffer(batch * sizes.latent, hasUnits: hasUnits, &layout, target)
+        heads = RowBuffer(batch * sizes.heads, hasUnits: hasUnits, &layout, target)
+        router = RowBuffer(sizes.experts > 0 ? batch * shape.width : 0, hasUnits: hasUnits, &layout, target)
         let pairs = batch * sizes.usedExperts
         routerLogits = floats(batch * sizes.experts, &layout)
         expertWeights = floats(pairs, &layout)
@@ -146,8 +167,8 @@ final class Scratch {
         place = integers(pairs, &layout)
         source = integers(pairs, &layout)
         expertStart = integers(sizes.experts + 1, &layout)
-        gathered = RowBuffer(pairs * shape.width, &layout, target)
-        expertGate = RowBuffer(pairs * sizes.expertWidth, &layout, target)
+        gathered = RowBuffer(pairs * shape.width, hasUnits: hasUnits, &layout, target)
+        expertGate = RowBuffer(pairs * sizes.expertWidth, hasUnits: hasUnits, &layout, target)
         expertUp = floats(pairs * sizes.expertWidth, &layout)
         expertOutput = floats(pairs * shape.width, &layout)
         let products = max(8, 2 * sizes.experts, sizes.latentHeads)

@@ -21,6 +21,8 @@ struct TensorPacker {
     var roundsActivations = false
     /// Whether any matrix has an integer layout, for which activations must be quantised.
     private(set) var hasIntegerMatrices = false
+    /// Whether any matrix has integer scales for 256 columns, for which activations can have a common unit.
+    private(set) var hasBlockScales = false
     private var used: Set<String> = []
     /// Where the matrices of two-dimensional tensors come from, by the address of their data.
     private(set) var origins: [UInt: MatrixOrigin] = [:]
@@ -66,6 +68,7 @@ struct TensorPacker {
         let size = (rows + 15) / 16 * panel
         let target = claim(size)
         if layout.rawValue < CK_F16.rawValue { hasIntegerMatrices = true }
+        if ck_layout_sums_blocks(layout) { hasBlockScales = true }
         let matrix = Matrix(
             rows: Int32(rows), columns: Int32(columns), layout: layout, type: type.kernelType,
             scale: try scale(of: name, slice: slice, slices: slices ?? 1), panel_bytes: panel,

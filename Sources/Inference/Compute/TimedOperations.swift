@@ -28,6 +28,8 @@ final class TimedOperations: Operations {
         return result
     }
 
+    var sumsBlocks: Bool { base.sumsBlocks }
+
     func multiply(_ input: Activations, _ products: UnsafePointer<Product>, count: Int) {
         let bytes = (0..<count).reduce(0) { $0 + products[$1].matrix.bytes }
         measure("products", weightBytes: bytes) { base.multiply(input, products, count: count) }

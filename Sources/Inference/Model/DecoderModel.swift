@@ -30,7 +30,9 @@ package final class DecoderModel {
         weights = try Weights(file: file, shape: shape, pool: pool, adapter: adapter, cache: cache)
         self.pool = pool
         operations = CPUOperations(pool)
-        scratch = try Scratch(shape, batch: shape.pooling == nil ? min(batchSize, shape.contextLength) : batchSize)
+        scratch = try Scratch(
+            shape, batch: shape.pooling == nil ? min(batchSize, shape.contextLength) : batchSize,
+            hasUnits: weights.hasBlockScales && operations.sumsBlocks)
     }
 
     /// The number of bytes of weights that one generated token reads, without the KV cache.

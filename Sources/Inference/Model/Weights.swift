@@ -486,6 +486,8 @@ final class Weights {
     let rotaries: [RotaryTable]
     /// Whether any matrix requires activations quantised to 8 bits.
     let wantsQuantizedActivations: Bool
+    /// Whether any matrix has integer scales for 256 columns.
+    let hasBlockScales: Bool
     /// The size of the packed weights in bytes.
     var bytes: Int { memory.count }
     /// The number of bytes of matrices that one generated token reads: all except the embedding table, unless it is
@@ -523,6 +525,7 @@ final class Weights {
         }
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices
+        hasBlockScales = packer.hasBlockScales
         bytesPerToken = Self.bytesPerToken(shape, tensors)
         func values(_ name: String?) throws(ModelError) -> [Float]? {
             guard let name, let tensor = file.tensors[name] else { return nil }
