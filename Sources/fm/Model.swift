@@ -28,14 +28,6 @@ struct Model: AsyncParsableCommand {
     /// Memory in bytes that a model of this size needs, including its KV cache.
     static func memory(forBytes bytes: Int) -> Int { bytes + bytes / 10 + 300_000_000 }
 
-    /// Available memory in bytes; nil if it is not known.
-    static var availableMemory: Int? {
-        // This file exists only on Linux.
-        guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8) else { return nil }
-        let line = text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }
-        return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
-    }
-
     static func fail(_ error: any Error) -> ExitCode {
         Shell.say("fm: \(error)")
         return ExitCode(3)
@@ -69,7 +61,7 @@ struct Model: AsyncParsableCommand {
                 print("\n“fm model list --all” shows the other models that can be downloaded by name.")
                 return
             }
-            let memory = Model.availableMemory
+            let memory = SystemMemory.current.available()
             print("\nAvailable with fm model pull NAME:")
             for model in ModelCatalogue.models where !installed.contains(where: { $0.name == model.name }) {
                 let needs = Model.memory(forBytes: model.size)
@@ -162,7 +154,7 @@ struct Model: AsyncParsableCommand {
         /// The default model, or the small one if memory or disk space is low.
         private static func standardForThisMachine() -> PublishedModel {
             let standard = ModelCatalogue.standard
-            if let memory = Model.availableMemory, memory < 3_000_000_000 {
+            if let memory = SystemMemory.current.available(), memory < 3_000_000_000 {
                 Shell.say(
                     "Only \(memory / 1_000_000) MB of memory are free: the small model is used. “fm model pull \(standard.name)” downloads the better one."
                 )

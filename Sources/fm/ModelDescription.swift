@@ -51,7 +51,7 @@ struct ModelDescription {
     /// The expected generation speed on this machine, estimated from the memory bandwidth.
     private static func speed(_ file: GGUFFile, _ shape: ModelShape) throws(ModelError) -> String? {
         let pool = try WorkerPool()
-        let bytes = min(1_000_000_000, (Model.availableMemory ?? .max) / 4)
+        let bytes = min(1_000_000_000, (SystemMemory.current.available() ?? .max) / 4)
         guard bytes > 0, let rate = MemoryRate.measure(bytes: bytes, pool: pool) else { return nil }
         guard let read = try? DecoderModel.bytesPerToken(file: file, shape: shape, pool: pool)
         else { return nil }  // the tensors do not match the shape: loading reports the error

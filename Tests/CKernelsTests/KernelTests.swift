@@ -192,7 +192,7 @@ struct KernelTests {
     }
 
     /// Activations that are hard to quantize: outliers, zeros, one sign only, equal magnitudes, tiny and huge numbers.
-    static let rows: [(name: String, value: (Int) -> Float)] = [
+    static let rows: [(name: String, value: @Sendable (Int) -> Float)] = [
         ("ordinary", { sinf(Float($0 * $0)) }), ("outlier", { $0 % 256 == 17 ? 900 : cosf(Float($0)) }),
         ("zeros", { $0 % 64 < 32 ? 0 : 1 }), ("one sign", { _ in 3 }), ("negative", { Float($0 % 7) - 9 }),
         ("magnitudes", { $0 % 3 == 0 ? -5 : 5 }), ("tiny", { Float($0 % 5) * 1e-36 }), ("denormal", { Float($0 % 3) * 1e-42 }),

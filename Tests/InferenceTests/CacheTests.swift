@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -132,6 +133,45 @@ import Testing
         // A sequence without its cache has the same logits again.
         try run(2, prompt(2))
         #expect(try logits(caches[2]) == logits(cache(prompt(2))))
+    }
+
+    /// While other programs need memory, idle caches leave until enough is free: those of released sequences first, then the
+    /// least recently used ones; none that is in use, and not the last one. Their sequences have the same logits afterwards.
+    @Test func cachesLeaveForOtherPrograms() throws {
+        final class Owner {}
+        let available = Mutex<Int?>(nil)
+        let released = ReleasedCaches(maximumBytes: 1 << 30)
+        let registry = CacheRegistry(
+            released: released, maximumBytes: 1 << 30,
+            memory: SystemMemory(available: { available.withLock { $0 } }, reserve: 1_000_000_000))
+        let gone = try cache(Self.tokens[..<300])
+        let bytes = gone.usedPages.reduce(0) { $0 + $1.bytes }
+        let owner = Owner()
+        let caches = try (0..<4).map { try cache([TokenID($0 + 1)] + Self.tokens[..<299]) }
+        for (index, cache) in caches.enumerated() {
+            cache.lastUse = index
+            registry.add(cache, owner: owner)
+        }
+        #expect(registry.release(gone))
+        func kept() -> [Bool] { caches.map { !$0.tokens.isEmpty } }
+        for enough in [nil, 1_000_000_000, 2_000_000_000] {
+            available.withLock { $0 = enough }
+            registry.trim { _ in false }
+            #expect(kept() == [true, true, true, true] && released.bytes > 0)
+        }
+        available.withLock { $0 = 1_000_000_000 - bytes }
+        registry.trim { _ in false }
+        #expect(kept() == [true, true, true, true] && released.bytes == 0)
+        available.withLock { $0 = 1_000_000_000 - bytes - 1 }
+        registry.trim { $0 === caches[0] }
+        #expect(kept() == [true, false, false, true])
+        available.withLock { $0 = 0 }
+        registry.trim { $0 === caches[0] }
+        #expect(kept() == [true, false, false, true])
+        registry.trim { _ in false }
+        #expect(kept() == [false, false, false, true])
+        let again = try cache([2] + Self.tokens[..<299])
+        #expect(try logits(again) == logits(cache([2] + Self.tokens[..<299])))
     }
 
     /// A released cache is not emptied: nothing would be freed, and other sequences may still begin with it.

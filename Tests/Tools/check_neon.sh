@@ -11,6 +11,6 @@ for file in scalar neon pack quants experts recurrent parallel pool dispatch; do
         -c "$kernels/$file.c" -o "$build/$file.o"
 done
 clang --target=aarch64-linux-gnu -isystem /usr/aarch64-linux-gnu/include -std=gnu11 -O1 -I"$kernels/include" \
-    -c "$here/check_neon.c" -o "$build/main.o"
+    -DSET=CK_NEON -c "$here/check_kernels.c" -o "$build/main.o"
 aarch64-linux-gnu-gcc -static "$build"/*.o -o "$build/check" -lm -lpthread
 qemu-aarch64 -cpu max "$build/check"

@@ -17,16 +17,22 @@ final class CacheRegistry: Sendable {
     private let state = Mutex(State())
     private let released: ReleasedCaches
     private let maximumBytes: Int
+    private let memory: SystemMemory
     /// The number of caches that were emptied for others, for tests and reports.
     let emptiedCaches = Atomic(0)
 
     /// A prefix is copied only if it is longer than the cached one by more than this number of tokens.
     private static let minimumPrefixGain = 16
 
-    /// - Parameter maximumBytes: the maximum size of the caches of all sequences that are not being processed.
-    init(released: ReleasedCaches = .shared, maximumBytes: Int = CacheRegistry.defaultMaximum) {
+    /// - Parameters:
+    ///   - maximumBytes: the maximum size of the caches of all sequences that are not being processed.
+    ///   - memory: the memory of the machine, some of which is left to other programs.
+    init(
+        released: ReleasedCaches = .shared, maximumBytes: Int = CacheRegistry.defaultMaximum, memory: SystemMemory = .current
+    ) {
         self.released = released
         self.maximumBytes = maximumBytes
+        self.memory = memory
     }
 
     /// A quarter of the memory, at least 1 GB.
@@ -44,9 +50,9 @@ final class CacheRegistry: Sendable {
         }
     }
 
-    /// Empties the least recently used caches of idle sequences until all caches of the model fit the maximum: a program may
-    /// hold many sessions of which few are in use. Their next requests compute the tokens again. Called on the engine's
-    /// executor.
+    /// Empties the least recently used caches of idle sequences until all caches of the model fit the maximum, and while other
+    /// programs need memory: a program may hold many sessions of which few are in use. Their next requests compute the tokens
+    /// again. Called on the engine's executor.
     ///
     /// - Parameter isInUse: whether a request is using the cache.
     func trim(where isInUse: (KVCache) -> Bool) {
@@ -65,9 +71,16 @@ final class CacheRegistry: Sendable {
                 holders[ObjectIdentifier(page), default: (0, bytes)].count += 1
             }
         }
-        if total <= maximumBytes { return }
-        for cache in all.filter({ !isInUse($0) && !$0.tokens.isEmpty }).sorted(by: { $0.lastUse < $1.lastUse }) {
-            if total <= maximumBytes { return }
+        // What other programs need. Caches that no session uses leave first.
+        var missing = memory.missingBytes
+        missing -= released.free(missing)
+        let limit = missing > 0 ? min(maximumBytes, total - missing) : maximumBytes
+        if total <= limit { return }
+        var idle = all.filter { !isInUse($0) && !$0.tokens.isEmpty }.sorted { $0.lastUse < $1.lastUse }
+        // The last one stays if the maximum allows it: without it, each turn of the only conversation would compute all turns again.
+        if total <= maximumBytes { idle = idle.dropLast() }
+        for cache in idle {
+            if total <= limit { return }
             total -= cache.checkpointBytes
             // A page is freed with its last holder.
             for (page, bytes) in cache.usedPages {
@@ -162,6 +175,21 @@ final class ReleasedCaches: Sendable {
         }
         _ = removed  // freed outside the lock
         return true
+    }
+
+    /// Frees caches, the oldest first, until at least `missing` bytes are free or none is left.
+    ///
+    /// - Returns: the number of bytes that were freed.
+    func free(_ missing: Int) -> Int {
+        if missing <= 0 { return 0 }
+        let (removed, freed) = state.withLock { state in
+            var removed = State()
+            let before = state.bytes
+            while before - state.bytes < missing, !state.entries.isEmpty { removed.entries.append(state.entries.removeFirst()) }
+            return (removed, before - state.bytes)
+        }
+        _ = removed  // freed outside the lock
+        return freed
     }
 
     func caches(of registry: ObjectIdentifier) -> [KVCache] {

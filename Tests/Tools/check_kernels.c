@@ -1,4 +1,5 @@
-// Compares the NEON kernels with the scalar kernels on random matrices. See check_neon.sh.
+// Compares the kernels of the instruction set SET with the scalar kernels on random matrices, and where EQUAL is defined, bit by bit
+// with those of that set. See check_neon.sh and check_amx.sh.
 
 #include <math.h>
 #include <stdio.h>
@@ -40,11 +41,11 @@ static void fill(uint8_t *block, int index) {
 }
 
 int main(void) {
-    const ck_kernels *scalar = ck_kernels_for(CK_SCALAR), *neon = ck_kernels_for(CK_NEON);
-    if (!neon) return puts("this processor has no dot-product extension"), 1;
+    const ck_kernels *scalar = ck_kernels_for(CK_SCALAR), *tested = ck_kernels_for(SET);
+    if (!tested) return puts("this processor does not have the instructions"), 1;
     int failures = 0;
     for (int index = 0; index < (int)(sizeof types / sizeof *types); index++) {
-        enum { ROWS = 37, COLUMNS = 512, TOKENS = 9, PANELS = 3 };
+        enum { ROWS = 37, COLUMNS = 512, TOKENS = 37, PANELS = 3 };
         ck_type type = types[index].type;
         size_t panel = ck_panel_bytes(type, COLUMNS);
         size_t row_bytes = (size_t)(COLUMNS / ck_type_block(type)) * (size_t)ck_type_bytes(type);
@@ -59,20 +60,31 @@ int main(void) {
             ck_pack(&m, rows, count, data + (size_t)p * panel);
         }
         static float x[TOKENS * COLUMNS], d[TOKENS * COLUMNS / 32], s[TOKENS * COLUMNS / 32], y[2][TOKENS * ROWS];
+        static float unit[TOKENS * COLUMNS / 256];
         static int8_t q[TOKENS * COLUMNS];
-        static int32_t sums[TOKENS * COLUMNS / 16];
-        for (int i = 0; i < TOKENS * COLUMNS; i++) x[i] = uniform(-3, 3);
-        ck_activations a = {TOKENS, COLUMNS, x, q, d, s, sums};
-        float worst = 0, size = 0;
-        for (int set = 0; set < 2; set++) {
-            const ck_kernels *k = set ? neon : scalar;
-            for (int t = 0; t < TOKENS; t++) k->quantize(&a, t);
-            for (int p = 0; p < PANELS; p++) k->panel(&m, p, &a, y[set], ROWS, false);
+        static int16_t factors[TOKENS * COLUMNS / 32], weighted[TOKENS * COLUMNS / 32];
+        static int32_t sums[TOKENS * COLUMNS / 16], starts[TOKENS * COLUMNS / 16];
+        // The first row has the largest sums: all activations of a block have one sign.
+        for (int i = 0; i < TOKENS * COLUMNS; i++) x[i] = i < COLUMNS ? (i < 256 ? 2 : -2) : uniform(-3, 3) * (i % 97 ? 1 : 20);
+        for (int has_unit = 0; has_unit < 2; has_unit++) {
+            ck_activations a = {TOKENS, COLUMNS, x, q, d, s, sums, has_unit ? unit : NULL, factors, weighted, starts};
+            float worst = 0, size = 0;
+            for (int set = 0; set < 2; set++) {
+                const ck_kernels *k = set ? tested : scalar;
+                for (int t = 0; t < TOKENS; t++) scalar->quantize(&a, t);
+                for (int p = 0; p < PANELS; p++) k->panel(&m, p, &a, y[set], ROWS, false);
+            }
+            for (int i = 0; i < TOKENS * ROWS; i++)
+                worst = fmaxf(worst, fabsf(y[0][i] - y[1][i])), size = fmaxf(size, fabsf(y[0][i]));
+            int ok = worst <= 1e-5f * size && size > 0;
+#ifdef EQUAL
+            for (int p = 0; p < PANELS; p++) ck_kernels_for(EQUAL)->panel(&m, p, &a, y[0], ROWS, false);
+            ok &= memcmp(y[0], y[1], sizeof y[0]) == 0;
+#endif
+            failures += !ok;
+            printf("type %d%s: maximum difference %g of %g: %s\n", (int)type, has_unit ? " with a common unit" : "", worst, size,
+                   ok ? "equal" : "DIFFERENT");
         }
-        for (int i = 0; i < TOKENS * ROWS; i++) worst = fmaxf(worst, fabsf(y[0][i] - y[1][i])), size = fmaxf(size, fabsf(y[0][i]));
-        int ok = worst <= 1e-5f * size && size > 0;
-        failures += !ok;
-        printf("type %d: maximum difference %g of %g: %s\n", (int)type, worst, size, ok ? "equal" : "DIFFERENT");
         free(file);
         free(data);
     }
@@ -94,7 +106,7 @@ int main(void) {
                 .q = q, .out = out[set], .pages = pages, .key_offset = 0, .value_offset = 2 * KV * CK_PAGE * DIM,
                 .partial = partial, .scale = 0.25f, .rows = rows, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
                 .value_dim = DIM, .value_stride = STRIDE, .length = 301};
-            ck_attend(pool, set ? neon : scalar, &a, 1);
+            ck_attend(pool, set ? tested : scalar, &a, 1);
         }
         for (int i = 0; i < rows * HEADS * DIM; i++) worst = fmaxf(worst, fabsf(out[0][i] - out[1][i]));
         int ok = worst < 1e-5f;
