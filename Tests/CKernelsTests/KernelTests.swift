@@ -195,7 +195,8 @@ struct KernelTests {
     static let rows: [(name: String, value: @Sendable (Int) -> Float)] = [
         ("ordinary", { sinf(Float($0 * $0)) }), ("outlier", { $0 % 256 == 17 ? 900 : cosf(Float($0)) }),
         ("zeros", { $0 % 64 < 32 ? 0 : 1 }), ("one sign", { _ in 3 }), ("negative", { Float($0 % 7) - 9 }),
-        ("magnitudes", { $0 % 3 == 0 ? -5 : 5 }), ("tiny", { Float($0 % 5) * 1e-36 }), ("denormal", { Float($0 % 3) * 12 * Float.leastNonzeroMagnitude }),
+        ("magnitudes", { $0 % 3 == 0 ? -5 : 5 }), ("tiny", { Float($0 % 5) * 1e-36 }),
+        ("denormal", { Float($0 % 3) * 12 * Float.leastNonzeroMagnitude }),
         ("huge", { Float($0 % 11 - 5) * 1e34 }), ("nothing", { _ in 0 }),
     ]
 
