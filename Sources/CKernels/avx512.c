@@ -337,7 +337,6 @@ TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_acti
     if (a->unit) {
         switch (m->layout) {
             case CK_LAYOUT_Q4_K: panel_blocks_avx512(CK_LAYOUT_Q4_K, m, panel, a, y, ldy, add); return;
-            case CK_LAYOUT_Q5_K: panel_blocks_avx512(CK_LAYOUT_Q5_K, m, panel, a, y, ldy, add); return;
             case CK_LAYOUT_Q6_K: panel_blocks_avx512(CK_LAYOUT_Q6_K, m, panel, a, y, ldy, add); return;
             default: break;
         }

@@ -93,21 +93,18 @@ TARGET static void quantize_blocks_avx512(const ck_activations *a, int32_t row) 
     for (size_t block = start / 256; block < (start + columns) / 256; block++) {
         const float *x = a->x + block * 256;
         int8_t *q = a->q + block * 256;
-        __m512 maxima[8], lows[8], highs[8], sums[8];
+        __m512 maxima[8], lows[8], highs[8];
 #pragma clang loop unroll(full)
         for (int group = 0; group < 8; group++) {
             __m512 low = _mm512_loadu_ps(x + 32 * group), high = _mm512_loadu_ps(x + 32 * group + 16);
-            sums[group] = _mm512_add_ps(low, high);
             lows[group] = _mm512_andnot_ps(sign, low);
             highs[group] = _mm512_andnot_ps(sign, high);
             maxima[group] = _mm512_max_ps(lows[group], highs[group]);
         }
-        __m256 maximum = REDUCE8(max, maxima), low = REDUCE8(add, lows), high = REDUCE8(add, highs), sum = REDUCE8(add, sums);
+        __m256 maximum = REDUCE8(max, maxima), low = REDUCE8(add, lows), high = REDUCE8(add, highs);
         __m256 magnitude = _mm256_add_ps(low, high);
         __m256 needs = _mm256_mul_ps(maximum, _mm256_set1_ps(1.0f / 127));
         needs = _mm256_max_ps(needs, _mm256_mul_ps(_mm256_max_ps(low, high), _mm256_set1_ps(1.0f / 1014)));
-        __m256 one_sign = _mm256_add_ps(magnitude, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), sum));
-        needs = _mm256_max_ps(needs, _mm256_mul_ps(one_sign, _mm256_set1_ps(0.5f / 1040)));
         float all[8], total = 0, largest = 0;
         _mm256_storeu_ps(all, magnitude);
         for (int group = 0; group < 8; group++) total += all[group];

@@ -1,5 +1,5 @@
 // Sums over blocks of 256 columns as integers, for the products of AVX-512 and AMX with matrices whose scales are integers too (Q4_K,
-// Q5_K, Q6_K) and activations that have a `unit`. The includer defines NAME, TARGET and LOAD_HALF16.
+// Q6_K) and activations that have a `unit`. Sums of 5-bit codes would need more than 16 bits. The includer defines NAME, TARGET and LOAD_HALF16.
 //
 // A sum of 32 codes times activations (16 for Q6_K) fits into 16 bits. Those of two groups are one operand of `vpdpwssd`; the other one
 // is the product of the scales of the weights and the factors of the activations.

@@ -29,7 +29,7 @@ TARGET static void NAME(quantize_blocks)(const ck_activations *a, int32_t row) {
             v16f low_magnitude = (v16f)((v16i)low & 0x7FFFFFFF), high_magnitude = (v16f)((v16i)high & 0x7FFFFFFF);
             float maximum = NAME(reduce_max)(NAME(select)(low_magnitude > high_magnitude, low_magnitude, high_magnitude));
             float low_sum = NAME(sum)(low_magnitude), high_sum = NAME(sum)(high_magnitude);
-            needs[group] = ck_block_needs(maximum, low_sum, high_sum, NAME(sum)(low + high));
+            needs[group] = ck_block_needs(maximum, low_sum, high_sum);
             largest = needs[group] > largest ? needs[group] : largest;
             total += low_sum + high_sum;
         }

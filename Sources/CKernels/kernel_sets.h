@@ -19,15 +19,12 @@ typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 /// 127 divided by a smaller maximum is infinite: the codes of such a block of activations are zeros.
 #define CK_SMALLEST 4e-37f
 
-/// The least scale of 32 activations that has codes of at most 127 and sums of codes that fit into the integers of products: at most
-/// 1,023 for the magnitudes of 16 codes (times 32, the largest magnitude of 6-bit codes, 16 bits) and 1,057 for all codes of one sign
-/// (times 31, the largest of 5 bits). Rounding adds up to 0.5 for each code. `sum` is the sum of the activations, `low` and `high` are
-/// those of the magnitudes of each half.
-static inline float ck_block_needs(float maximum, float low, float high, float sum) {
-    float half = (low > high ? low : high) * (1.0f / 1014), one_sign = (low + high + (sum < 0 ? -sum : sum)) * (0.5f / 1040);
-    float needs = maximum * (1.0f / 127);
-    needs = half > needs ? half : needs;
-    return one_sign > needs ? one_sign : needs;
+/// The least scale of 32 activations that has codes of at most 127 and sums of products that fit into 16 bits: the magnitudes of 16 codes
+/// add up to at most 1,023, which is multiplied by at most 32 (6-bit codes; for 32 codes of 4 bits the sum is smaller). Rounding adds up
+/// to 0.5 for each code. `low` and `high` are the sums of the magnitudes of each half.
+static inline float ck_block_needs(float maximum, float low, float high) {
+    float needs = maximum * (1.0f / 127), half = (low > high ? low : high) * (1.0f / 1014);
+    return half > needs ? half : needs;
 }
 
 /// The unit of the scales of 256 activations: factors are at most 127, and the sum of all code magnitudes, each times its factor, is

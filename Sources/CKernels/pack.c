@@ -29,7 +29,7 @@ ck_layout ck_type_layout(ck_type type) {
 }
 
 bool ck_layout_sums_blocks(ck_layout layout) {
-    return layout == CK_LAYOUT_Q4_K || layout == CK_LAYOUT_Q5_K || layout == CK_LAYOUT_Q6_K;
+    return layout == CK_LAYOUT_Q4_K || layout == CK_LAYOUT_Q6_K;
 }
 
 size_t ck_panel_bytes(ck_type type, int32_t columns) {

@@ -138,7 +138,7 @@ void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination);
 /// layouts, as signed bytes with one scale per 32 columns: `x ≈ d·q`.
 ///
 /// With `unit`, the scales of 256 columns are multiples of one unit, `d = unit·factor`, so that products with matrices whose scales
-/// are integers too add integers over 256 columns. The codes of such a row are small enough for these sums; see `ck_block_needs`.
+/// are integers too add integers over 256 columns. The codes of such a row are small enough for these sums; see `ck_block_needs` in kernel_sets.h.
 typedef struct {
     int32_t count;
     int32_t columns;
