@@ -1,5 +1,5 @@
 // AVX-512 with VNNI: the 16 rows of a panel fill one register, and `vpdpbusd` multiplies four columns of all 16 rows
-// by four activations broadcast from memory. 12 of 20 instructions per group and token are multiplications.
+// by four activations broadcast from memory. 8 of 12 instructions per group and token are multiplications.
 
 #if defined(__x86_64__)
 

@@ -74,7 +74,7 @@ struct LogitsTests {
         var tiny = TinyModel()
         tiny.type = type
         (tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = type.blockElements > 32 ? (256, 512, 4, 2) : (96, 160, 6, 2)
-        try compare(tiny, tokenCounts: [1, 2, 17, 40])
+        try compare(tiny, tokenCounts: [1, 2, 5, 9, 17, 23, 31, 40])
     }
 
     @Test func oddShapes() throws {
@@ -127,6 +127,7 @@ struct LogitsTests {
             let tokens = (0..<count).map { _ in TokenID.random(in: 0..<256, using: &random) }
             return (tokens, reference.logits(tokens))
         }
+        var errors: [InstructionSet: Double] = [:]
         for set in InstructionSet.available {
             let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
             for (tokens, expected) in cases {
@@ -142,9 +143,17 @@ struct LogitsTests {
                 let spread = (expected.reduce(0) { $0 + $1 * $1 } / Double(expected.count)).squareRoot()
                 for found in [atOnce, step] {
                     let error = zip(found, expected).reduce(0) { $0 + pow(Double($1.0) - $1.1, 2) } / Double(expected.count)
-                    #expect(error.squareRoot() <= Self.tolerance(tiny.type) * spread, "\(set) \(tiny.type) \(count)")
+                    // A single case differs by chance by more than the mean of all cases.
+                    #expect(error.squareRoot() <= 1.25 * Self.tolerance(tiny.type) * spread, "\(set) \(tiny.type) \(count)")
+                    errors[set, default: 0] += error.squareRoot() / spread / Double(2 * cases.count)
                 }
             }
+        }
+        let scalar = try #require(errors[.scalar])
+        for (set, error) in errors {
+            #expect(error <= Self.tolerance(tiny.type), "\(set) \(tiny.type)")
+            // No instruction set pays for its speed with accuracy.
+            if Self.tolerance(tiny.type) > 0.01 { #expect(error <= 1.15 * scalar, "\(set) \(tiny.type)") }
         }
     }
 
