@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the kernels of amx.c with emulated tiles, and compares them with the scalar reference, and bit by bit with AVX-512.
-# Needs clang and a processor with AVX-512 VNNI. Arguments are options of the compiler, such as -fsanitize=address,undefined.
+# Needs clang and a processor with AVX-512 VNNI. Arguments are options of the compiler.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$here/../../Sources/CKernels
