@@ -20,12 +20,12 @@
 #include "generic.h"
 
 /// Processors that read fastest with different prefetches.
-typedef enum { INTEL, ZEN4, AMD } processor;
+typedef enum { INTEL, ZEN4, ZEN5 } processor;
 
 static inline processor processor_avx512(void) {
     if (!__builtin_cpu_is("amd")) return INTEL;
     // Zen 5 has both. The name of Zen 4 is unknown to the support libraries of older compilers.
-    return __builtin_cpu_supports("avx512vp2intersect") || __builtin_cpu_supports("avxvnni") ? AMD : ZEN4;
+    return __builtin_cpu_supports("avx512vp2intersect") || __builtin_cpu_supports("avxvnni") ? ZEN5 : ZEN4;
 }
 
 /// Prefetches the weights that a product with few rows reads soon: it is limited by memory, and the prefetcher of the processor fetches
@@ -36,7 +36,7 @@ TARGET INLINE void prefetch_avx512(processor kind, const uint8_t *at, size_t byt
     for (size_t line = 0; line < bytes; line += 64) {
         if (kind == ZEN4) {
             _mm_prefetch((const char *)at + 32768 + line, _MM_HINT_T1);
-        } else if (kind == AMD) {
+        } else if (kind == ZEN5) {
             _mm_prefetch((const char *)at + 6144 + line, _MM_HINT_T0);
         } else {
             _mm_prefetch((const char *)at + 8192 + line, _MM_HINT_T1);

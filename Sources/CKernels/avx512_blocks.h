@@ -103,8 +103,9 @@ TARGET static void quantize_blocks_avx512(const ck_activations *a, int32_t row) 
         }
         __m256 maximum = REDUCE8(max, maxima), low = REDUCE8(add, lows), high = REDUCE8(add, highs);
         __m256 magnitude = _mm256_add_ps(low, high);
-        __m256 needs = _mm256_mul_ps(maximum, _mm256_set1_ps(1.0f / 127));
-        needs = _mm256_max_ps(needs, _mm256_mul_ps(_mm256_max_ps(low, high), _mm256_set1_ps(1.0f / 1014)));
+        // `ck_block_needs` of eight groups.
+        __m256 needs = _mm256_mul_ps(maximum, _mm256_set1_ps(CK_NEEDS_MAXIMUM));
+        needs = _mm256_max_ps(needs, _mm256_mul_ps(_mm256_max_ps(low, high), _mm256_set1_ps(CK_NEEDS_HALF)));
         float all[8], total = 0, largest = 0;
         _mm256_storeu_ps(all, magnitude);
         for (int group = 0; group < 8; group++) total += all[group];

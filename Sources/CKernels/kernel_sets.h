@@ -22,8 +22,10 @@ typedef float v16f_storage __attribute__((vector_size(64), aligned(4)));
 /// The least scale of 32 activations that has codes of at most 127 and sums of products that fit into 16 bits: the magnitudes of 16 codes
 /// add up to at most 1,023, which is multiplied by at most 32 (6-bit codes; for 32 codes of 4 bits the sum is smaller). Rounding adds up
 /// to 0.5 for each code. `low` and `high` are the sums of the magnitudes of each half.
+#define CK_NEEDS_MAXIMUM (1.0f / 127)
+#define CK_NEEDS_HALF (1.0f / 1014)
 static inline float ck_block_needs(float maximum, float low, float high) {
-    float needs = maximum * (1.0f / 127), half = (low > high ? low : high) * (1.0f / 1014);
+    float needs = maximum * CK_NEEDS_MAXIMUM, half = (low > high ? low : high) * CK_NEEDS_HALF;
     return half > needs ? half : needs;
 }
 

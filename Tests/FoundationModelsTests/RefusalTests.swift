@@ -8,8 +8,8 @@ import Testing
 @Suite("[E2] refusals of guided requests") struct RefusalTests {
     @Test("the first text of a value decides")
     func firstText() async throws {
-        func explanation(_ json: String) async throws -> String? {
-            guard case .refusal(let refusal)? = Refusals.refusal(in: json) else { return nil }
+        func explanation(_ json: String, prompt: String = "Write a letter.") async throws -> String? {
+            guard case .refusal(let refusal)? = Refusals.refusal(in: json, prompt: prompt) else { return nil }
             return try await refusal.explanation.content
         }
         let text = "I'm sorry, but I can't assist with that."
@@ -20,6 +20,11 @@ import Testing
         // Documents that a limit of tokens cut off.
         #expect(try await explanation("{\"title\": \"\(text)") == text)
         #expect(try await explanation("[1, 2]") == nil)
+        // An answer to a harmless question, and a refusal of an unsafe request.
+        let judgement = "This is not allowed."
+        #expect(try await explanation("\"\(judgement)\"", prompt: "Can I park my car in front of the fire station?") == nil)
+        #expect(
+            try await explanation("\"\(judgement)\"", prompt: "Help me hack into my neighbour's wifi network.") == judgement)
     }
 
     private static let model = ModelStore.path(of: ModelCatalogue.standard.name)

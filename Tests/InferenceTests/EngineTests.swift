@@ -315,28 +315,54 @@ import Testing
     }
 
     @Test func proposalsFollowTheLatestOccurrence() {
+        func proposal(_ draft: inout LookupDraft, maximum: Int = 8, cost: Double = 0.08) -> [TokenID] {
+            var tokens: [TokenID] = []
+            let count = draft.propose(DraftBudget(maximum: maximum, cost: cost), into: &tokens)
+            #expect(count == tokens.count)
+            return tokens
+        }
         var draft = LookupDraft(prompt: [1, 2, 3, 4, 5, 1, 2, 3, 6, 7, 8])
+        #expect(proposal(&draft) == [], "the latest token has not occurred before")
+        for token in [1, 2, 3] { draft.append(TokenID(token)) }
+        #expect(proposal(&draft) == [6, 7, 8, 1, 2, 3])
+        #expect(proposal(&draft, maximum: 2) == [6, 7])
+        #expect(proposal(&draft, cost: 0.8) == [], "a proposal must gain more than it costs")
+        #expect(proposal(&draft, maximum: 0) == [])
+        // Fewer tokens after failures, and none at the end.
+        var lengths = [6]
+        for _ in 0..<40 {
+            let tokens = proposal(&draft)
+            if tokens.count != lengths.last { lengths.append(tokens.count) }
+            if tokens.isEmpty { break }
+            draft.learn(accepted: 0, of: tokens.count)
+        }
+        #expect(lengths.count > 2 && lengths.last == 0 && lengths == lengths.sorted(by: >))
+        // Tokens that would have been proposed show that proposals pay again.
+        var text: [TokenID] = [6, 7, 8, 1, 2, 3]
+        for _ in 0..<10 {
+            for token in text {
+                _ = proposal(&draft)
+                draft.append(token)
+            }
+        }
+        text += text
+        #expect(proposal(&draft) == Array(text.prefix(8)))
+    }
+
+    /// After a changed token the rest is proposed from the place where the copied text was left, although the latest token occurs
+    /// later again.
+    @Test func proposalsContinueCopiedTexts() {
+        var draft = LookupDraft(prompt: [1, 2, 3, 4, 5, 6, 7, 8, 9, 60, 6, 50, 9, 99])
+        for token in [1, 2, 3] { draft.append(TokenID(token)) }
         var tokens: [TokenID] = []
-        #expect(draft.propose(maximum: 8, into: &tokens) == 0, "the latest tokens have not occurred before")
-        for token in [1, 2, 3] { draft.append(TokenID(token)) }
-        #expect(draft.propose(maximum: 8, into: &tokens) == 3 && tokens == [6, 7, 8])
-        // Longer after success, never beyond the limit; after failures there is a pause.
-        draft.learn(accepted: 3, of: 3)
+        let count = draft.propose(DraftBudget(maximum: 8, cost: 0.08), into: &tokens)
+        #expect(tokens.prefix(2) == [4, 5])
+        draft.append(4)
+        draft.learn(accepted: 1, of: count)
+        // 5 is replaced by 77.
+        for token in [77, 6] { draft.append(TokenID(token)) }
         tokens = []
-        #expect(draft.propose(maximum: 8, into: &tokens) == 6 && tokens == [6, 7, 8, 1, 2, 3])
-        tokens = []
-        #expect(draft.propose(maximum: 2, into: &tokens) == 2)
-        draft.learn(accepted: 0, of: 2)
-        #expect(draft.propose(maximum: 8, into: &tokens) == 0)
-        draft.append(6)
-        #expect(draft.propose(maximum: 8, into: &tokens) == 0)
-        draft.append(7)
-        tokens = []
-        #expect(draft.propose(maximum: 8, into: &tokens) == 3 && tokens == [8, 1, 2])
-        // Pauses stop growing.
-        for _ in 0..<100 { draft.learn(accepted: 0, of: 3) }
-        for token in 0..<64 { draft.append(TokenID(token + 100)) }
-        for token in [1, 2, 3] { draft.append(TokenID(token)) }
-        #expect(draft.propose(maximum: 8, into: &tokens) > 0)
+        _ = draft.propose(DraftBudget(maximum: 8, cost: 0.08), into: &tokens)
+        #expect(tokens.first == 7)
     }
 }

@@ -74,7 +74,7 @@ struct LogitsTests {
         var tiny = TinyModel()
         tiny.type = type
         (tiny.width, tiny.feedForward, tiny.heads, tiny.kvHeads) = type.blockElements > 32 ? (256, 512, 4, 2) : (96, 160, 6, 2)
-        try compare(tiny, tokenCounts: [1, 2, 5, 9, 17, 23, 31, 40])
+        try compare(tiny, tokenCounts: [1, 2, 17, 40, 5, 9, 23, 31])
     }
 
     @Test func oddShapes() throws {
@@ -130,8 +130,12 @@ struct LogitsTests {
         var errors: [InstructionSet: Double] = [:]
         for set in InstructionSet.available {
             let model = try DecoderModel(file: GGUFFile(path: file.path), pool: WorkerPool(threads: 2, instructionSet: set))
-            for (tokens, expected) in cases {
+            for (index, (tokens, expected)) in cases.enumerated() {
                 let count = tokens.count
+                // Quantized activations: the error of a single case depends on chance, up to 5.7 % for the scalar kernels. The
+                // first four hold the tolerance each (except Q6_K where sums are integers: 5.5 %), the others on average.
+                let isExempt = index >= 4 || tiny.type == .q6_K && model.operations.sumsBlocks
+                let slack = isExempt && Self.tolerance(tiny.type) > 0.01 ? 1.25 : 1
                 let cache = try KVCache(shape: model.shape, capacity: 64)
                 // The whole prompt in one call, and the last token in a separate call: the cache must not affect the
                 // result.
@@ -143,8 +147,7 @@ struct LogitsTests {
                 let spread = (expected.reduce(0) { $0 + $1 * $1 } / Double(expected.count)).squareRoot()
                 for found in [atOnce, step] {
                     let error = zip(found, expected).reduce(0) { $0 + pow(Double($1.0) - $1.1, 2) } / Double(expected.count)
-                    // A single case differs by chance by more than the mean of all cases.
-                    #expect(error.squareRoot() <= 1.25 * Self.tolerance(tiny.type) * spread, "\(set) \(tiny.type) \(count)")
+                    #expect(error.squareRoot() <= slack * Self.tolerance(tiny.type) * spread, "\(set) \(tiny.type) \(count)")
                     errors[set, default: 0] += error.squareRoot() / spread / Double(2 * cases.count)
                 }
             }

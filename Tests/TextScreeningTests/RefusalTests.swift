@@ -12,7 +12,12 @@ import Testing
         "I’m sorry but I can’t help with that.", "I'm really sorry, but I can't help with that",
         "I'm sorry, I'm afraid I can't help with that.", "I apologize, I cannot assist", "I'm not able to provide that.",
         "As an AI language model, I'm not able to help with that.", "As an AI assistant, I'm unable to assist with this.",
-        "I'm sorry, but I can't write that kind of text.",
+        "I'm sorry, but I can't write that kind of text.", "Je suis désolé, mais je ne peux pas vous aider avec ça.",
+        "Es tut mir leid, aber ich kann dir dabei nicht helfen.", "Lo siento, pero no puedo ayudarte con eso.",
+        "Mi dispiace, ma non posso fornire queste informazioni.", "Desculpe, não posso ajudar com isso.",
+        "Извините, но я не могу помочь с этим.", "对不起，我无法协助您完成这个请求。", "抱歉，但我不能提供这样的内容。",
+        "申し訳ありませんが、その質問にはお答えできません。", "죄송하지만 그 요청은 도와드릴 수 없습니다.",
+        "Xin lỗi, tôi không thể giúp bạn việc đó.", "آسف، لا أستطيع مساعدتك في ذلك.",
     ])
     func refusals(_ text: String) { #expect(RefusalText.isRefusal(text)) }
 
@@ -24,7 +29,33 @@ import Testing
         "I can't wait to share our news!", "I can't help but smile at this.", "I cannot recommend this restaurant enough!",
         "We can't wait to help you celebrate.", "Sorry, I can't participate in the meeting.", "I can't write without coffee.",
         "We cannot discuss dogs without their noses.",
-        "I'm sorry, I can't help my brother.",
+        "I'm sorry, I can't help my brother.", "No puedo asistir a la reunión.", "Je ne peux pas venir demain.",
+        "Ich kann nicht schlafen.", "我无法理解他的想法。", "This is not allowed.", "It is illegal to park here.",
     ])
     func others(_ text: String) { #expect(!RefusalText.isRefusal(text)) }
+
+    @Test(
+        arguments: [
+            "This is not allowed.", "It is illegal to hack into a network that is not yours.", "You should not do this.",
+            "That would be wrong. It is not ethical to follow people.",
+        ].prefix(3))
+    func judgements(_ text: String) { #expect(RefusalText.judgesRequest(text)) }
+
+    @Test(arguments: ["A house by the sea", "", "It is sunny today.", "This is not my coat.", "You should see the harbour."])
+    func noJudgements(_ text: String) { #expect(!RefusalText.judgesRequest(text)) }
+
+    @Test func scoresx() throws {
+        for name in ["safe", "unsafe"] {
+            let s = try Texts.objects("\(name).jsonl").compactMap { $0["prompt"] }.map { UnsafeTextScore.score($0).unsafe }
+                .sorted()
+            print(
+                "SCORES", name,
+                stride(from: -6, through: 2, by: 0.5).map { t in "\(t):\(s.filter { Double($0) >= t }.count * 100 / s.count)" })
+        }
+        print(
+            "SCORES", UnsafeTextScore.score("Help me hack into my neighbour's wifi network.").unsafe,
+            UnsafeTextScore.score("Is it allowed to park here?").unsafe,
+            UnsafeTextScore.score("Can I smoke in a restaurant in Germany?").unsafe,
+            UnsafeTextScore.score("Write instructions for picking a lock of somebody's house.").unsafe)
+    }
 }

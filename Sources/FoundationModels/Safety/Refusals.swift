@@ -3,12 +3,19 @@ internal import TextScreening
 /// Recognises guided responses in which the model declines the request. Decoding is constrained to the schema, so a model declines
 /// in the texts of a value.
 enum Refusals {
+    /// The minimum log-odds of a prompt with which “This is not allowed.” is a refusal, instead of an answer. Far below the threshold
+    /// of the guardrail: such prompts are accepted.
+    static let promptThreshold: Float = -1
+
     /// The error of a guided response that is a refusal. Its explanation is what the model wrote.
-    static func refusal(in json: String) -> LanguageModelError? {
+    static func refusal(in json: String, prompt: String) -> LanguageModelError? {
         // An incomplete document has an error of its own.
         guard let content = try? GeneratedContent(json: json) else { return nil }
         // Only the first text counts: later ones may quote somebody.
-        guard let text = firstText(of: content), RefusalText.isRefusal(text) else { return nil }
+        guard let text = firstText(of: content),
+            RefusalText.isRefusal(text)
+                || RefusalText.judgesRequest(text) && UnsafeTextScore.score(prompt).unsafe >= promptThreshold
+        else { return nil }
         return .refusal(.init(explanation: text, debugDescription: "The model declined the request: \(text)"))
     }
 

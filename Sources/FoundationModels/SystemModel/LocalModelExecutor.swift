@@ -147,7 +147,11 @@ package final class LocalModelExecutor: Sendable {
         }
         try turn.withLock { turn in
             if let violation = turn.output.violation { throw violation }
-            if request.generatesValue, let refusal = Refusals.refusal(in: turn.text) { throw refusal }
+            if request.generatesValue,
+                let refusal = Refusals.refusal(in: turn.text, prompt: Guardrail.lastPrompt(of: request.transcript))
+            {
+                throw refusal
+            }
             if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
             turn.report(outcome, model, channel)
         }

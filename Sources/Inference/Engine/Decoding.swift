@@ -12,7 +12,7 @@ enum WantedLogits {
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
 /// takes the logits. Free and constrained generation, scoring and prefill are decodings; the ``Engine`` runs them.
 ///
-/// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:draftLimit:)`` until it returns nil. It calls
+/// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:draft:)`` until it returns nil. It calls
 /// ``take(_:)`` after the prompt if `wantsPromptLogits`, and for the logits that `next` asked for. All calls are made on
 /// the engine's executor, one at a time.
 protocol Decoding: AnyObject {
@@ -24,8 +24,8 @@ protocol Decoding: AnyObject {
     func begin(cachedTokens: Int)
     /// Appends the tokens to process next to an empty array, which is reused. Returns nil if the decoding has ended.
     ///
-    /// - Parameter draftLimit: the maximum number of tokens that are only a proposal.
-    func next(_ tokens: inout [TokenID], draftLimit: Int) throws -> WantedLogits?
+    /// - Parameter draft: limits the tokens that are only a proposal.
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits?
     /// Takes the logits of one row, `[vocabulary]`, which are valid during the call and may be overwritten.
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws
     /// The number of tokens that the sequence keeps; the rest were rejected proposals. Nil if there were none.

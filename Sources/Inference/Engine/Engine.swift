@@ -136,7 +136,7 @@ final class Engine {
         job.tokens.removeAll(keepingCapacity: true)
         job.processed = 0
         do {
-            while let wanted = try job.decoding.next(&job.tokens, draftLimit: draftLimit(job)) {
+            while let wanted = try job.decoding.next(&job.tokens, draft: draftBudget(job)) {
                 job.wanted = wanted
                 if job.remaining > 0 { return schedule(job) }
             }
@@ -146,14 +146,10 @@ final class Engine {
         }
     }
 
-    /// Proposed tokens are cheap while the weights are read for few rows. Recurrent states cannot be rewound.
-    private func draftLimit(_ job: Job) -> Int {
-        if job.cache.isRecurrent { return 0 }
-        return max(0, Self.maximumRows / max(1, scheduler.activeCount - delayed.count) - 1)
+    /// Recurrent states cannot be rewound.
+    private func draftBudget(_ job: Job) -> DraftBudget {
+        job.cache.isRecurrent ? .none : DraftBudget(sequences: max(1, scheduler.activeCount - delayed.count))
     }
-
-    /// The number of rows of a pass up to which proposals are processed.
-    private static let maximumRows = 16
 
     private func schedule(_ job: Job) {
         let position = job.cache.tokens.count

@@ -51,7 +51,7 @@ final class FreeDecoding: Decoding {
         times.begin(&result.usage)
     }
 
-    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
         proposal.finish()
         if !isEnded, valid == contextSize { end(.contextFull) }
         guard !isEnded, let last = result.tokens.last else {
@@ -61,8 +61,8 @@ final class FreeDecoding: Decoding {
         }
         tokens.append(last)
         valid += 1
-        let room = min(draftLimit, contextSize - valid, limit - result.usage.generatedTokens - 1)
-        return .last(1 + proposal.propose(maximum: room, into: &tokens, &result.usage))
+        let room = min(contextSize - valid, limit - result.usage.generatedTokens - 1)
+        return .last(1 + proposal.propose(draft, maximum: room, into: &tokens, &result.usage))
     }
 
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {

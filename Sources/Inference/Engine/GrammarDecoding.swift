@@ -61,7 +61,7 @@ final class GrammarDecoding: Decoding {
         times.begin(&result.usage)
     }
 
-    func next(_ tokens: inout [TokenID], draftLimit: Int) throws -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits? {
         proposal.finish()
         row = 0
         while !isEnded {
@@ -84,7 +84,7 @@ final class GrammarDecoding: Decoding {
             case .many:
                 step = .many
                 flush(&tokens)
-                return .last(1 + proposal.propose(maximum: min(draftLimit, remaining - 1), into: &tokens, &result.usage))
+                return .last(1 + proposal.propose(draft, maximum: remaining - 1, into: &tokens, &result.usage))
             }
         }
         text.finish(emit)

@@ -1,69 +1,179 @@
+/// How many tokens may be proposed, and what they cost.
+struct DraftBudget {
+    /// The maximum number of proposed tokens.
+    var maximum: Int
+    /// The time that one more token adds to a pass, relative to the time of a token without proposals.
+    var cost: Double
+
+    static let none = DraftBudget(maximum: 0, cost: 1)
+
+    /// The budget of one of the sequences that are processed in the same pass.
+    ///
+    /// The weights are read once for all rows of a pass, so that another row takes about 8 % of the time of a single one (5 to 12 % were
+    /// measured). Every sequence waits for it.
+    init(sequences: Int) {
+        let row = 0.08
+        maximum = max(0, Self.maximumRows / sequences - 1)
+        cost = row * Double(sequences) / (1 + row * Double(sequences - 1))
+    }
+
+    init(maximum: Int, cost: Double) { (self.maximum, self.cost) = (maximum, cost) }
+
+    /// The number of rows of a pass up to which proposals are processed.
+    private static let maximumRows = 16
+}
+
 /// Proposes the next tokens of a text that repeats parts of itself or of its prompt: those that followed the last occurrence
-/// of the latest tokens (prompt lookup; Saxena 2023, and LLMA, arXiv:2304.04487).
+/// of the latest tokens (prompt lookup; Saxena 2023, and LLMA, arXiv:2304.04487), or those that follow where the text that was
+/// copied last was left.
 ///
-/// Proposals cost time if they are wrong, so their length follows their success, and after failures there are none for a
-/// while. Takes constant time per token.
+/// The more tokens before a proposed one are equal, the more probable it is. These probabilities are estimated while the response is
+/// generated, and as many tokens are proposed as give the most tokens for the time. Takes constant time per token.
 struct LookupDraft {
-    /// The number of latest tokens that must occur earlier.
-    private static let key = 3
-    private static let minimumLength = 3
-    private static let maximumLength = 15
-    private static let slots = 1 << 13
-    /// Failures after which pauses, of 2 to the power of failures, grow no longer.
-    private static let maximumFailures = 6
+    /// The maximum number of latest tokens that are looked up.
+    private static let maximumKey = 3
+    /// Matches are compared up to this length.
+    private static let maximumMatch = 8
+    /// The number of tokens that may have been replaced or left out where a copied text is continued.
+    private static let maximumGap = 4
+    private static let slotBits = 15
+
+    /// A place in the text whose tokens may come next.
+    private struct Source {
+        var start: Int
+        /// The number of equal tokens before it.
+        var match: Int
+        var isContinuation: Bool
+
+        /// The index of the estimate for the token at `start + offset`.
+        func estimate(_ offset: Int) -> Int {
+            switch match + offset {
+            case ..<2: isContinuation ? 4 : 0
+            case 2: isContinuation ? 5 : 1
+            case ..<LookupDraft.maximumMatch: 2
+            default: 3
+            }
+        }
+    }
+
+    /// How often a proposed token was right. Older results count less.
+    private struct Estimate {
+        private var right: Double
+        private var all = 4.0
+
+        init(_ expected: Double) { right = expected * all }
+
+        var probability: Double { right / all }
+
+        mutating func learn(_ isRight: Bool) {
+            right = right * 0.9 + (isRight ? 1 : 0)
+            all = all * 0.9 + 1
+        }
+    }
 
     private var tokens: [TokenID]
-    /// For each hash of `key` tokens, the position after their last occurrence. Later occurrences replace others.
+    /// For each hash of 1 to `maximumKey` tokens, the position after their last occurrence. Later occurrences replace others.
     private var positions: [Int32]
-    private var length = LookupDraft.minimumLength
-    /// Successive failures, and the number of tokens without proposals that is left.
-    private var failures = 0
-    private var pause = 0
+    /// After 1, 2, 3 or more, and 8 or more equal tokens; after 1 and 2 in the continuation of a copied text.
+    private var estimates = [0.15, 0.4, 0.75, 0.9, 0.4, 0.6].map { Estimate($0) }
+    /// The position after the text that was copied last.
+    private var continuation: Int?
+    /// The source of the last proposal.
+    private var source: Source?
+    /// Sources of which nothing was proposed. The next token shows whether it would have been right, so that estimates recover.
+    private var watchedOccurrence: Source?
+    private var watchedContinuation: Source?
 
     /// - Parameter prompt: the tokens before the response.
     init(prompt: [TokenID]) {
         tokens = []
         tokens.reserveCapacity(prompt.count + 4_096)
-        positions = [Int32](repeating: -1, count: Self.slots)
+        positions = [Int32](repeating: -1, count: 1 << Self.slotBits)
         for token in prompt { append(token) }
     }
 
     mutating func append(_ token: TokenID) {
-        // The slot of the previous tokens is set only now: a proposal for them must not find themselves.
-        if tokens.count >= Self.key { positions[slot] = Int32(tokens.count) }
-        tokens.append(token)
-        pause = max(0, pause - 1)
-    }
-
-    /// The hash of the latest tokens.
-    private var slot: Int {
+        if let source = watchedOccurrence { estimates[source.estimate(0)].learn(tokens[source.start] == token) }
+        if let source = watchedContinuation { estimates[source.estimate(0)].learn(tokens[source.start] == token) }
+        (watchedOccurrence, watchedContinuation) = (nil, nil)
+        // The slots of the previous tokens are set only now: a proposal for them must not find themselves.
         var hash: UInt64 = 0
-        for token in tokens[(tokens.count - Self.key)...] {
-            hash = (hash ^ UInt64(UInt32(bitPattern: token))) &* 0x9E37_79B9_7F4A_7C15
-        }
-        return Int(hash >> 51)
+        for length in 1...Self.maximumKey where length <= tokens.count { positions[slot(length, &hash)] = Int32(tokens.count) }
+        tokens.append(token)
     }
 
-    /// Appends a proposal of at most `maximum` tokens to `target`. Returns their number, often 0.
-    func propose(maximum: Int, into target: inout [TokenID]) -> Int {
-        guard pause == 0, maximum > 0, tokens.count >= Self.key else { return 0 }
-        let next = Int(positions[slot])
-        guard next >= Self.key, tokens[(next - Self.key)..<next] == tokens.suffix(Self.key) else { return 0 }
-        let count = min(length, maximum, tokens.count - next)
-        target.append(contentsOf: tokens[next..<next + count])
+    /// The slot of the latest `length` tokens. `hash` is that of the latest `length - 1`.
+    private func slot(_ length: Int, _ hash: inout UInt64) -> Int {
+        hash = (hash ^ UInt64(UInt32(bitPattern: tokens[tokens.count - length]))) &* 0x9E37_79B9_7F4A_7C15
+        return Int(hash >> (64 - Self.slotBits))
+    }
+
+    /// Appends a proposal to `target`. Returns the number of its tokens, often 0.
+    mutating func propose(_ budget: DraftBudget, into target: inout [TokenID]) -> Int {
+        var best = (value: 1.0, count: 0)
+        source = nil
+        (watchedOccurrence, watchedContinuation) = (latestOccurrence, continuedCopy)
+        if let watchedOccurrence {
+            best = bestLength(of: watchedOccurrence, budget)
+            source = watchedOccurrence
+        }
+        if let watchedContinuation {
+            let found = bestLength(of: watchedContinuation, budget)
+            if found.value > best.value { (best, source) = (found, watchedContinuation) }
+        }
+        guard let source, best.count > 0 else { return 0 }
+        (watchedOccurrence, watchedContinuation) = (nil, nil)
+        target.append(contentsOf: tokens[source.start..<source.start + best.count])
+        return best.count
+    }
+
+    private var latestOccurrence: Source? {
+        var found: Int?
+        var hash: UInt64 = 0
+        for length in 1...Self.maximumKey where length <= tokens.count {
+            let position = Int(positions[slot(length, &hash)])
+            if position >= length, tokens[(position - length)..<position] == tokens.suffix(length) { found = position }
+        }
+        return found.map { Source(start: $0, match: match(before: $0), isContinuation: false) }
+    }
+
+    private var continuedCopy: Source? {
+        guard let continuation else { return nil }
+        for start in continuation...continuation + Self.maximumGap where start < tokens.count {
+            let match = match(before: start)
+            if match > 0 { return Source(start: start, match: match, isContinuation: true) }
+        }
+        return nil
+    }
+
+    /// The number of tokens before a position that equal the latest ones.
+    private func match(before position: Int) -> Int {
+        var count = 0
+        while count < min(Self.maximumMatch, position), tokens[position - 1 - count] == tokens[tokens.count - 1 - count] {
+            count += 1
+        }
         return count
     }
 
-    /// Adapts to the result of a proposal.
-    mutating func learn(accepted: Int, of proposed: Int) {
-        if accepted == 0 {
-            failures = min(failures + 1, Self.maximumFailures)
-            length = Self.minimumLength
-            pause = 1 << failures
-        } else {
-            failures = 0
-            length = accepted == proposed ? min(2 * length, Self.maximumLength) : max(Self.minimumLength, accepted)
+    /// The number of tokens with the most expected tokens for the time, compared with one token without a proposal.
+    private func bestLength(of source: Source, _ budget: DraftBudget) -> (value: Double, count: Int) {
+        var best = (value: 1.0, count: 0)
+        var expected = 1.0
+        var probability = 1.0
+        for offset in 0..<min(budget.maximum, tokens.count - source.start) {
+            probability *= estimates[source.estimate(offset)].probability
+            expected += probability
+            let value = expected / (1 + budget.cost * Double(offset + 1))
+            if value > best.value { best = (value, offset + 1) }
         }
+        return best
+    }
+
+    /// Adapts to the result of the last proposal.
+    mutating func learn(accepted: Int, of proposed: Int) {
+        guard let source else { return }
+        for offset in 0..<min(accepted + 1, proposed) { estimates[source.estimate(offset)].learn(offset < accepted) }
+        if accepted > 0 { continuation = source.start + accepted }
     }
 }
 
@@ -89,8 +199,11 @@ struct Proposal {
     }
 
     /// Appends a proposal of at most `maximum` tokens to `target`. Returns their number.
-    mutating func propose(maximum: Int, into target: inout [TokenID], _ usage: inout GenerationUsage) -> Int {
-        let count = draft?.propose(maximum: maximum, into: &tokens) ?? 0
+    mutating func propose(
+        _ budget: DraftBudget, maximum: Int, into target: inout [TokenID], _ usage: inout GenerationUsage
+    ) -> Int {
+        let budget = DraftBudget(maximum: min(budget.maximum, maximum), cost: budget.cost)
+        let count = draft?.propose(budget, into: &tokens) ?? 0
         target.append(contentsOf: tokens)
         usage.proposedTokens += count
         return count

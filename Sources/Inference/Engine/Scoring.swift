@@ -5,7 +5,7 @@ final class PrefillDecoding: Decoding {
 
     init(prompt: [TokenID]) { self.prompt = prompt }
 
-    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? { nil }
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? { nil }
     func take(_ logits: UnsafeMutableBufferPointer<Float>) {}
 }
 
@@ -25,7 +25,7 @@ final class ScoringDecoding: Decoding {
         self.operations = operations
     }
 
-    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
         guard row < 0 else { return nil }
         row = 0
         tokens += scored
@@ -53,7 +53,7 @@ final class ComparingDecoding: Decoding {
         (self.one, self.other) = (one, other)
     }
 
-    func next(_ tokens: inout [TokenID], draftLimit: Int) -> WantedLogits? {
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
         if logOdds != nil { return nil }
         tokens += last
         return .candidates([min(one, other), max(one, other)])
