@@ -15,10 +15,10 @@ enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB o
 #define QUERIES q
 #define WEIGHTS scores
 
-/// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits. With `ahead`, the next keys
-/// and the values of these positions are prefetched: a single row is limited by memory, and each page is a new range of addresses.
+/// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits. With `ahead`, `next` is
+/// prefetched, which has the shape of `keys`.
 TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes, const float *const *q, const uint8_t *keys,
-                                      const uint8_t *values, const float *factors, int32_t head_dim, float scale,
+                                      const uint8_t *next, const float *factors, int32_t head_dim, float scale,
                                       float (*scores)[NAME(SPAN)], int column) {
     size_t size = bytes ? 1 : 2;
     v16f sum[ACCUMULATORS];
@@ -28,10 +28,7 @@ TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes
 #pragma clang loop unroll(full)
         for (int b = 0; b < wide; b++) {
             size_t place = ((size_t)b * 16 * (size_t)head_dim + 16 * (size_t)d) * size;
-            if (ahead) {
-                __builtin_prefetch(keys + (size_t)wide * 16 * (size_t)head_dim * size + place, 0, 3);
-                __builtin_prefetch(values + place, 0, 2);
-            }
+            if (ahead && place % 64 == 0) ck_prefetch(next + place, 64);
             v16f k = NAME(load_cached)(bytes, keys + place);
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows; r++) sum[b * rows + r] += k * q[r][d];
@@ -46,19 +43,23 @@ TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes
         }
 }
 
-/// accumulators[row][16·wide dims] += Σ scores[row][position] · values[position][16·wide dims]
-TARGET INLINE void NAME(mix_blocks)(int rows, int wide, bool bytes, const float (*scores)[NAME(SPAN)], int positions,
-                                    const uint8_t *values, int32_t stride, float *accumulators, int32_t row_stride) {
+/// accumulators[row][16·wide dims] += Σ scores[row][position] · values[position][16·wide dims]. With `ahead`, `next` is prefetched,
+/// which has the shape of `values`.
+TARGET INLINE void NAME(mix_blocks)(bool ahead, int rows, int wide, bool bytes, const float (*scores)[NAME(SPAN)], int positions,
+                                    const uint8_t *values, const uint8_t *next, int32_t stride, float *accumulators,
+                                    int32_t row_stride) {
     size_t size = bytes ? 1 : 2;
     v16f sum[ACCUMULATORS];
 #pragma clang loop unroll(full)
     for (int b = 0; b < wide; b++)
 #pragma clang loop unroll(full)
         for (int r = 0; r < rows; r++) sum[b * rows + r] = NAME(load)(accumulators + r * row_stride + 16 * b);
-    for (int p = 0; p < positions; p++, values += (size_t)stride * size) {
+    for (int p = 0; p < positions; p++) {
+        size_t row = (size_t)p * (size_t)stride * size;
+        if (ahead) ck_prefetch(next + row, (size_t)wide * 16 * size);
 #pragma clang loop unroll(full)
         for (int b = 0; b < wide; b++) {
-            v16f v = NAME(load_cached)(bytes, values + 16 * (size_t)b * size);
+            v16f v = NAME(load_cached)(bytes, values + row + 16 * (size_t)b * size);
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows; r++) sum[b * rows + r] += v * scores[r][p];
         }
@@ -74,13 +75,15 @@ TARGET INLINE void NAME(mix_blocks)(int rows, int wide, bool bytes, const float 
 /// Online softmax (Milakov & Gimelshein, arXiv:1805.02867) over spans of positions for `rows` query rows that share
 /// one KV head. `partial` is [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised output.
 TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a, int32_t kv_head, const float *const *q,
-                                     const int32_t *first, const int32_t *last, int32_t from, int32_t to, float *partial) {
+                                     const int32_t *first, const int32_t *last, int32_t from, int32_t to,
+                                     const ck_attention_next *next, float *partial) {
     size_t size = bytes ? 1 : 2, head_dim = (size_t)a->head_dim, stride = (size_t)a->value_stride;
     const uint8_t *page = a->pages[from / CK_PAGE], *all_keys = page + a->key_offset, *all_values = page + a->value_offset;
     const uint8_t *keys = all_keys + (size_t)kv_head * CK_PAGE * head_dim * size;
     const uint8_t *values = all_values + (size_t)kv_head * CK_PAGE * stride * size;
     const float *key_factors = (const float *)(all_keys + (size_t)a->kv_heads * CK_PAGE * head_dim) + kv_head * CK_PAGE;
     const float *value_factors = (const float *)(all_values + (size_t)a->kv_heads * CK_PAGE * stride) + kv_head * CK_PAGE;
+    const uint8_t *next_keys = next ? next->keys : keys, *next_values = next ? next->values : values;
     int32_t row_stride = a->value_stride + 2;
     // More rows than accumulators are two parts.
     int upper = rows < ACCUMULATORS ? rows : ACCUMULATORS, lower = rows - upper;
@@ -102,14 +105,15 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
         int column = 0;
 #define SCORE(ahead, first, rows, wide)                                                                                     \
     NAME(score_blocks)(ahead, rows, wide, bytes, QUERIES + (first), span + (size_t)column * head_dim * size,                \
-                       span_values + (size_t)column * stride * size, span_factors, a->head_dim, a->scale, scores + (first), column)
+                       next_keys + (span - keys) + (size_t)column * head_dim * size, span_factors, a->head_dim, a->scale,   \
+                       scores + (first), column)
 #define SCORES(ahead, first, rows)                                                                                          \
     do {                                                                                                                    \
         column = 0;                                                                                                         \
         for (; column + 16 * WIDE(rows) <= padded; column += 16 * WIDE(rows)) SCORE(ahead, first, rows, WIDE(rows));        \
         for (; column < padded; column += 16) SCORE(false, first, rows, 1);                                                 \
     } while (0)
-        if (a->rows == 1) SCORES(true, 0, upper);
+        if (next) SCORES(true, 0, upper);
         else SCORES(false, 0, upper);
         if (lower > 0) SCORES(false, upper, lower);
 #undef SCORES
@@ -155,17 +159,19 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
         for (int r = 0; r < rows; r++) NAME(round_weights)(rounded.weights[r], scores[r], positions);
 #endif
         int32_t i;
-#define MIX(first, rows, wide)                                                                                              \
-    NAME(mix_blocks)(rows, wide, bytes, WEIGHTS + (first), positions, span_values + (size_t)i * size, a->value_stride,      \
+#define MIX(ahead, first, rows, wide)                                                                                       \
+    NAME(mix_blocks)(ahead, rows, wide, bytes, WEIGHTS + (first), positions, span_values + (size_t)i * size,                \
+                     next_values + (span_values - values) + (size_t)i * size, a->value_stride,                              \
                      partial + (first) * row_stride + 2 + i, row_stride)
-#define MIXES(first, rows)                                                                                                  \
+#define MIXES(ahead, first, rows)                                                                                           \
     do {                                                                                                                    \
         i = 0;                                                                                                              \
-        for (; i + 16 * WIDE(rows) <= a->value_stride; i += 16 * WIDE(rows)) MIX(first, rows, WIDE(rows));                  \
-        for (; i < a->value_stride; i += 16) MIX(first, rows, 1);                                                           \
+        for (; i + 16 * WIDE(rows) <= a->value_stride; i += 16 * WIDE(rows)) MIX(ahead, first, rows, WIDE(rows));           \
+        for (; i < a->value_stride; i += 16) MIX(ahead, first, rows, 1);                                                    \
     } while (0)
-        MIXES(0, upper);
-        if (lower > 0) MIXES(upper, lower);
+        if (next) MIXES(true, 0, upper);
+        else MIXES(false, 0, upper);
+        if (lower > 0) MIXES(false, upper, lower);
 #undef MIXES
 #undef MIX
     }
@@ -176,7 +182,8 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
 #undef WIDE
 
 TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
-                                   int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial) {
+                                   int32_t first_row, int32_t row_count, int32_t from, int32_t to,
+                                   const ck_attention_next *next, float *partial) {
     const float *q[12];
     int32_t first[12], last[12];
     int n = 0;
@@ -196,8 +203,8 @@ TARGET static void NAME(attention)(const ck_attention *a, int32_t kv_head, int32
     switch (n) {
 #define CASE(rows)                                                                                        \
     case rows:                                                                                            \
-        if (a->bytes) NAME(attend_rows)(rows, true, a, kv_head, q, first, last, from, to, partial);       \
-        else NAME(attend_rows)(rows, false, a, kv_head, q, first, last, from, to, partial);               \
+        if (a->bytes) NAME(attend_rows)(rows, true, a, kv_head, q, first, last, from, to, next, partial); \
+        else NAME(attend_rows)(rows, false, a, kv_head, q, first, last, from, to, next, partial);         \
         return;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #undef CASE

@@ -347,17 +347,18 @@ TARGET static void panel_avx512(const ck_matrix *m, int32_t panel, const ck_acti
 }
 
 TARGET static void own_attention_avx512(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
-                                        int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial) {
+                                        int32_t first_row, int32_t row_count, int32_t from, int32_t to,
+                                        const ck_attention_next *next, float *partial) {
     int32_t exact = row_count;
     // Decided by the processor, the model and the position of the row, so that a row has the same result in every batch.
     if (a->rounds && __builtin_cpu_supports("avx512bf16") && a->head_dim % 2 == 0 && a->head_dim <= CK_BF16_HEAD_DIM) {
         exact = CK_ROUNDED_FROM - (a->length - a->rows + first_row);
         exact = exact < 0 ? 0 : exact > row_count ? row_count : exact;
     }
-    if (exact > 0) attention_avx512(a, kv_head, first_head, head_count, first_row, exact, from, to, partial);
+    if (exact > 0) attention_avx512(a, kv_head, first_head, head_count, first_row, exact, from, to, next, partial);
     partial += (size_t)exact * (size_t)head_count * (size_t)(a->value_stride + 2);
     if (exact < row_count)
-        ck_attention_bf16(a, kv_head, first_head, head_count, first_row + exact, row_count - exact, from, to, partial);
+        ck_attention_bf16(a, kv_head, first_head, head_count, first_row + exact, row_count - exact, from, to, next, partial);
 }
 
 #undef ATTENTION

@@ -57,7 +57,7 @@ TARGET INLINE __m512bh broadcast_avx512bf16(const uint16_t *pair) {
 
 /// See the function in attention.h.
 TARGET INLINE void score_blocks_avx512bf16(bool ahead, int rows, int wide, bool bytes, const uint16_t (*q)[DIMENSIONS],
-                                           const uint8_t *keys, const uint8_t *values, const float *factors, int32_t head_dim,
+                                           const uint8_t *keys, const uint8_t *next, const float *factors, int32_t head_dim,
                                            float scale, float (*scores)[SPAN_avx512bf16_rounded], int column) {
     size_t size = bytes ? 1 : 2;
     __m512 sum[12];
@@ -67,10 +67,7 @@ TARGET INLINE void score_blocks_avx512bf16(bool ahead, int rows, int wide, bool 
 #pragma clang loop unroll(full)
         for (int b = 0; b < wide; b++) {
             size_t place = ((size_t)b * 16 * (size_t)head_dim + 16 * (size_t)d) * size;
-            if (ahead) {
-                __builtin_prefetch(keys + (size_t)wide * 16 * (size_t)head_dim * size + place, 0, 3);
-                __builtin_prefetch(values + place, 0, 2);
-            }
+            if (ahead && place % 64 == 0) ck_prefetch(next + place, 64);
             __m512bh k = pairs_avx512bf16(load_cached_avx512bf16(bytes, keys + place),
                                           load_cached_avx512bf16(bytes, keys + place + 16 * size));
 #pragma clang loop unroll(full)
@@ -88,19 +85,24 @@ TARGET INLINE void score_blocks_avx512bf16(bool ahead, int rows, int wide, bool 
 }
 
 /// See the function in attention.h.
-TARGET INLINE void mix_blocks_avx512bf16(int rows, int wide, bool bytes, const uint16_t (*weights)[SPAN_avx512bf16_rounded],
-                                         int positions, const uint8_t *values, int32_t stride, float *accumulators,
-                                         int32_t row_stride) {
+TARGET INLINE void mix_blocks_avx512bf16(bool ahead, int rows, int wide, bool bytes,
+                                         const uint16_t (*weights)[SPAN_avx512bf16_rounded], int positions, const uint8_t *values,
+                                         const uint8_t *next, int32_t stride, float *accumulators, int32_t row_stride) {
     size_t size = bytes ? 1 : 2, row_bytes = (size_t)stride * size;
     __m512 sum[12];
 #pragma clang loop unroll(full)
     for (int b = 0; b < wide; b++)
 #pragma clang loop unroll(full)
         for (int r = 0; r < rows; r++) sum[b * rows + r] = _mm512_loadu_ps(accumulators + r * row_stride + 16 * b);
-    for (int p = 0; p < positions; p += 2, values += 2 * row_bytes) {
+    for (int p = 0; p < positions; p += 2) {
+        size_t row = (size_t)p * row_bytes;
+        if (ahead) {
+            ck_prefetch(next + row, (size_t)wide * 16 * size);
+            ck_prefetch(next + row + row_bytes, (size_t)wide * 16 * size);
+        }
 #pragma clang loop unroll(full)
         for (int b = 0; b < wide; b++) {
-            const uint8_t *at = values + 16 * (size_t)b * size;
+            const uint8_t *at = values + row + 16 * (size_t)b * size;
             // The memory after the last position may contain anything, also values that are not finite.
             v16f second = p + 1 < positions ? load_cached_avx512bf16(bytes, at + row_bytes) : splat_avx512bf16(0);
             __m512bh v = pairs_avx512bf16(load_cached_avx512bf16(bytes, at), second);
@@ -118,8 +120,8 @@ TARGET INLINE void mix_blocks_avx512bf16(int rows, int wide, bool bytes, const u
 #include "attention.h"
 
 TARGET void ck_attention_bf16(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count, int32_t first_row,
-                              int32_t row_count, int32_t from, int32_t to, float *partial) {
-    attention_avx512bf16(a, kv_head, first_head, head_count, first_row, row_count, from, to, partial);
+                              int32_t row_count, int32_t from, int32_t to, const ck_attention_next *next, float *partial) {
+    attention_avx512bf16(a, kv_head, first_head, head_count, first_row, row_count, from, to, next, partial);
 }
 
 #endif

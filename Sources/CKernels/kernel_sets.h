@@ -37,6 +37,12 @@ static inline float ck_block_unit(float total, float needs) {
     return needs * (1.0f / 127) > unit ? needs * (1.0f / 127) : unit;
 }
 
+/// Prefetches keys or values of a later work item of attention into the second level of the cache. A single row reads the whole KV cache
+/// for few operations, and each page is a new range of addresses, which the processor does not prefetch itself.
+static inline void ck_prefetch(const uint8_t *p, size_t bytes) {
+    for (size_t line = 0; line < bytes; line += 64) __builtin_prefetch(p + line, 0, 2);
+}
+
 extern const ck_kernels ck_kernels_scalar;
 #if defined(__x86_64__)
 extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;
@@ -44,7 +50,7 @@ extern const ck_kernels ck_kernels_avx2, ck_kernels_avx512, ck_kernels_amx;
 void ck_panel_amx(const ck_matrix *m, int32_t panel, const ck_activations *a, float *y, int32_t ldy, bool add);
 /// Attention with products of bfloat16 (avx512bf16.c), for an even `head_dim` up to `CK_BF16_HEAD_DIM`.
 void ck_attention_bf16(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count, int32_t first_row,
-                       int32_t row_count, int32_t from, int32_t to, float *partial);
+                       int32_t row_count, int32_t from, int32_t to, const ck_attention_next *next, float *partial);
 enum { CK_BF16_HEAD_DIM = 640 };
 /// Requests permission to use the tile registers from the operating system. Returns false if the processor or the
 /// operating system does not support them.

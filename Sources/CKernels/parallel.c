@@ -232,7 +232,7 @@ typedef struct {
 
 typedef struct {
     const attention_job *jobs;
-    int32_t count;
+    int32_t count, chunks, threads;
 } attention_region;
 
 static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
@@ -264,25 +264,55 @@ static void finish(const ck_attention *a, int32_t head, const float *running, fl
     for (int32_t d = 0; d < a->value_dim; d++) out[d] = running[2 + d] * scale / sum;
 }
 
-static void attention_chunk(void *context, int chunk) {
-    const attention_region *region = context;
+/// One work item: some heads of a KV head, and some rows or, of a single row, the positions of one page.
+typedef struct {
+    const attention_job *job;
+    int32_t group, kv_head, rows, part;
+} attention_item;
+
+static attention_item locate(const attention_region *region, int32_t chunk) {
     const attention_job *job = region->jobs + region->count - 1;
     while (job->first_chunk > chunk) job--;
     chunk -= job->first_chunk;
-    const ck_attention *a = job->attention;
-    int32_t part = chunk % job->parts;
+    int32_t groups = job->attention->kv_heads * job->groups_per_kv;
+    // Successive items of a single row read the same page.
+    bool single = job->attention->rows == 1;
+    attention_item item = {job, single ? chunk % groups : chunk / job->row_items, 0, 0, single ? chunk / groups : 0};
     // Later rows attend to more positions. They are processed first, so that no thread finishes with the longest item.
-    int32_t item = job->row_items - 1 - chunk / job->parts % job->row_items;
-    int32_t group = chunk / job->parts / job->row_items;
-    int32_t kv_head = group / job->groups_per_kv, repeat = a->heads / a->kv_heads;
+    item.rows = job->row_items - 1 - (single ? 0 : chunk % job->row_items);
+    item.kv_head = item.group / job->groups_per_kv;
+    return item;
+}
+
+/// Finds the keys and values that this thread probably reads next. Returns false if there are none of a single row.
+static bool find_next(const attention_region *region, int32_t chunk, ck_attention_next *found) {
+    if (chunk + region->threads >= region->chunks) return false;
+    attention_item item = locate(region, chunk + region->threads);
+    const ck_attention *a = item.job->attention;
+    if (a->rows > 1) return false;
+    const uint8_t *page = a->pages[item.job->from / CK_PAGE + item.part];
+    size_t start = (size_t)item.kv_head * CK_PAGE * (a->bytes ? 1 : 2);
+    found->keys = page + a->key_offset + start * (size_t)a->head_dim;
+    found->values = page + a->value_offset + start * (size_t)a->value_stride;
+    return true;
+}
+
+static void attention_chunk(void *context, int chunk) {
+    const attention_region *region = context;
+    attention_item item = locate(region, chunk);
+    const attention_job *job = item.job;
+    const ck_attention *a = job->attention;
+    int32_t group = item.group, kv_head = item.kv_head, repeat = a->heads / a->kv_heads;
     int32_t first_head = kv_head * repeat + group % job->groups_per_kv * job->heads_per_group;
     int32_t head_count = smaller(job->heads_per_group, (kv_head + 1) * repeat - first_head);
-    int32_t first_row = item * job->rows_per_item, row_count = smaller(job->rows_per_item, a->rows - first_row);
+    int32_t first_row = item.rows * job->rows_per_item, row_count = smaller(job->rows_per_item, a->rows - first_row);
     if (a->rows == 1) {  // the positions are split among the threads; `ck_attend` merges the parts
-        int32_t from = (job->from / CK_PAGE + part) * CK_PAGE, to = smaller(from + CK_PAGE, a->length);
-        float *partial = a->partial + (size_t)part * (size_t)a->heads * (size_t)job->stride +
+        int32_t from = (job->from / CK_PAGE + item.part) * CK_PAGE, to = smaller(from + CK_PAGE, a->length);
+        float *partial = a->partial + (size_t)item.part * (size_t)a->heads * (size_t)job->stride +
                          (size_t)first_head * (size_t)job->stride;
-        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, to, partial);
+        ck_attention_next next;
+        bool has_next = find_next(region, chunk, &next);
+        job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, to, has_next ? &next : NULL, partial);
         return;
     }
     int32_t end = a->length - a->rows + first_row + row_count, n = head_count * row_count;
@@ -296,7 +326,7 @@ static void attention_chunk(void *context, int chunk) {
     for (int32_t from = start / CK_PAGE * CK_PAGE; from < end; from += CK_PAGE) {
         bool first = from <= start;
         job->kernels->attention(a, kv_head, first_head, head_count, first_row, row_count, from, smaller(from + CK_PAGE, end),
-                                first ? running : partial);
+                                NULL, first ? running : partial);
         if (first) continue;
         for (int32_t i = 0; i < n; i++) join(a, running + i * job->stride, partial + i * job->stride);
     }
@@ -324,14 +354,13 @@ static int32_t plan_attention(attention_job *job, const ck_kernels *k, const ck_
 
 void ck_attend(ck_pool *pool, const ck_kernels *k, const ck_attention *calls, int32_t count) {
     attention_job jobs[CK_MAX_SEGMENTS];
-    attention_region region = {jobs, smaller(count, CK_MAX_SEGMENTS)};
-    int32_t chunks = 0;
+    attention_region region = {jobs, smaller(count, CK_MAX_SEGMENTS), 0, ck_pool_threads(pool)};
     for (int32_t i = 0; i < region.count; i++) {
         int32_t added = plan_attention(&jobs[i], k, calls + i);
-        jobs[i].first_chunk = chunks;
-        chunks += added;
+        jobs[i].first_chunk = region.chunks;
+        region.chunks += added;
     }
-    ck_pool_run(pool, chunks, attention_chunk, &region);
+    ck_pool_run(pool, region.chunks, attention_chunk, &region);
     for (int32_t i = 0; i < region.count; i++) {
         const ck_attention *a = calls + i;
         if (a->rows > 1) continue;

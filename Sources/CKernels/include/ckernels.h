@@ -186,6 +186,12 @@ typedef struct {
     bool rounds;             ///< whether rows from position `CK_ROUNDED_FROM` on may use products of bfloat16 (causal masks only)
 } ck_attention;
 
+/// The keys and values of one KV head in one page, which are prefetched for a later work item.
+typedef struct {
+    const uint8_t *keys;
+    const uint8_t *values;
+} ck_attention_next;
+
 /// Rows at earlier positions, whose attention takes little time, have products of binary32.
 enum { CK_ROUNDED_FROM = 512 };
 
@@ -248,9 +254,9 @@ typedef struct {
                        int32_t head_dim, int32_t state_size, float *out);
     /// One work item of an attention call: up to 12 query rows (heads times rows) of one KV head over the positions
     /// `from ..< to` of one page. `partial` receives [row][2 + value_stride]: maximum score, sum of exponentials, unnormalised
-    /// output.
-    void (*attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count,
-                      int32_t first_row, int32_t row_count, int32_t from, int32_t to, float *partial);
+    /// output. `next` is what a later item reads, or null.
+    void (*attention)(const ck_attention *a, int32_t kv_head, int32_t first_head, int32_t head_count, int32_t first_row,
+                      int32_t row_count, int32_t from, int32_t to, const ck_attention_next *next, float *partial);
     /// Rounds `n` values to binary16.
     void (*to_half)(const float *x, int32_t n, uint16_t *out);
     /// Index of the maximum; the first one if there are several.
