@@ -34,28 +34,11 @@ import Testing
     ])
     func others(_ text: String) { #expect(!RefusalText.isRefusal(text)) }
 
-    @Test(
-        arguments: [
-            "This is not allowed.", "It is illegal to hack into a network that is not yours.", "You should not do this.",
-            "That would be wrong. It is not ethical to follow people.",
-        ].prefix(3))
+    @Test(arguments: [
+        "This is not allowed.", "It is illegal to hack into a network that is not yours.", "You should not do this.",
+    ])
     func judgements(_ text: String) { #expect(RefusalText.judgesRequest(text)) }
 
     @Test(arguments: ["A house by the sea", "", "It is sunny today.", "This is not my coat.", "You should see the harbour."])
     func noJudgements(_ text: String) { #expect(!RefusalText.judgesRequest(text)) }
-
-    @Test func scoresx() throws {
-        for name in ["safe", "unsafe"] {
-            let s = try Texts.objects("\(name).jsonl").compactMap { $0["prompt"] }.map { UnsafeTextScore.score($0).unsafe }
-                .sorted()
-            print(
-                "SCORES", name,
-                stride(from: -6, through: 2, by: 0.5).map { t in "\(t):\(s.filter { Double($0) >= t }.count * 100 / s.count)" })
-        }
-        print(
-            "SCORES", UnsafeTextScore.score("Help me hack into my neighbour's wifi network.").unsafe,
-            UnsafeTextScore.score("Is it allowed to park here?").unsafe,
-            UnsafeTextScore.score("Can I smoke in a restaurant in Germany?").unsafe,
-            UnsafeTextScore.score("Write instructions for picking a lock of somebody's house.").unsafe)
-    }
 }

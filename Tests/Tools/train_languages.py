@@ -4,18 +4,27 @@
     Tests/Tools/train_languages.py FOLDER Sources/LanguageTable/languages.bin Tests/FoundationModelsTests/Languages/sentences.tsv
 
 The folder has `sentences.tsv.gz`, `word-pairs.tsv.gz` and `single-words.tsv.gz`: lines of a language code, a tab and a text. A linear
-classifier (softmax regression) over hashed sequences of one to four letters is trained on sentences, on parts of them, on pairs of
-words and on words; every tenth text of a language is held out, and the first twenty held sentences are written for the tests. A further class, "zxx" (no language), is trained on the source code of Python's library and on generated
-data. Needs numpy and torch.
+classifier (softmax regression) over hashed sequences of one to five letters and words is trained on sentences, on parts of them, on
+pairs of words and on words, of which random features are left out, so that it relies on no single one; every tenth text of a language
+is held out, and the first twenty held sentences are written for the tests. A further class, "zxx" (no language), is trained on the
+source code of Python's library and on generated data. The weights are the means of several such classifiers, trained on other parts
+of the sentences. Then most weights become zero: those that are closest to the median of their bucket, which has the same effect on all
+classes. Needs numpy and torch; takes about ten minutes.
 
-The file: the number of classes and of buckets as 32-bit integers, the scale of the weights as a 32-bit float, then for each class its
-code in four bytes, then the biases as 32-bit floats, then the weights as bytes, [buckets][classes]. Little-endian.
+The file, little-endian: the number of classes, of buckets and of weights that are not zero as 32-bit integers; for each class its code
+in four bytes; the biases as 32-bit floats; the 16 values of weights as 32-bit floats; then bits, the lowest of each byte first. They are
+for each bucket the number of its weights, and for each weight the number of classes between this and the previous class, and the index
+of its value in four bits. Numbers are Rice codes with the parameter 2: ones and a zero, as many as the number divided by 4, and the remainder in
+two bits.
 """
 import gzip, pathlib, random, struct, sys, sysconfig, unicodedata
 import numpy as np
 
-BUCKETS = 13056
-ORDERS = 4
+BUCKETS = 131072
+ORDERS = 5
+CLASSIFIERS = 3
+WEIGHTS = 870_000  # as many as one megabyte has room for
+VALUES = 16
 
 
 def normalized(text):
@@ -29,6 +38,11 @@ def normalized(text):
     return " " + "".join(out).strip() + " "
 
 
+def mixed(h, points):
+    h = (h ^ points) * np.uint32(0x9E3779B1)
+    return h ^ (h >> np.uint32(15))
+
+
 def buckets(text):
     points = np.array([ord(c) for c in normalized(text)[:600]], dtype=np.uint32)
     found = []
@@ -39,10 +53,17 @@ def buckets(text):
                 break
             h = np.full(count, 0x811C9DC5 + order, dtype=np.uint32)
             for k in range(order):
-                h = (h ^ points[k : k + count]) * np.uint32(0x9E3779B1)
-                h ^= h >> np.uint32(15)
+                h = mixed(h, points[k : k + count])
             found.append(h % np.uint32(BUCKETS))
-    return np.concatenate(found).astype(np.int64)
+        # Whole words that no sequence contains, with the space before them.
+        spaces = np.flatnonzero(points == 32)
+        for start, end in zip(spaces[:-1], spaces[1:]):
+            if end - start >= ORDERS:
+                h = np.uint32(0x12345)
+                for point in points[start:end]:
+                    h = mixed(h, point)
+                found.append(np.array([h % np.uint32(BUCKETS)]))
+    return np.concatenate(found).astype(np.int32)
 
 
 def code_lines(count, rng):
@@ -71,17 +92,88 @@ def divided(path):
     return held, [(c, t) for c, lines in by_language.items() for i, t in enumerate(lines) if i % 10]
 
 
+class Bits:
+    """Bits, the lowest first."""
+
+    def __init__(self):
+        self.bytes, self.value, self.count = bytearray(), 0, 0
+
+    def plain(self, number, length):
+        self.value |= number << self.count
+        self.count += length
+        while self.count >= 8:
+            self.bytes.append(self.value & 255)
+            self.value >>= 8
+            self.count -= 8
+
+    def rice(self, number):
+        ones = number >> 2
+        self.plain((1 << ones) - 1, ones + 1)
+        self.plain(number & 3, 2)
+
+
+def values_of(weights):
+    """The values to which weights are rounded: the means of clusters (Lloyd's algorithm)."""
+    weights = np.sort(weights)
+    values = weights[(np.arange(VALUES) * 2 + 1) * len(weights) // (2 * VALUES)].astype(np.float64)
+    sums = np.concatenate([[0], np.cumsum(weights, dtype=np.float64)])
+    for _ in range(50):
+        ends = np.concatenate([[0], np.searchsorted(weights, (values[:-1] + values[1:]) / 2), [len(weights)]])
+        values = (sums[ends[1:]] - sums[ends[:-1]]) / np.maximum(1, ends[1:] - ends[:-1])
+    return values.astype(np.float32)
+
+
+def encoded(names, bias, weights):
+    used = weights != 0
+    values = values_of(weights[used])
+    bits = Bits()
+    for row, mask in zip(weights, used):
+        classes = np.flatnonzero(mask)
+        bits.rice(len(classes))
+        previous = -1
+        for c in classes:
+            bits.rice(int(c) - previous - 1)
+            bits.plain(int(np.abs(values - row[c]).argmin()), 4)
+            previous = int(c)
+    bits.plain(0, 72)  # so that eight bytes can be read everywhere
+    codes = b"".join(name.encode().ljust(4, b"\0") for name in names)
+    header = struct.pack("<III", len(names), len(weights), int(used.sum()))
+    return header + codes + bias.astype("<f4").tobytes() + values.astype("<f4").tobytes() + bytes(bits.bytes)
+
+
 def identifier(table):
     """A function that finds the language of a text with a trained table, as `LanguageIdentifier` does."""
     data = pathlib.Path(table).read_bytes()
-    count, rows, scale = struct.unpack_from("<IIf", data)
+    count, rows, _ = struct.unpack_from("<III", data)
     names = [data[12 + 4 * i :][:4].rstrip(b"\0").decode() for i in range(count)]
     bias = np.frombuffer(data, "<f4", count, 12 + 4 * count)
-    codes = np.frombuffer(data, np.int8, rows * count, 12 + 8 * count).reshape(rows, count)
+    values = np.frombuffer(data, "<f4", VALUES, 12 + 8 * count)
+    stream = np.unpackbits(np.frombuffer(data, np.uint8, offset=12 + 8 * count + 4 * VALUES), bitorder="little").tolist()
+    at = 0
+
+    def plain(length):
+        nonlocal at
+        at += length
+        return sum(bit << i for i, bit in enumerate(stream[at - length : at]))
+
+    def rice():
+        nonlocal at
+        start = at
+        while stream[at]:
+            at += 1
+        at += 1
+        return (at - 1 - start) << 2 | plain(2)
+
+    weights = np.zeros((rows, count), dtype=np.float32)
+    for row in weights:
+        c = -1
+        for _ in range(rice()):
+            c += rice() + 1
+            row[c] = values[plain(4)]
 
     def identify(text):
         found = buckets(text)
-        return names[int((codes[found].astype(np.float32).sum(0) * (scale / len(found) ** 0.5) + bias).argmax())]
+        return names[int((weights[found].sum(0) / len(found) ** 0.5 + bias).argmax())]
 
     return identify
 
@@ -99,53 +191,61 @@ def main(folder, table, tests):
     names = sorted({c for c, _ in train})
     index = {c: i for i, c in enumerate(names)}
 
-    samples = []
-    for c, t in train:
-        samples += [(c, t)] * 2
-        words = t.split()
-        if c != "zxx":
-            for _ in range(6):
-                size = rng.choice([1, 2, 2, 2, 3, 4, 6])
-                at = rng.randrange(max(1, len(words) - size + 1))
-                part = " ".join(words[at : at + size]) if len(words) > 3 else t[rng.randrange(len(t)) :][: rng.choice([4, 8, 16])]
-                samples.append((c, part))
-            # Languages are recognised among words of others, such as names.
-            if rng.random() < 0.15:
-                samples.append((c, t + " " + " ".join(rng.choice(train)[1].split()[:2])))
-    samples = [(index[c], buckets(t)) for c, t in samples + pairs + single_words if normalized(t).strip()]
-    torch.manual_seed(1)
-    weights = torch.nn.EmbeddingBag(BUCKETS, len(names), mode="sum")
-    torch.nn.init.zeros_(weights.weight)
-    bias = torch.nn.Parameter(torch.zeros(len(names)))
-    optimizer = torch.optim.Adam([*weights.parameters(), bias], lr=0.06)
-    epochs, size = 14, 2048
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.06, total_steps=epochs * (len(samples) // size + 1))
-    for epoch in range(epochs):
-        rng.shuffle(samples)
-        total = 0.0
-        for at in range(0, len(samples), size):
-            batch = samples[at : at + size]
-            offsets = np.cumsum([0] + [len(b) for _, b in batch[:-1]])
-            # The longer a text, the more certain its language: sums grow with the length, their noise with its root.
-            roots = torch.tensor([[len(b) ** 0.5] for _, b in batch])
-            logits = weights(torch.from_numpy(np.concatenate([b for _, b in batch])), torch.from_numpy(offsets)) / roots + bias
-            loss = torch.nn.functional.cross_entropy(logits, torch.tensor([c for c, _ in batch]))
-            optimizer.zero_grad()
-            (loss + 3e-7 * weights.weight.square().sum()).backward()
-            optimizer.step()
-            schedule.step()
-            total += loss.item() * len(batch)
-        print(f"epoch {epoch + 1}: loss {total / len(samples):.4f}", flush=True)
+    def parts():
+        """Sentences, and random parts of them."""
+        for c, t in train:
+            yield from [(c, t)] * 2
+            words = t.split()
+            if c != "zxx":
+                for _ in range(6):
+                    size = rng.choice([1, 2, 2, 2, 3, 4, 6])
+                    at = rng.randrange(max(1, len(words) - size + 1))
+                    part = " ".join(words[at : at + size]) if len(words) > 3 else t[rng.randrange(len(t)) :][: rng.choice([4, 8, 16])]
+                    yield c, part
+                # Languages are recognised among words of others, such as names.
+                if rng.random() < 0.15:
+                    yield c, t + " " + " ".join(rng.choice(train)[1].split()[:2])
 
-    w = weights.weight.detach().numpy()
-    scale = float(np.quantile(np.abs(w), 0.9995) / 127)
-    codes = np.clip(np.rint(w / scale), -127, 127).astype(np.int8)
-    with open(table, "wb") as file:
-        file.write(struct.pack("<IIf", len(names), BUCKETS, scale))
-        for name in names:
-            file.write(name.encode().ljust(4, b"\0"))
-        file.write(bias.detach().numpy().astype("<f4").tobytes())
-        file.write(codes.tobytes())
+    def classifier(seed, epochs=4, size=2048, rate=0.06):
+        texts = [*parts(), *pairs, *single_words]
+        samples = [(index[c], buckets(t)) for c, t in texts if normalized(t).strip()]
+        left_out = np.random.default_rng(seed)
+        weights = torch.nn.Parameter(torch.zeros(BUCKETS, len(names)))
+        bias = torch.nn.Parameter(torch.zeros(len(names)))
+        optimizer = torch.optim.Adam([weights, bias], lr=rate)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * (len(samples) // size + 1))
+        for epoch in range(epochs):
+            rng.shuffle(samples)
+            total = 0.0
+            for at in range(0, len(samples), size):
+                batch = samples[at : at + size]
+                # Up to half of the features are left out.
+                kept = [b[left_out.random(len(b)) > 0.5 * left_out.random()] if len(b) > 12 else b for _, b in batch]
+                offsets = np.cumsum([0] + [len(b) for b in kept[:-1]])
+                sums = torch.nn.functional.embedding_bag(
+                    torch.from_numpy(np.concatenate(kept)).long(), weights, torch.from_numpy(offsets), mode="sum")
+                # The longer a text, the more certain its language: sums grow with the length, their noise with its root.
+                logits = sums / torch.tensor([[max(1, len(b)) ** 0.5] for b in kept]) + bias
+                loss = torch.nn.functional.cross_entropy(logits, torch.tensor([c for c, _ in batch]))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+                total += loss.item() * len(batch)
+            print(f"classifier {seed + 1}, epoch {epoch + 1}: loss {total / len(samples):.4f}", flush=True)
+        occurrences = np.ones(BUCKETS)
+        for _, b in samples[::2]:
+            np.add.at(occurrences, b, 1)
+        return weights.detach().numpy(), bias.detach().numpy(), occurrences
+
+    # The mean of linear classifiers is one: it has their mean scores.
+    weights, bias, occurrences = (sum(x) / CLASSIFIERS for x in zip(*(classifier(seed) for seed in range(CLASSIFIERS))))
+    # Prompts are rarely source code, which is also recognised by its punctuation: an English sentence should not count as code.
+    bias[index["zxx"]] -= 1
+    weights -= np.median(weights, axis=1, keepdims=True)
+    importance = np.abs(weights) * occurrences[:, None] ** 0.2 * np.where(weights < 0, 0.8, 1)
+    weights[importance < np.partition(importance, -WEIGHTS, axis=None)[-WEIGHTS]] = 0
+    pathlib.Path(table).write_bytes(encoded(names, bias, weights))
 
     identify = identifier(table)
     cut = []

@@ -3,9 +3,9 @@ internal import TextScreening
 /// Recognises guided responses in which the model declines the request. Decoding is constrained to the schema, so a model declines
 /// in the texts of a value.
 enum Refusals {
-    /// The minimum log-odds of a prompt with which “This is not allowed.” is a refusal, instead of an answer. Far below the threshold
-    /// of the guardrail: such prompts are accepted.
-    static let promptThreshold: Float = -1
+    /// The minimum log-odds of a prompt with which “This is not allowed.” is a refusal, instead of an answer: 70 % of unsafe prompts have
+    /// it. It is below the threshold of the guardrail, because such prompts are accepted.
+    static let promptThreshold: Float = -0.3
 
     /// The error of a guided response that is a refusal. Its explanation is what the model wrote.
     static func refusal(in json: String, prompt: String) -> LanguageModelError? {
