@@ -26,7 +26,8 @@ struct LanguageTests {
         for (code, text) in Self.sentences where LanguageIdentifier.candidates(for: text).first?.code == code { right += 1 }
         let share = Double(right) / Double(Self.sentences.count)
         #expect(Self.sentences.count > 1_400 && Set(Self.sentences.map(\.code)).count == LanguageIdentifier.languages.count)
-        #expect(share >= 0.965, "\(share)")
+        print("languages: \(right) of \(Self.sentences.count) sentences identified")
+        #expect(share >= 0.98, "\(share)")
     }
 
     /// For models of one and of many languages.
@@ -48,8 +49,9 @@ struct LanguageTests {
                 wronglyAccepted += 1
             }
         }
+        print("languages: \(wronglyAccepted) of \(total) prompts pass although \(supported) lacks their language")
         #expect(total > 1_400 && wronglyRejected == 0)
-        #expect(Double(wronglyAccepted) / Double(total) <= 0.05, "\(wronglyAccepted) of \(total)")
+        #expect(Double(wronglyAccepted) / Double(total) <= 0.014, "\(wronglyAccepted) of \(total)")
     }
 
     @Test("[F2] source code, data, names and short phrases are never rejected")

@@ -9,9 +9,9 @@ struct LanguageCheck {
     private let accepted: Set<String>
     private let supported: [String]
 
-    /// Languages whose texts are often the same.
+    /// Languages whose short texts are often the same.
     private static let similar: [Set<String>] = [
-        ["bs", "hr", "sr"], ["nb", "nn", "no", "da"], ["id", "ms"], ["xh", "zu"], ["cs", "sk"], ["st", "tn"],
+        ["bs", "hr", "sl", "sr"], ["az", "tr"], ["nb", "nn", "no", "da"], ["id", "ms"], ["xh", "zu"], ["cs", "sk"], ["st", "tn"],
     ]
 
     init(supported: Set<Locale.Language>) {
@@ -37,9 +37,11 @@ struct LanguageCheck {
     /// The language of a text, if it is almost certainly one that is not supported.
     func unsupportedLanguage(of text: String) -> String? {
         guard !supported.isEmpty else { return nil }
-        let text = Self.withoutQuotations(text)
-        if Self.isCode(text) || Self.isName(text) { return nil }
-        guard let language = unsupported(LanguageIdentifier.letters(of: text)) else { return nil }
+        let own = Self.withoutQuotations(text)
+        let text = own.contains(where: \.isLetter) ? own : text
+        guard !Self.isName(text), let language = unsupported(LanguageIdentifier.letters(of: text)),
+            !Self.isCode(text, in: language)
+        else { return nil }
         // Instructions in a supported language, followed by a long text in another one.
         let sentences = text.split(maxSplits: Self.maximumSentences) { ".!?:;\n。！？：".contains($0) }
         for sentence in sentences where sentences.count > 1 {
@@ -79,16 +81,27 @@ struct LanguageCheck {
         return result
     }
 
+    /// Languages that write prefixes before the capital letter of a name: uFlorian, eAdelaide.
+    private static let prefixing: Set<String> = ["xh", "zu"]
+
     /// Whether a text has as much punctuation or as many names in several words as source code, data and addresses have.
-    private static func isCode(_ text: String) -> Bool {
+    private static func isCode(_ text: String, in language: String) -> Bool {
         let words = text.split(whereSeparator: \.isWhitespace)
         let compounds = words.count { word in
-            zip(word.utf8, word.utf8.dropFirst()).contains { (0x61...0x7A).contains($0) && (0x41...0x5A).contains($1) }
+            word.utf8.count > 3
+                && zip(word.utf8, word.utf8.dropFirst()).contains {
+                    (0x61...0x7A).contains($0) && (0x41...0x5A).contains($1)
+                }
         }
-        if compounds * 8 > words.count { return true }
+        if compounds * 8 > words.count, !prefixing.contains(language) { return true }
         let digits = text.utf8.count { (0x30...0x39).contains($0) }
         if digits * 4 > text.utf8.count { return true }
-        let punctuation = text.utf8.count { "(){}[]<>=;_/\\|&#@$%^*~+".utf8.contains($0) }
+        var punctuation = text.utf8.count { "{}[]<>=;_/\\|&#@$%^*~+".utf8.contains($0) }
+        // A parenthesis after a letter calls a function; prose has a space before it.
+        let calls = zip(text.utf8, text.utf8.dropFirst()).count { before, byte in
+            byte == UInt8(ascii: "(") && before < 0x80 && before != UInt8(ascii: " ")
+        }
+        punctuation += 2 * calls
         return punctuation * 25 > text.utf8.count
     }
 
