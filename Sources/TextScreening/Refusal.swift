@@ -58,8 +58,8 @@ package enum RefusalText {
         "this is", "that is", "it is", "this would be", "it would be", "this action is", "this request is", "such actions are",
     ]
     private static let verdicts = [
-        "not allowed", "not permitted", "not legal", "not ethical", "not appropriate", "not acceptable", "not recommended",
-        "not advisable", "illegal", "unethical", "inappropriate", "against the law", "never acceptable", "never okay", "a crime",
+        "not allowed", "not permitted", "not legal", "not ethical", "not appropriate", "not acceptable", "illegal", "unethical",
+        "inappropriate", "against the law", "never acceptable", "never okay", "a crime",
         "a serious crime", "wrong", "harmful", "strictly prohibited", "prohibited", "forbidden",
     ]
     private static let warnings = [
