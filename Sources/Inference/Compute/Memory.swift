@@ -98,6 +98,7 @@ final class MappedFile: @unchecked Sendable {  // The mapping is never written a
         bytes = UnsafeRawBufferPointer(start: address, count: size)
         #if os(Linux)
             madvise(address, size, Int32(MADV_HUGEPAGE))
+            // A file that does not fit is read where it is needed: parts of it, such as experts, may never be.
             if let available = SystemMemory.current.available(), available > size { populate() }
         #else
             madvise(address, size, Int32(MADV_WILLNEED))

@@ -27,6 +27,8 @@ final class Engine {
         var limits = limits
         limits.batchTokens = min(limits.batchTokens, model.scratch.batch)
         scheduler = Scheduler(limits: limits)
+        tokens.reserveCapacity(DraftBudget.maximumRows)
+        rows.reserveCapacity(DraftBudget.maximumRows)
     }
 
     /// Numbers of passes and of processed tokens, for tests and reports.
@@ -285,6 +287,7 @@ private final class Job {
         self.priority = priority
         self.signals = signals
         self.completion = completion
+        tokens.reserveCapacity(DraftBudget.maximumRows)
     }
 }
 

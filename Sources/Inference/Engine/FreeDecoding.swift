@@ -40,7 +40,13 @@ final class FreeDecoding: Decoding {
         result.usage.promptTokens = request.tokens.count
         valid = request.tokens.count
         proposal = Proposal(prompt: request.proposesTokens ? request.tokens : nil)
+        let expected = max(0, min(limit, Self.expectedTokens))
+        result.tokens.reserveCapacity(expected)
+        offsets.reserveCapacity(expected)
     }
+
+    /// The number of tokens for which there is room without another allocation.
+    private static let expectedTokens = 512
 
     var prompt: [TokenID] { request.tokens }
     var wantsPromptLogits: Bool { true }

@@ -20,7 +20,7 @@ struct DraftBudget {
     init(maximum: Int, cost: Double) { (self.maximum, self.cost) = (maximum, cost) }
 
     /// The number of rows of a pass up to which proposals are processed.
-    private static let maximumRows = 16
+    static let maximumRows = 16
 }
 
 /// Proposes the next tokens of a text that repeats parts of itself or of its prompt: those that followed the last occurrence
@@ -188,7 +188,10 @@ struct Proposal {
     private(set) var isRejected = false
 
     /// - Parameter prompt: the tokens before the response; nil to propose nothing.
-    init(prompt: [TokenID]?) { draft = prompt.map { LookupDraft(prompt: $0) } }
+    init(prompt: [TokenID]?) {
+        draft = prompt.map { LookupDraft(prompt: $0) }
+        if draft != nil { tokens.reserveCapacity(DraftBudget.maximumRows) }
+    }
 
     /// Ends the last proposal: its rows have been taken.
     mutating func finish() {
