@@ -159,16 +159,8 @@ package enum Guardrail {
 
     /// - Throws: ``LanguageModelError/guardrailViolation(_:)`` if the last prompt is unsafe.
     static func check(prompt transcript: Transcript) throws {
-        guard let violation = violation(in: lastPrompt(of: transcript), threshold: promptThreshold) else { return }
+        guard let violation = violation(in: transcript.lastPromptText, threshold: promptThreshold) else { return }
         throw error("The prompt", violation)
-    }
-
-    /// The text of the last prompt; empty if there is none.
-    static func lastPrompt(of transcript: Transcript) -> String {
-        guard case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }) else {
-            return ""
-        }
-        return prompt.segments.modelText
     }
 
     static func error(_ subject: String, _ violation: Violation) -> LanguageModelError {

@@ -138,9 +138,7 @@ struct LanguageCheck {
     /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if the last prompt is in a language that the model does not
     ///   support. A model without a list of languages accepts all of them.
     func check(_ transcript: Transcript) throws {
-        guard case .prompt(let prompt)? = transcript.last(where: { if case .prompt = $0 { true } else { false } }),
-            let language = unsupportedLanguage(of: prompt.segments.modelText)
-        else { return }
+        guard let language = unsupportedLanguage(of: transcript.lastPromptText) else { return }
         let name = Locale(identifier: "en").localizedString(forLanguageCode: language) ?? language
         throw LanguageModelError.unsupportedLanguageOrLocale(
             .init(

@@ -148,7 +148,7 @@ package final class LocalModelExecutor: Sendable {
         try turn.withLock { turn in
             if let violation = turn.output.violation { throw violation }
             if request.generatesValue,
-                let refusal = Refusals.refusal(in: turn.text, prompt: Guardrail.lastPrompt(of: request.transcript))
+                let refusal = Refusals.refusal(in: turn.text, prompt: request.transcript.lastPromptText)
             {
                 throw refusal
             }

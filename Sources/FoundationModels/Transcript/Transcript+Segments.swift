@@ -132,6 +132,14 @@ extension [Transcript.Segment] {
     var text: String { map(\.description).joined(separator: "\n") }
 }
 
+extension Transcript {
+    /// The text of the last prompt, for the checks of prompts; empty if there is none.
+    var lastPromptText: String {
+        guard case .prompt(let prompt)? = last(where: { if case .prompt = $0 { true } else { false } }) else { return "" }
+        return prompt.segments.modelText
+    }
+}
+
 extension [Transcript.Segment] {
     /// The segments' text for the model: structures are compact JSON, as the model generates it.
     package var modelText: String {

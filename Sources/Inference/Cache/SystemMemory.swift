@@ -9,7 +9,8 @@ package struct SystemMemory: Sendable {
 
     package static let current = SystemMemory(
         available: {
-            // The file exists only on Linux. Where it cannot be read, the memory is not known, and caches have their maximum only.
+            // The file exists only on Linux. Where it cannot be read, the memory is not known: caches have their maximum only, and
+            // packed weights are read where they are needed.
             guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8) else { return nil }
             let line = text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }
             return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
