@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs the commands that are needed to install models: `curl`, `python3`, `sha256sum`.
+/// Runs the commands that install models (`curl`, `python3`, `sha256sum`) and that build Swift files.
 enum Shell {
     struct Result {
         /// The exit status; nil if the command does not exist.
@@ -10,11 +10,14 @@ enum Shell {
 
     /// Runs a command and waits until it ends. Its standard output is returned; its standard error is passed through
     /// unless `isQuiet`.
-    static func run(_ command: [String], input: String? = nil, isQuiet: Bool = false) -> Result {
+    static func run(
+        _ command: [String], input: String? = nil, isQuiet: Bool = false, environment: [String: String]? = nil
+    ) -> Result {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = command
+        if let environment { process.environment = environment }
         process.standardOutput = output
         process.standardError = isQuiet ? FileHandle.nullDevice : FileHandle.standardError
         let pipe = Pipe()

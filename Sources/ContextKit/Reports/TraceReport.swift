@@ -36,6 +36,10 @@ public struct TraceReport: Sendable {
         public var stopReason: String?
         /// The error, if there is no complete response.
         public var error: String?
+        /// The prompt's text, recorded if the environment variable `FM_TRACE_TEXT` is 1.
+        public var prompt: String?
+        /// The text of the response, recorded like that of the prompt.
+        public var response: String?
         /// The compaction that was done.
         public var compaction: Compaction?
         /// The result of recall for a prompt.
@@ -135,14 +139,22 @@ public struct TraceReport: Sendable {
                 label =
                     "\(event.inputTokens ?? 0) input, \(event.cachedTokens ?? 0) cached, \(event.outputTokens ?? 0) generated"
             }
+            let words = Self.escaped(Self.words(for: event))
             rows += "<tr><td>\(String(format: "%.2f s", at))</td><td>\(Self.escaped(label))</td><td>"
-            rows += "\(Self.escaped(Self.words(for: event)))</td><td class=\"t\">\(bars)</td></tr>\n"
+            if let prompt = event.prompt {
+                rows += "<details><summary>\(words.isEmpty ? "text" : words)</summary><pre>\(Self.escaped(prompt))</pre>"
+                rows += "<pre class=\"a\">\(Self.escaped(event.response ?? ""))</pre></details>"
+            } else {
+                rows += words
+            }
+            rows += "</td><td class=\"t\">\(bars)</td></tr>\n"
         }
         return """
             <!doctype html><html lang="en"><meta charset="utf-8"><title>Requests</title><style>
             body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}
             table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}td:first-child{white-space:nowrap}
             .t{position:relative;width:55%;height:18px}.t i{position:absolute;top:4px;height:12px;border-radius:2px}
+            pre{white-space:pre-wrap;margin:4px 0}.a{padding-left:8px;border-left:3px solid #5cb487}
             .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
             span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
             @media(prefers-color-scheme:dark){body{background:#191919;color:#ddd}td,th{border-color:#333}}

@@ -1,7 +1,8 @@
 internal import Foundation
 internal import Synchronization
 
-/// Records one request as a line of JSON in the file named by `FM_TRACE`. Disabled unless the variable is set.
+/// Records one request as a line of JSON in the file named by `FM_TRACE`. Disabled unless the variable is set. Texts are
+/// recorded only if `FM_TRACE_TEXT` is 1, because they may be private.
 struct RequestTrace: Sendable {
     /// Names follow the OpenTelemetry semantic conventions for generative AI, without their prefix.
     struct Record: Encodable {
@@ -26,8 +27,11 @@ struct RequestTrace: Sendable {
         var toolCalls: [String] = []
         var stopReason: String?
         var error: String?
+        var prompt: String?
+        var response: String?
     }
 
+    fileprivate static let recordsText = ProcessInfo.processInfo.environment["FM_TRACE_TEXT"] == "1"
     private static let file: TraceFile? = ProcessInfo.processInfo.environment["FM_TRACE"].flatMap { TraceFile(path: $0) }
 
     private let file: TraceFile
@@ -58,7 +62,13 @@ struct RequestTrace: Sendable {
         record.generationSeconds = number("generationSeconds")
         record.stopReason = try? usage.metadata["stopReason"]?.value(String.self)
         record.error = error.map { "\($0)" }
-        for case .toolCalls(let calls) in progress.current().entries { record.toolCalls += calls.map(\.toolName) }
+        let entries = progress.current().entries
+        for case .toolCalls(let calls) in entries { record.toolCalls += calls.map(\.toolName) }
+        if Self.recordsText {
+            record.prompt = prompt.segments.text
+            record.response = entries.compactMap { if case .response(let part) = $0 { part.segments.text } else { nil } }
+                .joined(separator: "\n")
+        }
         if prompt.responseFormat != nil || !record.toolCalls.isEmpty {
             record.maskedTokens = max(0, record.outputTokens - record.forcedTokens)
         }
@@ -103,7 +113,7 @@ private final class TraceFile: Sendable {
     private let handle: Mutex<FileHandle>
 
     init?(path: String) {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, RequestTrace.recordsText ? 0o600 : 0o644)
         guard descriptor >= 0 else {
             FileHandle.standardError.write(Data("FM_TRACE: \(path) cannot be opened for writing.\n".utf8))
             return nil

@@ -1,0 +1,207 @@
+import ArgumentParser
+import Foundation
+import FoundationModels
+import FoundationModelsGGUF
+import Inference
+import Synchronization
+
+struct Play: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Try prompts or #Playground blocks, again at each save.",
+        discussion: """
+            A text file has prompts with lines of --- between them; a line that begins with @instructions sets the instructions of \
+            its prompt. Data sets of “fm eval” (.jsonl) work too. After a save, only what changed runs again.
+
+              @instructions You are a pirate.
+              Where is the treasure?
+              ---
+              Suggest three names for a bakery.
+
+              fm play prompts.txt
+              fm play prompts.txt --model small --model default     side by side
+              fm play prompts.txt --temperature 0 --temperature 1.2
+
+            A Swift file has #Playground blocks. It is built with this package, and each block runs in a process of its own, with \
+            the model of the column as the default model. Further files declare what the blocks use.
+
+              import FoundationModels
+              import Playgrounds
+
+              #Playground("Names") {
+                  let session = LanguageModelSession(instructions: "Be brief.")
+                  print(try await session.respond(to: "Suggest three names for a bakery.").content)
+              }
+
+              fm play Prompts.swift Types.swift --model small --model default
+            """)
+
+    @Argument(help: "The file with prompts, or Swift files.")
+    var files: [String]
+
+    @Option(name: [.short, .long], help: ArgumentHelp("A model; can be repeated for several columns.", valueName: "name"))
+    var model: [String] = []
+
+    @Option(
+        help: """
+            The randomness of sampling, 0 to 2; 0 is the most probable answer, which is the default. Can be repeated for several \
+            columns.
+            """)
+    var temperature: [Double] = []
+
+    @Option(help: "A seed that makes sampling repeatable (default: 1).")
+    var seed: UInt64?
+
+    @Option(help: "The maximum number of tokens of an answer (default: 200).")
+    var maxTokens: Int?
+
+    @Flag(help: "Run the prompts once and end.")
+    var once = false
+
+    private var isSwift: Bool { files.contains { $0.hasSuffix(".swift") } }
+
+    func validate() throws {
+        if files.isEmpty { throw ValidationError("Name a file with prompts.") }
+        if temperature.contains(where: { !(0...2).contains($0) }) { throw ValidationError("--temperature must be from 0 to 2.") }
+        if let maxTokens, maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
+        if isSwift {
+            if !temperature.isEmpty || seed != nil || maxTokens != nil {
+                throw ValidationError(
+                    "--temperature, --seed and --max-tokens are for text files. A Swift file sets GenerationOptions itself.")
+            }
+            if let other = files.first(where: { !$0.hasSuffix(".swift") }) {
+                throw ValidationError("“\(other)” is not a Swift file.")
+            }
+        } else if files.count > 1 {
+            throw ValidationError("Only Swift files can be several.")
+        }
+    }
+
+    /// A model with settings.
+    private struct Column {
+        var title: String
+        var path: String
+        var model: GGUFLanguageModel
+        var options: GenerationOptions
+    }
+
+    private struct Answer {
+        var text: String
+        var facts: String
+    }
+
+    private static let pollingInterval: Duration = .milliseconds(300)
+
+    func run() async throws {
+        let columns = try columns()
+        var known: [PlayPrompt: [Answer]] = [:]
+        var lastSaves: [Date?] = []
+        while true {
+            // An editor may replace a file, so that it does not exist for a moment.
+            let saves = files.map { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
+            if lastSaves.isEmpty, let missing = zip(files, saves).first(where: { $1 == nil })?.0 {
+                throw ValidationError("“\(missing)” cannot be read.")
+            }
+            if !saves.contains(nil), saves != lastSaves {
+                lastSaves = saves
+                do {
+                    if isSwift {
+                        try show(try PlaygroundProgram(building: files), columns)
+                    } else {
+                        guard let data = FileManager.default.contents(atPath: files[0]) else {
+                            throw EvalError("“\(files[0])” cannot be read.")
+                        }
+                        known = try await show(
+                            try PlayPrompt.read(data, isDataSet: files[0].hasSuffix(".jsonl")), columns, known)
+                    }
+                } catch let error as EvalError {
+                    Shell.say("fm: \(error.description)")
+                    if once { throw ExitCode(1) }
+                }
+                if once { return }
+                Shell.say("Waiting for \(files.joined(separator: ", ")) to be saved. Ctrl-C ends.")
+            }
+            try await Task.sleep(for: Self.pollingInterval)
+        }
+    }
+
+    private func columns() throws -> [Column] {
+        let models: [String?] = model.isEmpty ? [nil] : model.map { $0 }
+        let temperatures = temperature.isEmpty ? [0] : temperature
+        return try models.flatMap { name in
+            // The default is the model that all other commands use.
+            let path =
+                name.map { $0 == "default" ? ModelStore.systemModelPath : ModelStore.path(of: $0) } ?? ModelStore.systemModelPath
+            guard FileManager.default.fileExists(atPath: path) else {
+                Shell.say("fm: There is no model at \(path). “fm model list” shows the installed ones.")
+                throw ExitCode(3)
+            }
+            let model = GGUFLanguageModel(url: URL(filePath: path))
+            return temperatures.map { temperature in
+                let options = GenerationOptions(
+                    samplingMode: temperature == 0 ? .greedy : .random(probabilityThreshold: 0.9, seed: seed ?? 1),
+                    temperature: temperature == 0 ? nil : temperature, maximumResponseTokens: maxTokens ?? 200)
+                let title =
+                    (name ?? URL(filePath: path).deletingPathExtension().lastPathComponent)
+                    + (self.temperature.isEmpty ? "" : ", temperature \(temperature)")
+                return Column(title: title, path: path, model: model, options: options)
+            }
+        }
+    }
+
+    private static var terminalWidth: Int {
+        var window = winsize()
+        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &window) == 0 && window.ws_col > 0 ? Int(window.ws_col) : 100
+    }
+
+    /// Runs all blocks of a program with each model, and shows the results.
+    private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {
+        for (index, block) in program.blocks.enumerated() {
+            let cells = try columns.map { column in
+                let run = try program.run(index, model: column.path)
+                return AnswerTable.Cell(title: column.title, text: run.text, facts: run.facts)
+            }
+            let lines = ["", "▌ \(block.title)"] + AnswerTable.lines(cells, width: Self.terminalWidth)
+            try Output().write(lines.joined(separator: "\n") + "\n")
+        }
+    }
+
+    /// Runs the prompts that are new, and shows them. Returns the answers to all.
+    private func show(
+        _ prompts: [PlayPrompt], _ columns: [Column], _ known: [PlayPrompt: [Answer]]
+    ) async throws -> [PlayPrompt: [Answer]] {
+        var answers: [PlayPrompt: [Answer]] = [:]
+        for prompt in prompts {
+            let isNew = known[prompt] == nil && answers[prompt] == nil
+            var row = answers[prompt] ?? known[prompt] ?? []
+            if isNew { for column in columns { row.append(await answer(prompt, column)) } }
+            answers[prompt] = row
+            // What did not change is not shown again.
+            guard isNew || known.isEmpty else { continue }
+            var lines = ["", "▌ \(prompt.text.split(whereSeparator: \.isNewline).joined(separator: "\n▌ "))"]
+            if let instructions = prompt.instructions { lines.insert("▌ (\(instructions))", at: 1) }
+            lines += AnswerTable.lines(
+                zip(columns, row).map { AnswerTable.Cell(title: $0.title, text: $1.text, facts: $1.facts) },
+                width: Self.terminalWidth)
+            try Output().write(lines.joined(separator: "\n") + "\n")
+        }
+        return answers
+    }
+
+    private func answer(_ prompt: PlayPrompt, _ column: Column) async -> Answer {
+        let session = LanguageModelSession(model: column.model, instructions: prompt.instructions)
+        let clock = ContinuousClock()
+        let start = clock.now
+        do {
+            let response = try await session.respond(to: prompt.text, options: column.options)
+            let seconds = (clock.now - start) / .seconds(1)
+            let facts = String(
+                format: "%d + %d tokens, %.1f s", response.usage.input.totalTokenCount, response.usage.output.totalTokenCount,
+                seconds)
+            return Answer(text: response.content, facts: facts)
+        } catch let error as LanguageModelError {
+            return Answer(text: "", facts: error.debugDescription)
+        } catch {
+            return Answer(text: "", facts: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Foundation
+
+/// A prompt of a text file or of a data set.
+struct PlayPrompt: Hashable {
+    var instructions: String?
+    var text: String
+
+    /// The prompts of a file: separated by lines of `---`, or one in each line of a data set.
+    static func read(_ data: Data, isDataSet: Bool) throws -> [PlayPrompt] {
+        if isDataSet {
+            return try EvalSample.read(data, name: "the file").map {
+                PlayPrompt(instructions: $0.instructions, text: $0.fullPrompt())
+            }
+        }
+        guard let text = String(validating: data, as: UTF8.self) else { throw EvalError("The file is not UTF-8 text.") }
+        var prompts: [PlayPrompt] = []
+        var lines: [Substring] = []
+        var instructions: String?
+        func end() {
+            let text = lines.joined(separator: "\n").trimmingCharacters(in: .whitespacesAndNewlines)
+            if !text.isEmpty { prompts.append(PlayPrompt(instructions: instructions, text: text)) }
+            (lines, instructions) = ([], nil)
+        }
+        for line in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+            if line.trimmingCharacters(in: .whitespaces) == "---" {
+                end()
+            } else if line.hasPrefix("@instructions ") {
+                instructions = String(line.dropFirst("@instructions ".count))
+            } else {
+                lines.append(line)
+            }
+        }
+        end()
+        if prompts.isEmpty { throw EvalError("The file contains no prompts.") }
+        return prompts
+    }
+}
