@@ -36,7 +36,7 @@ final class CacheRegistry: Sendable {
     }
 
     /// A quarter of the memory, at least 1 GB.
-    private static let defaultMaximum = max(1 << 30, Int(clamping: ProcessInfo.processInfo.physicalMemory / 4))
+    private static let defaultMaximum = max(1 << 30, SystemMemory.total / 4)
 
     deinit { released.removeAll(of: ObjectIdentifier(self)) }
 

@@ -77,10 +77,13 @@ package final class KVCache {
         func bytes(_ heads: Int, _ dimension: Int) -> Int {
             CachePage.positions * heads * (dimension * elementBytes + (format == .int8 ? MemoryLayout<Float>.size : 0))
         }
-        func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
-            let stride = (value + 15) / 16 * 16
+        func reservePartial(_ queries: Int, _ value: Int) {
             partialFloats = max(
                 partialFloats, OperationLimits.partialFloats(heads: queries, valueDimension: value, capacity: capacity))
+        }
+        func reserveKeys(_ heads: Int, _ key: Int, _ value: Int, _ queries: Int, _ layout: inout MemoryLayoutBuilder) -> Layer {
+            let stride = (value + 15) / 16 * 16
+            reservePartial(queries, value)
             return Layer(
                 kvHeads: heads, keyDimension: key, valueStride: stride,
                 keyOffset: layout.reserve(bytes(heads, key), of: UInt8.self),
@@ -96,6 +99,7 @@ package final class KVCache {
                     var copy = layers[shared]
                     copy.ownsKeys = false
                     layers.append(copy)
+                    reservePartial(a.heads, a.valueDimension)
                 } else {
                     layers.append(reserveKeys(a.kvHeads, a.keyDimension, a.valueDimension, a.heads, &page))
                 }

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The memory of the machine, which all programs share.
+/// The memory that this process can use: that of the machine, which all programs share, or the limit of its container.
 package struct SystemMemory: Sendable {
     /// Available memory in bytes, including files that the system can drop from memory; nil if it is not known.
     package var available: @Sendable () -> Int?
@@ -13,11 +13,59 @@ package struct SystemMemory: Sendable {
             // packed weights are read where they are needed.
             guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8) else { return nil }
             let line = text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }
-            return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
+            let machine = line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
+            guard let container = container.flatMap({ $0.available() }) else { return machine }
+            return machine.map { min($0, container) } ?? container
         },
         // A sixteenth, at most 1 GB.
-        reserve: min(1 << 30, Int(clamping: ProcessInfo.processInfo.physicalMemory / 16)))
+        reserve: min(1 << 30, total / 16))
+
+    /// The bytes of memory that this process may use at most.
+    package static let total = min(
+        Int(clamping: ProcessInfo.processInfo.physicalMemory), container?.limit() ?? .max)
 
     /// The bytes that are missing from the reserve, 0 if the available memory is not known.
     package var missingBytes: Int { available().map { max(0, reserve - $0) } ?? 0 }
+
+    private static let container: ContainerMemory? = [ContainerMemory.version2, .version1].first { $0.limit() != nil }
+}
+
+/// The memory controller of a container, as files of its control group.
+package struct ContainerMemory: Sendable {
+    var limitFile: String
+    var usageFile: String
+    /// Contains a line with the bytes of cached files that the system drops first.
+    var statisticsFile: String
+    var inactiveFiles: String
+
+    static let version2 = ContainerMemory(folder: "/sys/fs/cgroup", isVersion1: false)
+    static let version1 = ContainerMemory(folder: "/sys/fs/cgroup/memory", isVersion1: true)
+
+    package init(folder: String, isVersion1: Bool) {
+        limitFile = folder + (isVersion1 ? "/memory.limit_in_bytes" : "/memory.max")
+        usageFile = folder + (isVersion1 ? "/memory.usage_in_bytes" : "/memory.current")
+        statisticsFile = folder + "/memory.stat"
+        inactiveFiles = isVersion1 ? "total_inactive_file" : "inactive_file"
+    }
+
+    /// The limit in bytes; nil if there is none, or no such control group.
+    package func limit() -> Int? {
+        // “max” or, in version 1, a number larger than any memory means that there is no limit.
+        number(in: limitFile).flatMap { $0 < 1 << 60 ? $0 : nil }
+    }
+
+    /// The bytes below the limit, including files that the system can drop from memory.
+    package func available() -> Int? {
+        guard let limit = limit(), let usage = number(in: usageFile) else { return nil }
+        // Without statistics, no file counts as available.
+        let statistics = (try? String(contentsOfFile: statisticsFile, encoding: .utf8)) ?? ""
+        let line = statistics.split(separator: "\n").first { $0.hasPrefix(inactiveFiles + " ") }
+        let inactive = line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
+        return max(0, limit - usage) + inactive
+    }
+
+    private func number(in path: String) -> Int? {
+        // A missing file means that there is no such control group.
+        (try? String(contentsOfFile: path, encoding: .utf8)).flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+    }
 }

@@ -10,6 +10,8 @@ enum TemplateFilters {
         "sort", "unique", "reverse", "safe", "from_json", "indent", "abs", "round", "sum", "min", "max",
     ]
 
+    private static let maximumItems = 1 << 18
+
     /// Whether Python's `strip` removes the character.
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || (0x1C...0x1F).contains(scalar.value)
@@ -19,7 +21,13 @@ enum TemplateFilters {
         switch value {
         case .list(let values): values
         case .dictionary(let dictionary): dictionary.pairs.map(TemplateDictionary.key)
-        case .string(let text): text.scalars.map { .string(TemplateText([$0])) }
+        case .string(let text):
+            // Each character becomes a value.
+            if text.utf8Count <= maximumItems {
+                text.scalars.map { .string(TemplateText([$0])) }
+            } else {
+                throw .rendering(reason: "a string is too long for its characters to be listed")
+            }
         case .undefined: []
         default: throw .rendering(reason: "a loop needs a list")
         }
@@ -40,8 +48,10 @@ enum TemplateFilters {
             case .string(let text): return .int(text.count)
             default: return .int(try items(of: value).count)
             }
-        case "first": return try items(of: value).first ?? .undefined
-        case "last": return try items(of: value).last ?? .undefined
+        case "first", "last":
+            if case .string = value { return try element(.int(name == "first" ? 0 : -1), of: value) }
+            let items = try items(of: value)
+            return (name == "first" ? items.first : items.last) ?? .undefined
         case "join":
             let separator = argument(0, "d")?.output ?? TemplateText()
             var parts = try items(of: value)
@@ -193,9 +203,7 @@ enum TemplateFilters {
             let position = index < 0 ? values.count + index : index
             return values.indices.contains(position) ? values[position] : .undefined
         case (.string(let text), .int(let index)):
-            let scalars = text.scalars
-            let position = index < 0 ? scalars.count + index : index
-            return scalars.indices.contains(position) ? .string(TemplateText([scalars[position]])) : .undefined
+            return text.scalar(at: index < 0 ? text.count + index : index).map { .string(TemplateText([$0])) } ?? .undefined
         default: return try attribute(key.output.string, of: value)
         }
     }
@@ -290,7 +298,7 @@ enum TemplateFilters {
         _ pattern: TemplateText, _ arguments: [TemplateValue], _ named: [String: TemplateValue]
     ) throws(TemplateError) -> TemplateText {
         var result = TemplateText()
-        var next = 0
+        var (next, bytes) = (0, 0)
         for run in pattern.runs {
             var rest = run.text[...]
             while let open = rest.firstIndex(of: "{") {
@@ -305,7 +313,8 @@ enum TemplateFilters {
                     throw .rendering(reason: "a format string refers to a missing argument")
                 }
                 result.append(value.output)
-                guard result.utf8Count <= TemplateInterpreter.maximumText else {
+                bytes += value.output.utf8Count
+                guard bytes <= TemplateInterpreter.maximumText else {
                     throw .rendering(reason: "a string is too long")
                 }
                 rest = rest[rest.index(after: close)...]

@@ -6,7 +6,9 @@ struct TemplateInterpreter {
     private var scopes: [[String: TemplateValue]]
     private var output = TemplateText()
     private var steps = 0
+    /// The depth of macro calls, and that of all nested blocks and expressions.
     private var depth = 0
+    private var nesting = 0
 
     private enum Flow { case next, breakLoop, continueLoop }
 
@@ -19,6 +21,8 @@ struct TemplateInterpreter {
     /// The maximum number of values inside one value, and their maximum nesting depth.
     private static let maximumNodes = 200_000
     private static let maximumDepth = 100
+    /// The maximum nesting of blocks and expressions, which are evaluated recursively: it bounds the use of the stack.
+    private static let maximumNesting = 500
 
     /// The time that `strftime_now` formats; nil for the current time.
     private var date: Date?
@@ -58,6 +62,35 @@ struct TemplateInterpreter {
         return value
     }
 
+    /// Adds the size of a string or list that an operation reads.
+    private mutating func charge(_ value: TemplateValue) {
+        switch value {
+        case .string(let text): steps += text.utf8Count / 256
+        case .list(let values): steps += values.count / 64
+        default: break
+        }
+    }
+
+    /// Adds the size of two values that are compared, or of which one is searched for in the other.
+    private mutating func chargeComparison(_ a: TemplateValue, _ b: TemplateValue) throws(TemplateError) {
+        charge(a)
+        charge(b)
+        if case .dictionary = a, case .dictionary = b {
+            var nodes = 0
+            try Self.measure(b, depth: 0, &nodes)
+            steps += nodes
+        }
+        guard case .list(let values) = b else { return }
+        var nodes = values.count
+        switch a {
+        // Lists are compared, or compared with each item.
+        case .list, .dictionary: try Self.measure(b, depth: 0, &nodes)
+        case .string(let text): nodes += values.count * (text.utf8Count / 256)
+        default: break
+        }
+        steps += nodes
+    }
+
     private static func measure(_ value: TemplateValue, depth: Int, _ nodes: inout Int) throws(TemplateError) {
         nodes += 1
         guard nodes < maximumNodes, depth < maximumDepth else { throw .rendering(reason: "a value is too large") }
@@ -80,11 +113,18 @@ struct TemplateInterpreter {
 
     // MARK: - Statements
 
+    private mutating func nest() throws(TemplateError) {
+        nesting += 1
+        guard nesting < Self.maximumNesting else { throw .rendering(reason: "it is nested too deeply") }
+    }
+
     private mutating func run(_ nodes: [TemplateNode]) throws(TemplateError) -> Flow {
+        try nest()
+        defer { nesting -= 1 }
         for node in nodes {
             try count()
             switch node {
-            case .text(let text): output.append(text, isUser: false)
+            case .text(let text): try write(TemplateText(text))
             case .output(let expression): try write(try evaluate(expression).output)
             case .branch(let branches, let otherwise):
                 var chosen = otherwise
@@ -103,11 +143,11 @@ struct TemplateInterpreter {
                 }
                 namespace.values[attribute] = try evaluate(expression)
             case .assignBlock(let name, let body):
-                scopes[scopes.count - 1][name] = .string(try captured(body))
+                scopes[scopes.count - 1][name] = try checked(.string(try captured(body)))
             case .macro(let name, let macro): scopes[scopes.count - 1][name] = .function(.macro(macro))
             case .filterBlock(let expression, let name, let body):
                 // The output of the block is the input of the filter.
-                scopes[scopes.count - 1][name] = .string(try captured(body))
+                scopes[scopes.count - 1][name] = try checked(.string(try captured(body)))
                 try write(try evaluate(expression).output)
             case .group(let body):
                 let flow = try run(body)
@@ -143,6 +183,7 @@ struct TemplateInterpreter {
         _ otherwise: [TemplateNode]
     ) throws(TemplateError) {
         var items = try TemplateFilters.items(of: sequence)
+        steps += items.count
         scopes.append([:])
         defer { scopes.removeLast() }
         if let condition {
@@ -190,6 +231,8 @@ struct TemplateInterpreter {
 
     private mutating func evaluate(_ expression: TemplateExpression) throws(TemplateError) -> TemplateValue {
         try count()
+        try nest()
+        defer { nesting -= 1 }
         switch expression {
         case .value(let value): return value
         case .name(let name): return lookUp(name)
@@ -199,7 +242,10 @@ struct TemplateInterpreter {
             for (key, value) in pairs { dictionary.set(try evaluate(key), try evaluate(value)) }
             return try checked(.dictionary(dictionary))
         case .attribute(let object, let name): return try TemplateFilters.attribute(name, of: try evaluate(object))
-        case .element(let object, let key): return try TemplateFilters.element(try evaluate(key), of: try evaluate(object))
+        case .element(let object, let key):
+            let object = try evaluate(object)
+            charge(object)
+            return try TemplateFilters.element(try evaluate(key), of: object)
         case .slice(let object, let from, let to, let step):
             var bounds: [Int?] = []
             for bound in [from, to, step] {
@@ -209,17 +255,22 @@ struct TemplateInterpreter {
                 }
                 bounds.append(value)
             }
-            return try checked(TemplateFilters.slice(try evaluate(object), bounds[0], bounds[1], bounds[2] ?? 1))
+            let object = try evaluate(object)
+            charge(object)
+            return try checked(TemplateFilters.slice(object, bounds[0], bounds[1], bounds[2] ?? 1))
         case .call(let callee, let arguments): return try checked(try call(callee, arguments))
         case .filter(let value, let name, let arguments):
             let input = try evaluate(value)
+            charge(input)
             // Each item is compared with all previous ones.
             if name == "unique", case .list(let items) = input { steps += items.count * items.count / 8 }
             try count()
             return try checked(
                 TemplateFilters.apply(name, to: input, try evaluate(arguments.positional), try named(arguments)))
         case .test(let value, let name, let operands, let negated):
-            return .bool(try TemplateTests.passes(name, try evaluate(value), try evaluate(operands)) != negated)
+            let (value, operands) = (try evaluate(value), try evaluate(operands))
+            if let operand = operands.first { try chargeComparison(value, operand) }
+            return .bool(try TemplateTests.passes(name, value, operands) != negated)
         case .unary(let symbol, let operand):
             let value = try evaluate(operand)
             if symbol == "not" { return .bool(!value.isTrue) }
@@ -235,7 +286,9 @@ struct TemplateInterpreter {
             let left = try evaluate(a)
             return left.isTrue ? left : try evaluate(b)
         case .binary(let symbol, let a, let b):
-            return try checked(TemplateFilters.binary(symbol, try evaluate(a), try evaluate(b)))
+            let (left, right) = (try evaluate(a), try evaluate(b))
+            try chargeComparison(left, right)
+            return try checked(TemplateFilters.binary(symbol, left, right))
         case .conditional(let condition, let value, let otherwise):
             if try evaluate(condition).isTrue { return try evaluate(value) }
             guard let otherwise else { return .undefined }
@@ -259,6 +312,8 @@ struct TemplateInterpreter {
             if case .namespace(let namespace) = receiver, let value = namespace.values[method] {
                 return try call(value, positional, named)
             }
+            charge(receiver)
+            for argument in positional { charge(argument) }
             return try TemplateFilters.callMethod(method, on: receiver, positional, named)
         }
         return try call(try evaluate(callee), positional, named)

@@ -107,24 +107,41 @@ struct TemplateLexer {
         var text = ""
         let start = line
         while index < source.count {
-            if sees("{%") {
-                let (savedIndex, savedLine, savedCount) = (index, line, tokens.count)
-                skip(2)
-                if sees("-") || sees("+") { skip(1) }
-                if let end = try? inside(open: .openStatement, close: .closeStatement, end: "%}"),  // else raw text
-                    tokens.count == savedCount + 3, tokens[savedCount + 1].token == .name("endraw")
-                {
-                    tokens.removeLast(3)
-                    tokens.append((.text(text), start))
-                    return end
-                }
-                tokens.removeLast(tokens.count - savedCount)
-                (index, line) = (savedIndex, savedLine)
+            if let tag = endOfRaw() {
+                if tag.trimsBefore { while let last = text.last, last.isWhitespace { text.removeLast() } }
+                tokens.append((.text(text), start))
+                while index < tag.end { advance() }
+                return tag.trimsAfter
             }
             text.append(source[index])
             advance()
         }
         throw .syntax(line: start, reason: "a raw block is not closed")
+    }
+
+    /// The tag `{% endraw %}` if it begins here. White space in it is limited, so that each position takes a constant time.
+    private func endOfRaw() -> (end: Int, trimsBefore: Bool, trimsAfter: Bool)? {
+        guard sees("{%") else { return nil }
+        var at = index + 2
+        func skipSpace() {
+            let limit = at + 100
+            while at < min(source.count, limit), source[at].isWhitespace { at += 1 }
+        }
+        func takeSign() -> Bool {
+            guard at < source.count, source[at] == "-" || source[at] == "+" else { return false }
+            at += 1
+            return source[at - 1] == "-"
+        }
+        let trimsBefore = takeSign()
+        skipSpace()
+        for character in "endraw" {
+            guard at < source.count, source[at] == character else { return nil }
+            at += 1
+        }
+        skipSpace()
+        let trimsAfter = takeSign()
+        guard at + 1 < source.count, source[at] == "%", source[at + 1] == "}" else { return nil }
+        return (at + 2, trimsBefore, trimsAfter)
     }
 
     /// Reads the tokens up to `end`; returns true if `end` is preceded by `-`.

@@ -43,6 +43,7 @@ struct TemplateParser {
     private let tokens: [(token: TemplateLexer.Token, line: Int)]
     private var index = 0
     private var depth = 0
+    private var linksOfTag = 0
 
     static func parse(_ template: String) throws(TemplateError) -> [TemplateNode] {
         var parser = TemplateParser(tokens: try TemplateLexer.tokens(of: template))
@@ -91,6 +92,7 @@ struct TemplateParser {
         try nested { (parser) throws(TemplateError) in
             var nodes: [TemplateNode] = []
             while let token = parser.current {
+                parser.linksOfTag = 0
                 switch token {
                 case .text(let text):
                     parser.index += 1
@@ -242,13 +244,15 @@ struct TemplateParser {
         }
     }
 
-    /// Limits the length of operator chains: a chain becomes a tree of the same depth, which is evaluated recursively.
-    private func countLink(_ links: inout Int) throws(TemplateError) {
+    /// Limits the length of operator chains, and of all chains of a tag: they become a tree that can be as deep, which is
+    /// evaluated and released recursively.
+    private mutating func countLink(_ links: inout Int) throws(TemplateError) {
         links += 1
-        guard links <= 200 else { throw error("an expression is too long") }
+        linksOfTag += 1
+        guard links <= 200, linksOfTag <= 2000 else { throw error("an expression is too long") }
     }
 
-    private func link(_ links: inout Int, _ operand: TemplateExpression) throws(TemplateError) -> TemplateExpression {
+    private mutating func link(_ links: inout Int, _ operand: TemplateExpression) throws(TemplateError) -> TemplateExpression {
         try countLink(&links)
         return operand
     }
@@ -276,15 +280,14 @@ struct TemplateParser {
         var left = try sum()
         var links = 0
         while true {
-            try countLink(&links)
             if case .symbol(let symbol) = current, ["==", "!=", "<", ">", "<=", ">="].contains(symbol) {
                 index += 1
-                left = .binary(symbol, left, try sum())
+                left = .binary(symbol, left, try link(&links, try sum()))
             } else if take(.name("in")) {
-                left = .binary("in", left, try sum())
+                left = .binary("in", left, try link(&links, try sum()))
             } else if current == .name("not"), index + 1 < tokens.count, tokens[index + 1].token == .name("in") {
                 index += 2
-                left = .unary("not", .binary("in", left, try sum()))
+                left = .unary("not", .binary("in", left, try link(&links, try sum())))
             } else {
                 return left
             }
@@ -328,7 +331,6 @@ struct TemplateParser {
         var value = start
         var links = 0
         while true {
-            try countLink(&links)
             if take(symbol: ".") {
                 if case .int(let number) = current {
                     index += 1
@@ -349,6 +351,7 @@ struct TemplateParser {
             } else {
                 return value
             }
+            try countLink(&links)
         }
     }
 

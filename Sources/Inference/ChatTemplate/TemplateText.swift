@@ -61,6 +61,22 @@ struct TemplateText: Equatable, Sendable {
         runs.flatMap { run in run.text.unicodeScalars.map { ($0, run.isUser) } }
     }
 
+    /// The scalar at a position; nil outside the string.
+    func scalar(at position: Int) -> Scalar? {
+        guard position >= 0 else { return nil }
+        var rest = position
+        for run in runs {
+            let scalars = run.text.unicodeScalars
+            if let index = scalars.index(scalars.startIndex, offsetBy: rest, limitedBy: scalars.endIndex),
+                index < scalars.endIndex
+            {
+                return (scalars[index], run.isUser)
+            }
+            rest -= scalars.count
+        }
+        return nil
+    }
+
     init(_ scalars: some Sequence<Scalar>) {
         var text = String.UnicodeScalarView()
         var isUser = false

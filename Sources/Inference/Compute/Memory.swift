@@ -55,31 +55,38 @@ extension UnsafeMutablePointer {
     static var measuring: Self { Self(bitPattern: 64).unsafelyUnwrapped }
 }
 
-/// A file of a fixed size that is written through a shared mapping.
+/// A new file of a fixed size that is written through a shared mapping, and locked until this object is released.
 final class WritableMapping: @unchecked Sendable {  // The pool's threads write to disjoint ranges.
     let base: UnsafeMutableRawPointer
     private let count: Int
+    private let descriptor: Int32
 
-    /// Creates the file and reserves its space on the disk; nil if that is not possible.
+    /// Creates the file and reserves its space on the disk; nil if that is not possible, or if the file exists.
     init?(path: String, bytes: Int) {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
+        // Between its creation and its lock, another process may have removed the file.
+        var status = stat()
         // Without reserved disk space, a write to the mapping would end the process with SIGBUS when the disk is full.
-        guard posix_fallocate(descriptor, 0, off_t(bytes)) == 0,
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0, status.st_nlink > 0,
+            posix_fallocate(descriptor, 0, off_t(bytes)) == 0,
             let address = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), address != MAP_FAILED
         else {
             unlink(path)
+            close(descriptor)
             return nil
         }
-        (base, count) = (address, bytes)
+        (base, count, self.descriptor) = (address, bytes, descriptor)
         // Files written in pages of 2 MB stay in such pages, also for later processes.
         #if os(Linux)
             madvise(address, bytes, Int32(MADV_HUGEPAGE))
         #endif
     }
 
-    deinit { munmap(base, count) }
+    deinit {
+        munmap(base, count)
+        close(descriptor)
+    }
 }
 
 /// A file mapped read-only for as long as this object lives.

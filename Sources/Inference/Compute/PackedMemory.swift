@@ -41,7 +41,8 @@ final class PackedMemory {
 ///
 /// A file is written under a temporary name and renamed when it is complete. Its key consists of the model's path, the
 /// size, modification time and inode of each model file, the layout version and the packed size; a file with another
-/// key is rewritten. When the total size exceeds a limit, the least recently used files are removed.
+/// key is rewritten. After the start of another system, a file is used only if it was synchronised with the disk before:
+/// its pages could have been lost without a trace. When the total size exceeds a limit, the least recently used files are removed.
 package struct PackedCache: Sendable {
     package let directory: URL
     /// The maximum total size of all files in bytes.
@@ -59,8 +60,10 @@ package struct PackedCache: Sendable {
     }
 
     /// Increment whenever the layout of packed panels changes.
-    private static let version: UInt64 = 5
+    private static let version: UInt64 = 6
     private static let headerBytes = 4096
+    /// The offset of the identity of the running system in the header, which becomes 0 once the file is on the disk.
+    private static let systemOffset = 512
     private static let minimumBytes = 64 << 20
     private static let magic: UInt64 = 0x5041_434B_4D4F_444C
 
@@ -100,9 +103,12 @@ package struct PackedCache: Sendable {
         guard bytes >= Self.minimumBytes, let key = key(of: file, bytes: bytes) else { return nil }
         let location = location(of: file)
         if let mapped = MappedFile(shared: location.path, size: Self.headerBytes + bytes), let start = mapped.bytes.baseAddress,
-            key.indices.allSatisfy({ mapped.bytes.load(fromByteOffset: $0 * 8, as: UInt64.self) == key[$0] })
+            key.indices.allSatisfy({ mapped.bytes.load(fromByteOffset: $0 * 8, as: UInt64.self) == key[$0] }),
+            case let system = mapped.bytes.load(fromByteOffset: Self.systemOffset, as: UInt64.self),
+            system == 0 || system == Self.runningSystem
         {
             utimes(location.path, nil)  // marks the file as most recently used
+            if system != 0 { synchronize(location.path) }
             return PackedMemory(
                 base: UnsafeMutableRawPointer(mutating: start + Self.headerBytes), count: bytes, isFilled: true, owner: mapped)
         }
@@ -119,7 +125,7 @@ package struct PackedCache: Sendable {
         guard statvfs(directory.path, &space) == 0, Int(space.f_bavail) * Int(space.f_frsize) > 2 * bytes + (1 << 30) else {
             return nil
         }
-        let temporary = location.appendingPathExtension("\(getpid()).part")
+        let temporary = location.appendingPathExtension("\(UUID().uuidString).part")
         guard let mapped = WritableMapping(path: temporary.path, bytes: Self.headerBytes + bytes) else { return nil }
         return PackedMemory(
             base: mapped.base + Self.headerBytes, count: bytes, isFilled: false, owner: mapped,
@@ -127,9 +133,31 @@ package struct PackedCache: Sendable {
         ) {
             // The header is written and the file renamed last: if the process ends earlier, the file is not valid.
             for (index, word) in key.enumerated() { mapped.base.storeBytes(of: word, toByteOffset: index * 8, as: UInt64.self) }
-            rename(temporary.path, location.path)
+            mapped.base.storeBytes(of: Self.runningSystem, toByteOffset: Self.systemOffset, as: UInt64.self)
+            // If the file cannot be renamed, the weights of this process are valid all the same.
+            if rename(temporary.path, location.path) != 0 { unlink(temporary.path) }
         }
     }
+
+    /// Writes a complete file to the disk in the background, and notes in it that it is there. A process that ends earlier leaves
+    /// this to the next one that uses the file.
+    private func synchronize(_ path: String) {
+        DispatchQueue.global(qos: .utility).async {
+            let descriptor = open(path, O_RDWR | O_CLOEXEC)
+            guard descriptor >= 0 else { return }
+            defer { close(descriptor) }
+            guard fsync(descriptor) == 0 else { return }
+            let onDisk: [UInt64] = [0]
+            pwrite(descriptor, onDisk, 8, off_t(Self.systemOffset))
+        }
+    }
+
+    /// Identifies the system since its start; 1 where that is not known, so that files are always used.
+    private static let runningSystem: UInt64 = {
+        // The file exists on Linux only.
+        guard let id = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return 1 }
+        return GGUFFile.hash(id.utf8) | 1
+    }()
 
     /// Removes files until another `bytes` fit the limit, and temporary files of processes that have ended.
     private func evictFiles(for bytes: Int) {
@@ -142,10 +170,12 @@ package struct PackedCache: Sendable {
         }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []  // nothing to remove
         for name in names where name.hasSuffix(".part") {
-            guard let process = name.split(separator: ".").dropLast().last.flatMap({ pid_t($0) }) else { continue }
-            if process != getpid(), kill(process, 0) != 0, errno == ESRCH {
-                unlink(directory.appendingPathComponent(name).path)
-            }
+            let path = directory.appendingPathComponent(name).path
+            let descriptor = open(path, O_RDWR | O_CLOEXEC)
+            guard descriptor >= 0 else { continue }
+            // Processes lock the files that they write.
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+            close(descriptor)
         }
     }
 }

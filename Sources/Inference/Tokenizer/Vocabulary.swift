@@ -146,12 +146,18 @@ package final class Vocabulary: Sendable {
             if unreachable.contains(index) { continue }
             let range = Int(offsets[index])..<Int(offsets[index + 1])
             var slot = arena.withUnsafeBufferPointer { Self.hash(UnsafeBufferPointer(rebasing: $0[range])) } >> (64 - bits)
-            while slots[Int(slot)] >= 0 { slot = (slot + 1) & (1 << bits - 1) }
-            slots[Int(slot)] = TokenID(index)
+            var isKnown = false
+            while slots[Int(slot)] >= 0, !isKnown {
+                let other = Int(slots[Int(slot)])
+                let bytes = Int(offsets[other])..<Int(offsets[other + 1])
+                isKnown = bytes.count == range.count && arena[bytes].elementsEqual(arena[range])
+                slot = (slot + 1) & (1 << bits - 1)
+            }
+            // Of several tokens with equal bytes the first is found.
+            if !isKnown { slots[Int(slot)] = TokenID(index) }
         }
         (count, self.offsets, self.arena, self.kinds, self.slots) = (tokens.count, offsets, arena, kinds, slots)
 
-        // Of several tokens with equal bytes the first is found, because later ones are placed behind it.
         func find(_ bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
             Self.find(bytes, slots: slots, bits: bits, offsets: offsets, arena: arena)
         }

@@ -25,6 +25,28 @@ enum ModelFamily {
             throw .unsupported(
                 field: "general.architecture", value: architecture, supported: names.joined(separator: ", "))
         }
-        return try reader(try ShapeReader(file: file, architecture: architecture))
+        let shape = try reader(try ShapeReader(file: file, architecture: architecture))
+        try validate(shape, architecture)
+        return shape
+    }
+
+    /// Checks what the kernels assume of layers that refer to other values of the file.
+    private static func validate(_ shape: ModelShape, _ architecture: String) throws(ModelError) {
+        for (index, layer) in shape.layers.enumerated() {
+            guard case .attention(let attention) = layer.mixer else { continue }
+            if let rotary = attention.rotary, shape.rotaries[rotary].dimensions > attention.keyDimension {
+                throw .invalid(
+                    field: "\(architecture).rope.dimension_count",
+                    reason: "is \(shape.rotaries[rotary].dimensions), but keys of layer \(index) have \(attention.keyDimension)")
+            }
+            guard let shared = attention.sharedLayer else { continue }
+            guard case .attention(let owner) = shape.layers[shared].mixer, owner.kvHeads == attention.kvHeads,
+                owner.keyDimension == attention.keyDimension, owner.valueDimension == attention.valueDimension
+            else {
+                throw .invalid(
+                    field: "\(architecture).attention.shared_kv_layers",
+                    reason: "layer \(index) has other keys and values than layer \(shared), which it shares")
+            }
+        }
     }
 }
