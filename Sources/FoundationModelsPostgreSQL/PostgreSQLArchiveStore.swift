@@ -121,7 +121,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
             _ = try connection.query(
                 """
                 INSERT INTO conversation (id, created, title, context, context_checksum, head, head_checksum)
-                VALUES ($1, $2, '', $3, $4, $5, $6)
+                VALUES ($1, $2, '', $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING
                 """, [.text(conversation), .double(created.timeIntervalSince1970)] + Self.parameters(context))
         }
     }

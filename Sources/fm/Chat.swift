@@ -107,8 +107,9 @@ struct Chat: AsyncParsableCommand {
     /// Lets the next chat that continues this conversation start sooner.
     private func saveComputation(_ conversation: Conversation) async {
         do { try await conversation.saveComputation() } catch {
-            // The conversation itself is saved already.
-            FileHandle.standardError.write(Data("\(Self.words(for: error)) The next start takes a little longer.\n".utf8))
+            let isSaved = await conversation.archiveProblem == nil
+            let consequence = isSaved ? "The next start takes a little longer." : "The last answer is lost."
+            FileHandle.standardError.write(Data("\(Self.words(for: error)) \(consequence)\n".utf8))
         }
     }
 

@@ -109,6 +109,23 @@ struct ArchitectureTests {
         return difference / expected.reduce(0) { $0 + $1 * $1 }
     }
 
+    /// Kernels rely on these: a wrong size would make them write outside their memory.
+    @Test(arguments: [
+        ("llama", "llama.rope.dimension_count", GGUFBuilder.Value.uint32(64)),
+        ("gemma4", "gemma4.rope.dimension_count_swa", .uint32(64)),
+        ("gemma4", "gemma4.attention.head_count_kv", .int32s([2, 1, 2, 1, 1, 2, 1])),
+        ("gemma4", "gemma4.attention.head_count_kv", .int32s([2, 1, 2, 1, 2, 2, 2])),
+    ])
+    func impossibleSizes(name: String, key: String, value: GGUFBuilder.Value) throws {
+        var builder = try Recipe.load(name).builder()
+        let place = try #require(builder.metadata.firstIndex { $0.0 == key })
+        builder.metadata[place].1 = value
+        let file = try TemporaryFile(builder.bytes())
+        #expect { try ModelFamily.shape(of: GGUFFile(path: file.path)) } throws: { error in
+            if case ModelError.invalid = error { true } else { false }
+        }
+    }
+
     @Test func thereAreRecipes() { #expect(Recipe.names.count >= 25) }
 
     @Test(arguments: Recipe.names)

@@ -35,6 +35,62 @@ import Testing
         return Array(model.logits)
     }
 
+    /// The limit of a container is smaller than the memory of the machine.
+    @Test func containerMemory() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        func write(_ name: String, _ text: String) throws {
+            try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+        }
+        let version2 = ContainerMemory(folder: folder.path, isVersion1: false)
+        #expect(version2.limit() == nil && version2.available() == nil)
+        try write("memory.max", "max\n")
+        try write("memory.current", "3000\n")
+        try write("memory.stat", "anon 2000\ninactive_file 700\nactive_file 300\n")
+        #expect(version2.limit() == nil && version2.available() == nil)
+        try write("memory.max", "4000\n")
+        #expect(version2.limit() == 4000 && version2.available() == 1700)
+        let version1 = ContainerMemory(folder: folder.path, isVersion1: true)
+        try write("memory.limit_in_bytes", "9223372036854771712\n")
+        try write("memory.usage_in_bytes", "3000\n")
+        #expect(version1.limit() == nil)
+        try write("memory.limit_in_bytes", "5000\n")
+        try write("memory.stat", "inactive_file 1\ntotal_inactive_file 500\n")
+        #expect(version1.available() == 2500)
+    }
+
+    /// Another process, or another load in this one, must not write to a file that is being filled, nor remove it.
+    @Test func filesThatAreBeingPacked() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let cache = PackedCache(directory: folder)
+        let bytes = 64 << 20
+        func parts() throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".part") }
+        }
+        let file = try GGUFFile(path: file.path)
+        var first = cache.memory(for: file, bytes: bytes)
+        first?.base.storeBytes(of: 1, as: UInt64.self)
+        var second = cache.memory(for: file, bytes: bytes)
+        #expect(second?.isFilled == false)
+        second?.base.storeBytes(of: 2, as: UInt64.self)
+        #expect(first?.base.load(as: UInt64.self) == 1)
+        #expect(try parts().count == 2)
+        first?.finish()
+        #expect(try parts().count == 1)
+        second = nil
+        #expect(try parts().isEmpty)
+        first = nil
+        let third = try #require(cache.memory(for: file, bytes: bytes))
+        #expect(third.isFilled && third.base.load(as: UInt64.self) == 1)
+        // The file of a process that was killed is not locked.
+        let left = folder.appendingPathComponent("left.packed.x.part")
+        try Data("x".utf8).write(to: left)
+        _ = cache.memory(for: file, bytes: bytes + 4096)
+        #expect(!FileManager.default.fileExists(atPath: left.path))
+    }
+
     @Test func equalBeginningsShareWholePages() throws {
         let one = try cache(Self.tokens[..<700])
         let other = try KVCache(shape: model.shape, capacity: 1_024)

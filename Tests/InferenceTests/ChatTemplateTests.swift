@@ -109,9 +109,42 @@ struct ChatTemplateTests {
         "{{ 'open }}", "{# open", "{% raw %}", "{{ [1, }}", "{{ ) }}", "{{ 1 ? 2 }}", "{% set %}", "{% endfor %}",
         "{{ " + String(repeating: "(", count: 500) + "1" + String(repeating: ")", count: 500) + " }}",
         String(repeating: "{% if true %}", count: 300) + String(repeating: "{% endif %}", count: 300),
+        "{% raw %}" + String(repeating: "{% ( ", count: 50_000),
+        "{{ (" + chains("1", 199) + ") + (" + chains("2", 199) + ") }}",
     ])
     func malformedTemplatesAreTypedErrors(source: String) throws {
         #expect(throws: TemplateError.self) { try ChatTemplate(source: source, beginningText: "", endText: "") }
+    }
+
+    /// Chains of all operators, which become a tree of 7 × `count` levels.
+    private static func chains(_ start: String, _ count: Int) -> String {
+        let links = ["|d", "*1", "~1", "-1", "==1", " and 1", " or 1"]
+        return start + links.map { String(repeating: $0, count: count) }.joined()
+    }
+
+    /// Each of these would take gigabytes or hours, or the whole stack.
+    @Test(arguments: [
+        "{% for i in range(100000) %}{% for j in range(9) %}" + String(repeating: "A", count: 200_000)
+            + "{% endfor %}{% endfor %}",
+        "{% set x %}{% for i in range(100000) %}" + String(repeating: "A", count: 2_000) + "{% endfor %}{% endset %}",
+        "{% macro m(x) %}{{ (" + chains("x", 150) + ") }}{{ m(x) }}{% endmacro %}{{ m(1) }}",
+        "{% macro m(x) %}{% if (((((((((x|d|d|d|d|d|d|d|d) + m(x)))))))) %}{% endif %}{% endmacro %}{{ m(1) }}",
+        "{% set s = 'a' * 16000000 %}{% for i in range(100000) %}{% set x = s[0] %}{% endfor %}",
+        "{% set s = 'a' * 16000000 %}{% for i in range(100000) %}{% if 'b' in s %}{% endif %}{% endfor %}",
+        "{% set s = 'a' * 16000000 %}{% for i in range(100000) %}{% if s == s ~ 'b' %}{% endif %}{% endfor %}",
+        "{% set s = 'a' * 16000000 %}{% for c in s %}{% endfor %}", "{{ ('a' * 16000000) | list | length }}",
+        "{% set s = 'a' * 16000000 %}{% for i in range(100000) %}{{ s.startswith('b') }}{% endfor %}",
+        "{% set l = range(100000) %}{% for i in range(100000) %}{% if l == l %}{% endif %}{% endfor %}",
+        "{% set l = range(100000) %}{% for i in range(100000) %}{% if 'x' in l %}{% endif %}{% endfor %}",
+    ])
+    func costlyTemplatesEnd(source: String) throws {
+        #expect(throws: TemplateError.self) { try render(source) }
+    }
+
+    @Test func elementsOfStrings() throws {
+        #expect(
+            try render("{{ 'äbc'[0] }}{{ 'abc'[-1] }}{{ 'abc'[3] }}{{ 'abc'|first }}{{ 'abc'|last }}{{ ''|first }}") == "äcac")
+        #expect(try render("{% raw %}{% if {{ x {%- endraw -%}  !") == "{% if {{ x!")
     }
 
     @Test(arguments: [

@@ -20,6 +20,7 @@ package protocol ArchiveStore: Sendable {
     func state(of conversation: String) throws -> (revision: Int64?, lastTurn: Int?)?
     /// Replaces a damaged revision by 0, so that it can be compared and incremented.
     func repairRevision(of conversation: String) throws
+    /// Adds a conversation. Does nothing if another program has added one with this identifier.
     func begin(_ conversation: String, created: Date, _ context: ContextRow) throws
     /// Writes a context with the next revision, and the records of compactions.
     ///

@@ -37,6 +37,18 @@ extension ConversationArchive {
         }
     }
 
+    /// Removes all files.
+    ///
+    /// - Returns: Whether there were any.
+    func removeCacheFiles() -> Bool {
+        guard let cacheDirectory,
+            let names = try? FileManager.default.contentsOfDirectory(atPath: cacheDirectory.path), !names.isEmpty  // none exists
+        else { return false }
+        // What cannot be removed stays.
+        for name in names { try? FileManager.default.removeItem(at: cacheDirectory.appending(path: name)) }
+        return true
+    }
+
     /// Whether a file is the temporary file of a process that was killed.
     private static func isAbandoned(_ file: URL) -> Bool {
         guard let process = pid_t(file.deletingPathExtension().pathExtension) else { return false }

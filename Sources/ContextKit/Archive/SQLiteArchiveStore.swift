@@ -38,9 +38,32 @@ final class SQLiteArchiveStore: ArchiveStore {
             try database.execute(sql: "PRAGMA journal_size_limit = 131072")
             if let maximumPageCount { try database.execute(sql: "PRAGMA max_page_count = \(maximumPageCount)") }
         }
+        // Another program that creates or migrates the file at the same moment makes this fail: what it has done is found then.
+        for _ in 1..<maximumOpenings {
+            do {
+                return try openMigrated(url, configuration)
+            } catch let error as DatabaseError where isContention(error) {
+                usleep(20_000)
+            }
+        }
+        return try openMigrated(url, configuration)
+    }
+
+    private static let maximumOpenings = 50
+
+    private static func openMigrated(_ url: URL, _ configuration: Configuration) throws -> DatabaseQueue {
         let database = try DatabaseQueue(path: url.path, configuration: configuration)
         try migrator.migrate(database)
         return database
+    }
+
+    /// Whether a migration may have failed because another program did it.
+    private static func isContention(_ error: DatabaseError) -> Bool {
+        switch error.resultCode {
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_CONSTRAINT: true
+        case .SQLITE_ERROR: ["already exists", "duplicate column"].contains { (error.message ?? "").contains($0) }
+        default: false
+        }
     }
 
     private static func openForReading(_ url: URL) throws -> DatabaseQueue {
@@ -120,21 +143,38 @@ final class SQLiteArchiveStore: ArchiveStore {
     }
 
     private func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        do { return try database.read(body) } catch { throw ConversationError(archive: error) }
+        try repairing { try database.read(body) }
     }
 
     private func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        do { return try database.write(body) } catch { throw ConversationError(archive: error) }
+        try repairing { try database.write(body) }
+    }
+
+    /// Reads outside a transaction, which fails as a whole if one of its statements meets a damaged page.
+    private func readEach<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        do { return try database.unsafeRead(body) } catch { throw ConversationError(archive: error) }
+    }
+
+    /// Repeats an operation that meets a damaged page after a repair.
+    private func repairing<Value>(_ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_CORRUPT && error.extendedResultCode != .SQLITE_CORRUPT_VTAB && !isReadOnly
+        {
+            // If the repair fails, the reason is the damage.
+            guard (try? repair()) == true else { throw ConversationError(archive: error) }
+            try? rebuildIndex()  // the next search tries again and reports the error
+            do { return try body() } catch { throw ConversationError(archive: error) }
+        } catch { throw ConversationError(archive: error) }
     }
 
     // MARK: - Conversations
 
     func conversations() throws -> [ConversationArchive.Summary] {
-        try read { database in
+        func summaries(_ database: Database, answered: String) throws -> [ConversationArchive.Summary] {
             let rows = try Row.fetchAll(
                 database,
                 sql: """
-                    SELECT id, created, title, (SELECT count(*) FROM turn WHERE conversation = id AND entries IS NOT NULL) AS turns
+                    SELECT id, created, title, (SELECT count(*) FROM turn WHERE conversation = id \(answered)) AS turns
                     FROM conversation ORDER BY created DESC, id
                     """)
             return rows.compactMap { row in
@@ -143,6 +183,12 @@ final class SQLiteArchiveStore: ArchiveStore {
                     id: id, created: Date(timeIntervalSince1970: row.value("created") ?? 0), title: row.value("title") ?? "",
                     turnCount: row.value("turns") ?? 0)
             }
+        }
+        do {
+            return try read { try summaries($0, answered: "AND entries IS NOT NULL") }
+        } catch ConversationError.archive(let failure) where failure.isDamage {
+            // The index has all turns, also those on damaged pages, but not whether they were answered.
+            return try readEach { try summaries($0, answered: "") }
         }
     }
 
@@ -194,7 +240,7 @@ final class SQLiteArchiveStore: ArchiveStore {
             try database.execute(
                 sql: """
                     INSERT INTO conversation (id, created, title, context, context_checksum, head, head_checksum)
-                    VALUES (?, ?, '', ?, ?, ?, ?)
+                    VALUES (?, ?, '', ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
                     """,
                 arguments: [
                     conversation, created.timeIntervalSince1970, context.context, context.contextChecksum, context.head,
@@ -290,38 +336,42 @@ final class SQLiteArchiveStore: ArchiveStore {
             case .from(let number): "number >= \(number)"
             case .numbers(let numbers): "number IN (\(numbers.map(String.init).joined(separator: ",")))"
             }
-        return try read { database in
-            (try Self.turns(database, conversation, condition), try Self.lastTurn(database, conversation))
+        do {
+            return try read { database in
+                (try Self.turns(database, conversation, condition), try Self.lastTurn(database, conversation))
+            }
+        } catch ConversationError.archive(let failure) where failure.isDamage {
+            return try readEach { database in
+                (try Self.eachTurn(database, conversation, condition), try Self.lastTurn(database, conversation))
+            }
         }
     }
 
+    private static let turnColumns = "number, prompt, entries, asked, checksum"
+
     /// The turns that match an SQL condition on their numbers.
     private static func turns(_ database: Database, _ conversation: String, _ condition: String) throws -> [TurnRow] {
-        let columns = "number, prompt, entries, asked, checksum"
-        let condition = "conversation = ? AND \(condition) ORDER BY number"
-        do {
-            return try Row.fetchAll(
-                database, sql: "SELECT \(columns) FROM turn WHERE \(condition)", arguments: [conversation]
-            ).map(turn)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT {
-            // The numbers come from a separate index. Each turn is read alone, so that a damaged page affects only its
-            // turns.
-            let numbers = try Row.fetchAll(
-                database, sql: "SELECT number FROM turn WHERE \(condition)", arguments: [conversation]
-            ).compactMap { $0.value("number", as: Int.self) }
-            return try numbers.flatMap { number in
-                do {
-                    return try Row.fetchAll(
-                        database, sql: "SELECT \(columns) FROM turn WHERE conversation = ? AND number = ?",
-                        arguments: [conversation, number]
-                    ).map(turn)
-                } catch let error as DatabaseError {
-                    return [
-                        TurnRow(
-                            number: number, prompt: nil, entries: nil, asked: nil, checksum: nil,
-                            problem: error.message ?? "\(error.resultCode)")
-                    ]
-                }
+        try Row.fetchAll(
+            database, sql: "SELECT \(turnColumns) FROM turn WHERE conversation = ? AND \(condition) ORDER BY number",
+            arguments: [conversation]
+        ).map(turn)
+    }
+
+    /// The same turns, each read alone, so that a damaged page affects only its turns. The numbers come from a separate index.
+    private static func eachTurn(_ database: Database, _ conversation: String, _ condition: String) throws -> [TurnRow] {
+        let numbers = try Row.fetchAll(
+            database, sql: "SELECT number FROM turn WHERE conversation = ? AND \(condition) ORDER BY number",
+            arguments: [conversation]
+        ).compactMap { $0.value("number", as: Int.self) }
+        return try numbers.flatMap { number in
+            do {
+                return try turns(database, conversation, "number = \(number)")
+            } catch let error as DatabaseError {
+                return [
+                    TurnRow(
+                        number: number, prompt: nil, entries: nil, asked: nil, checksum: nil,
+                        problem: error.message ?? "\(error.resultCode)")
+                ]
             }
         }
     }

@@ -7,6 +7,15 @@ extension Conversation {
 
     /// Writes all turns and contexts that have not been written yet.
     func saveUnsaved() throws {
+        do { try writeUnsaved() } catch ConversationError.archive(let failure) where failure.isFull {
+            // Files that only save time make room for the conversation.
+            guard archive.removeCacheFiles() else { throw ConversationError.archive(failure) }
+            try writeUnsaved()
+        }
+        archiveProblem = nil
+    }
+
+    private func writeUnsaved() throws {
         let hasNewTurns = !state.unsavedTurns.isEmpty
         while let turn = state.unsavedTurns.first {
             // Recalled turns in front of the prompt are already in the archive.
@@ -24,7 +33,6 @@ extension Conversation {
             }
         }
         if state.isContextUnsaved { throw ConversationError.archive(.init("other programs keep changing the conversation.")) }
-        archiveProblem = nil
     }
 
     /// Writes the context after a change. The archive still has the turns and an older context: if writing fails, it is
@@ -43,6 +51,7 @@ extension Conversation {
 
     /// Adopts the context from the archive, with the turns that followed.
     private func adoptStored() throws {
+        try archive.repairRevision(of: id)
         guard let stored = try archive.context(of: id) else { throw Self.missing }
         state.merge(stored)
         try adoptTurns(from: stored.context.next)

@@ -83,7 +83,7 @@ extension Conversation {
         } catch let error where error.isOverflow {
             // Tools that have run are not run again, because they may have side effects.
             if newEntries.contains(where: { if case .toolOutput = $0 { true } else { false } }) { throw error }
-            partial.set(nil)
+            partial.startAgain(after: newEntries)
             rebuild()
             await compactNow(.overflow)
             try Task.checkCancellation()
@@ -115,15 +115,10 @@ extension Conversation {
     private func keepPartial(
         _ prompt: String, _ number: Int, _ date: Date, _ response: PartialResponse, _ error: any Error
     ) {
-        var partial = Turn(number: number, prompt: prompt, date: date, entries: newEntries).encodable
-        // Calls without outputs are removed.
-        while case .toolCalls? = partial.entries.last { partial.entries.removeLast() }
-        // A cancelled session that has not ended yet has no entry for the text generated so far.
-        if let text = response.text, !text.isEmpty, !partial.entries.contains(where: { $0.isResponse(text) }),
-            partial.entries.last.map({ if case .response = $0 { false } else { true } }) ?? true
-        {
-            partial.entries.append(
-                .response(Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])))
+        var partial = Turn(number: number, prompt: prompt, date: date, entries: newEntries, text: response.text)
+        // The second attempt may have failed before its first token: the text of the first one was shown.
+        if !partial.hasAnswer, let first = response.firstAttempt {
+            partial = Turn(number: number, prompt: prompt, date: date, entries: first.entries, text: first.text)
         }
         var isUnsafe = false
         if let error = error as? LanguageModelError, case .guardrailViolation = error { isUnsafe = true }
@@ -198,5 +193,26 @@ extension Conversation {
         state.adopt(bare)
         rebuild()
         state.carryLater(carried)
+    }
+}
+
+extension Turn {
+    /// A turn of which the answer is incomplete.
+    ///
+    /// - Parameter text: The text generated so far: a cancelled session that has not ended yet has no entry for it.
+    init(number: Int, prompt: String, date: Date?, entries: [Transcript.Entry], text: String?) {
+        self = Turn(number: number, prompt: prompt, date: date, entries: entries).encodable
+        // Calls without outputs are removed: the model would see calls without results.
+        var answered: Set<String> = []
+        for case .toolOutput(let output) in self.entries { answered.insert(output.id) }
+        self.entries.removeAll { entry in
+            guard case .toolCalls(let calls) = entry else { return false }
+            return !calls.allSatisfy { answered.contains($0.id) }
+        }
+        if let text, !text.isEmpty, !self.entries.contains(where: { $0.isResponse(text) }),
+            self.entries.last.map({ if case .response = $0 { false } else { true } }) ?? true
+        {
+            self.entries.append(.response(Transcript.Response(assetIDs: [], segments: [.text(.init(content: text))])))
+        }
     }
 }

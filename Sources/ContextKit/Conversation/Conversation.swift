@@ -76,15 +76,20 @@ public actor Conversation {
         let expected = model.contextSize / 32
         let reserve = policy.reserve(contextSize: model.contextSize, limit: nil)
         try archive.repairRevision(of: id)
-        if let stored = try archive.context(of: id) {
-            state = ConversationState(
-                stored, since: try archive.turns(of: id, from: stored.context.next), instructions: instructions,
-                tools: definitions, expectedPrompt: expected, reserve: reserve)
-        } else {
-            state = ConversationState(
-                instructions: instructions ?? "", tools: definitions, expectedPrompt: expected, reserve: reserve)
-            try archive.begin(id, state.context)
+        var stored = try archive.context(of: id)
+        let new = ConversationState(
+            instructions: instructions ?? "", tools: definitions, expectedPrompt: expected, reserve: reserve)
+        if stored == nil {
+            try archive.begin(id, new.context)
+            // Another program may have begun the same conversation at the same moment.
+            stored = try archive.context(of: id)
         }
+        state =
+            if let stored {
+                ConversationState(
+                    stored, since: try archive.turns(of: id, from: stored.context.next), instructions: instructions,
+                    tools: definitions, expectedPrompt: expected, reserve: reserve)
+            } else { new }
         self.id = id
         self.model = model
         self.tools = tools
@@ -95,6 +100,8 @@ public actor Conversation {
         let entries = state.draft().entries
         session = Self.session(model, tools, entries)
         recordedCount = entries.count
+        // New instructions are stored, so that they are those of the next program too.
+        if state.isContextUnsaved, !archive.isReadOnly { saveContext() }
         // The window of this model may be smaller than that of the last one.
         if try await count(session.transcript) > threshold { await compactNow(.modelChange) }
     }
@@ -118,13 +125,22 @@ public actor Conversation {
         }
     }
 
+    /// Writes everything that could not be written before, for example because the disk was full. All turns are written as soon as
+    /// they are answered; call this before a program ends if ``archiveProblem`` is not nil.
+    ///
+    /// - Throws: ``ConversationError/archive(_:)`` if it still cannot be written.
+    public func save() async throws {
+        try await exclusively { try saveUnsaved() }
+    }
+
     /// Writes what the model has computed for the current context to a file beside the archive, so that a later process
     /// that continues the conversation and calls ``prewarm()`` starts sooner. The file takes some 30 KB for each token with
     /// the default model; the oldest files of an archive are removed when they exceed 1 GB.
     ///
-    /// Does nothing for archives in memory, and for models that do not run in this process.
+    /// Calls ``save()`` first. Does nothing else for archives in memory, and for models that do not run in this process.
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be written. The conversation itself is not affected.
     public func saveComputation() async throws {
+        try await save()
         guard let file = archive.cacheFile(of: id), let store = model.computationStore else { return }
         // A file that is being read must not be replaced by one with less.
         await restoring?.value
@@ -229,7 +245,11 @@ public actor Conversation {
         }
         let mine = Section()
         section = mine
-        return try await Self.$sections.withValue(Self.sections + [mine]) { try await body() }
+        return try await Self.$sections.withValue(Self.sections + [mine]) {
+            // A change of the context that the operation did not write, for example because it failed.
+            defer { if state.isContextUnsaved, archiveProblem == nil, !archive.isReadOnly { saveContext() } }
+            return try await body()
+        }
     }
 
     /// Whether tools of the current request are running: no outputs follow their calls in the session until all have

@@ -44,14 +44,17 @@ public enum ConversationError: LocalizedError {
         /// reports that the table cannot be constructed (`SQLITE_ERROR`, which is not specific) or that a row already
         /// exists (`SQLITE_CONSTRAINT`).
         let isDamage: Bool
+        /// Whether there is no space left on the disk.
+        let isFull: Bool
 
         init(_ error: any Error) {
             let code = (error as? DatabaseError)?.resultCode.primaryResultCode
             reason = (error as? DatabaseError)?.message ?? "\(error)"
             isDamage = code == .SQLITE_CORRUPT || code == .SQLITE_ERROR || code == .SQLITE_CONSTRAINT
+            isFull = code == .SQLITE_FULL
         }
 
-        package init(_ reason: String) { (self.reason, isDamage) = (reason, false) }
+        package init(_ reason: String) { (self.reason, isDamage, isFull) = (reason, false, false) }
     }
 
     init(archive error: any Error) { self = error as? ConversationError ?? .archive(.init(error)) }

@@ -71,6 +71,7 @@ struct ConversationState {
             reserve: reserve)
         context = stored.context
         context.instructions = instructions ?? stored.context.instructions
+        isContextUnsaved = context.instructions != stored.context.instructions
         revision = stored.revision
         storedPins = stored.context.pinned
         note(stored.damage.map { [$0] } ?? [])
@@ -217,6 +218,12 @@ struct ConversationState {
     /// turns that followed it are added with ``merge(_:from:)``.
     mutating func merge(_ stored: ConversationArchive.StoredContext) {
         note(stored.damage.map { [$0] } ?? [])
+        // A context that cannot be read is replaced by the one that this program has.
+        if stored.damage != nil {
+            revision = stored.revision
+            isContextUnsaved = true
+            return
+        }
         let added = context.pinned.filter { !storedPins.contains($0) }
         let removed = storedPins.filter { !context.pinned.contains($0) }
         let instructions = context.instructions

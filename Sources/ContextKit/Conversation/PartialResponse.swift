@@ -5,8 +5,19 @@ import Synchronization
 /// session ends later: after the current token, or when a tool that ignores cancellation returns.
 final class PartialResponse: Sendable {
     private let content = Mutex<GeneratedContent?>(nil)
+    private let first = Mutex<(entries: [Transcript.Entry], text: String?)?>(nil)
 
-    func set(_ value: GeneratedContent?) { content.withLock { $0 = value } }
+    func set(_ value: GeneratedContent) { content.withLock { $0 = value } }
+
+    /// The answer is started again after an attempt that generated these entries.
+    func startAgain(after entries: [Transcript.Entry]) {
+        let text = text
+        first.withLock { $0 = (entries, text) }
+        content.withLock { $0 = nil }
+    }
+
+    /// What was generated before the answer was started again; nil in the first attempt.
+    var firstAttempt: (entries: [Transcript.Entry], text: String?)? { first.withLock { $0 } }
 
     /// Waits for a complete response.
     nonisolated(nonsending) func collect<Content>(

@@ -54,8 +54,8 @@ public struct Turn: Sendable {
         }
     }
 
-    /// The turn itself if it can be encoded as JSON. Otherwise, for example if its options contain an infinite
-    /// temperature, a turn with only the texts of the prompt and the response.
+    /// The turn itself if it can be encoded as JSON. Otherwise, for example if it has an image that cannot be read, a turn with
+    /// only the texts of its entries.
     var encodable: Turn {
         if (try? JSONEncoder().encode(Transcript(entries: entries))) != nil { return self }  // the reason does not matter
         var turn = self
@@ -63,6 +63,11 @@ public struct Turn: Sendable {
             switch entry {
             case .prompt(let entry): .prompt(.init(id: entry.id, segments: [.text(.init(content: entry.segments.plainText))]))
             case .response(let entry): .response(.init(id: entry.id, segments: [.text(.init(content: entry.segments.plainText))]))
+            case .toolCalls: entry
+            case .toolOutput(let entry):
+                .toolOutput(
+                    .init(
+                        id: entry.id, toolName: entry.toolName, segments: [.text(.init(content: entry.segments.plainText))]))
             default: nil
             }
         }

@@ -332,7 +332,8 @@ extension GenerationOptions: TranscriptCodable {
 
     fileprivate func encode(inTranscript encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: TranscriptKey.self)
-        try container.encodeIfPresent(temperature, forKey: .temperature)
+        // JSON has no infinity and no NaN: a transcript with such an option must be savable all the same.
+        try container.encodeIfPresent(temperature.flatMap { $0.isFinite ? $0 : nil }, forKey: .temperature)
         try container.encodeIfPresent(maximumResponseTokens, forKey: .maximumResponseTokens)
         switch samplingMode?.kind {
         case .greedy: try container.encode(true, forKey: .greedy)
@@ -340,7 +341,7 @@ extension GenerationOptions: TranscriptCodable {
             try container.encode(k, forKey: .topK)
             try container.encodeIfPresent(seed, forKey: .randomSeed)
         case .randomProbabilityThreshold(let threshold, let seed):
-            try container.encode(threshold, forKey: .probabilityThreshold)
+            try container.encode(threshold.isFinite ? threshold : 1, forKey: .probabilityThreshold)
             try container.encodeIfPresent(seed, forKey: .randomSeed)
         case nil: break
         }
