@@ -287,15 +287,15 @@ final class PostgreSQLArchiveStore: ArchiveStore {
         }
     }
 
-    func turnsWithoutVectors(in conversation: String, model: String, limit: Int) throws -> [Int] {
+    func turnsWithoutVectors(in conversation: String, model: String, from number: Int, limit: Int) throws -> [Int] {
         try run(.read) { connection in
             guard let key = try Self.number(of: conversation, connection) else { return [] }
             let rows = try connection.query(
                 """
-                SELECT number FROM turn t WHERE conversation = $1 AND entries IS NOT NULL AND NOT EXISTS (
+                SELECT number FROM turn t WHERE conversation = $1 AND number >= $4 AND entries IS NOT NULL AND NOT EXISTS (
                     SELECT 1 FROM turn_vector WHERE conversation = $1 AND model = $2 AND turn = t.number)
                 ORDER BY number LIMIT $3
-                """, [.integer(key), .text(model), .integer(Int64(limit))])
+                """, [.integer(key), .text(model), .integer(Int64(limit)), .integer(Int64(number))])
             return (0..<rows.count).compactMap { rows.integer($0, 0).map { Int($0) } }
         }
     }

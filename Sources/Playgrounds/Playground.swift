@@ -1,5 +1,5 @@
-/// A block of code to try things with, as in `import Playgrounds`. The code is compiled with the file and never runs here: Xcode runs
-/// such blocks on Apple's platforms. `fm play` tries prompts on any platform.
+/// A block of code to try things with. The compiler checks it with the file, and the program does not contain it: `fm play FILE.swift`
+/// runs the blocks of a file, as Xcode does on Apple's platforms.
 @freestanding(declaration)
 public macro Playground(_ name: String? = nil, body: @escaping @Sendable () async throws -> Void) =
     #externalMacro(module: "FoundationModelsMacros", type: "PlaygroundMacro")

@@ -30,6 +30,7 @@ struct FM: AsyncParsableCommand {
               fm eval questions.jsonl              test prompts against what their answers should be
               fm eval --safety                     which safety layer stops which prompts
               fm play prompts.txt -m small -m default   try prompts at each save, models side by side
+              fm play Prompts.swift                the same for #Playground blocks
               fm feedback                          ratings collected in “fm chat” or by programs
 
             ENVIRONMENT
@@ -37,6 +38,8 @@ struct FM: AsyncParsableCommand {
               FM_EMBEDDER     the model for embeddings: a name, or a GGUF file
               FM_MODEL_URL    the address to download the default model from, instead of the published ones
               FM_TRACE        the file in which every request is recorded; “fm trace” shows it
+              FM_TRACE_TEXT   1 records prompts and responses too
+              FM_PACKAGE      the folder of this package, for “fm play FILE.swift” with an installed fm
               FM_THREADS      number of threads (default: number of physical cores)
               FM_CACHE_BITS   8 halves the memory of long conversations, with a small loss of precision
               FM_LOOPS        1 does not stop answers that repeat themselves endlessly

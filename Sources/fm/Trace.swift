@@ -11,6 +11,8 @@ struct Trace: ParsableCommand {
               FM_TRACE=talk.jsonl fm chat
               fm trace talk.jsonl
               fm trace talk.jsonl --html talk.html   an HTML page with a timeline
+
+            With FM_TRACE_TEXT=1, prompts and responses are recorded too, and the HTML page shows them.
             """)
 
     @Argument(help: "The file that FM_TRACE named.")

@@ -218,8 +218,8 @@ extension ConversationArchive {
     // MARK: - Vectors
 
     /// Answered turns whose vectors are missing, the oldest first.
-    func turnsWithoutVectors(in conversation: String, model: String, limit: Int) throws -> [Turn] {
-        let numbers = try store.turnsWithoutVectors(in: conversation, model: model, limit: limit)
+    func turnsWithoutVectors(in conversation: String, model: String, from number: Int = 0, limit: Int) throws -> [Turn] {
+        let numbers = try store.turnsWithoutVectors(in: conversation, model: model, from: number, limit: limit)
         let stored = try turns(of: conversation, numbers: Set(numbers))
         // Turns that cannot be read get an empty record, so that they are not tried again and again.
         return numbers.map { stored.turns[$0] ?? Turn(number: $0, prompt: "", date: nil, entries: []) }

@@ -57,8 +57,8 @@ package protocol ArchiveStore: Sendable {
     func turns(with words: [String], in conversation: String, count: Int, limit: Int) throws -> [[Int]]
     /// The numbers of words of turns.
     func wordCounts(of turns: [Int], in conversation: String) throws -> [Int: Int]
-    /// The numbers of answered turns without a record of vectors, the lowest first.
-    func turnsWithoutVectors(in conversation: String, model: String, limit: Int) throws -> [Int]
+    /// The numbers of answered turns without a record of vectors, from a number on, the lowest first.
+    func turnsWithoutVectors(in conversation: String, model: String, from number: Int, limit: Int) throws -> [Int]
     /// Adds records of vectors. Turns that have one keep it.
     func addVectors(_ records: [(turn: Int, vectors: Data)], in conversation: String, model: String) throws
     /// The records after a row, in the order in which they were added.

@@ -467,15 +467,15 @@ final class SQLiteArchiveStore: ArchiveStore {
 
     // MARK: - Vectors
 
-    func turnsWithoutVectors(in conversation: String, model: String, limit: Int) throws -> [Int] {
+    func turnsWithoutVectors(in conversation: String, model: String, from number: Int, limit: Int) throws -> [Int] {
         try read { database in
             try Int.fetchAll(
                 database,
                 sql: """
-                    SELECT number FROM turn WHERE conversation = ? AND entries IS NOT NULL AND number NOT IN
-                        (SELECT turn FROM turn_vector WHERE conversation = ? AND model = ?) ORDER BY number LIMIT ?
+                    SELECT number FROM turn WHERE conversation = ? AND number >= ? AND entries IS NOT NULL AND number NOT IN
+                        (SELECT turn FROM turn_vector WHERE conversation = ? AND model = ? AND turn >= ?) ORDER BY number LIMIT ?
                     """,
-                arguments: [conversation, conversation, model, limit])
+                arguments: [conversation, number, conversation, model, number, limit])
         }
     }
 

@@ -44,7 +44,7 @@ struct ConversationState {
 
     /// A turn without an answer that is older than this many turns is no longer waited for: the program that was
     /// answering it has probably ended.
-    private static let maximumAgeOfUnanswered = 8
+    static let maximumAgeOfUnanswered = 8
 
     // MARK: - Beginning
 

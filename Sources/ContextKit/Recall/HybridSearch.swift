@@ -31,10 +31,17 @@ public struct HybridSearch: TurnSearch {
         try await archive.vectors.lock.acquire()
         defer { archive.vectors.lock.release() }
         let info = try await model.info()
+        let last = try archive.state(of: conversation)?.lastTurn ?? 0
+        let first = archive.vectors.firstUnprepared(in: conversation, model: info.identifier)
         while true {
             try Task.checkCancellation()
-            let turns = try archive.turnsWithoutVectors(in: conversation, model: info.identifier, limit: Self.batchTurns)
-            if turns.isEmpty { return }
+            let turns = try archive.turnsWithoutVectors(
+                in: conversation, model: info.identifier, from: first, limit: Self.batchTurns)
+            if turns.isEmpty {
+                // The newest turns may be answered later by another program.
+                return archive.vectors.setFirstUnprepared(
+                    last - ConversationState.maximumAgeOfUnanswered, in: conversation, model: info.identifier)
+            }
             let parts = turns.map { Self.parts(of: $0.text) }
             let vectors = try await model.checkedVectors(
                 of: parts.flatMap(\.self), as: .document, dimension: info.dimension)

@@ -26,6 +26,19 @@ final class VectorMemory: Sendable {
 
     private let entries = Mutex<(entries: [Key: Entry], uses: Int)>(([:], 0))
 
+    private struct PreparedKey: Hashable { var conversation: String, model: String }
+    private let prepared = Mutex<[PreparedKey: Int]>([:])
+
+    /// All answered turns before this one have vectors, so that a search for turns without vectors need not read a long conversation
+    /// after each answer.
+    func firstUnprepared(in conversation: String, model: String) -> Int {
+        prepared.withLock { $0[PreparedKey(conversation: conversation, model: model)] ?? 0 }
+    }
+
+    func setFirstUnprepared(_ number: Int, in conversation: String, model: String) {
+        prepared.withLock { $0[PreparedKey(conversation: conversation, model: model)] = max(0, number) }
+    }
+
     /// All vectors of a conversation. Only those that are new since the last search are read.
     func table(of conversation: String, in archive: ConversationArchive, _ info: EmbeddingModelInfo) throws -> VectorTable {
         guard let number = try archive.store.number(of: conversation) else { return VectorTable(dimension: info.dimension) }
