@@ -35,6 +35,67 @@ private final class Handle: Sendable {
 }
 
 struct StreamTests {
+    @Test("[B7] the transcript of the session and of each snapshot grows while a response is streamed")
+    func growingTranscript() async throws {
+        let session = LanguageModelSession(
+            model: ScriptedLanguageModel([.text(String(repeating: "word ", count: 100))]), instructions: "Be brief.")
+        func response(_ entries: some BidirectionalCollection<Transcript.Entry>) -> (id: String, text: String)? {
+            guard case .response(let response)? = entries.last else { return nil }
+            return (response.id, response.segments.map(\.description).joined())
+        }
+        var ids: Set<String> = []
+        var lengths: [Int] = []
+        for try await snapshot in session.streamResponse(to: "Go on.") {
+            let own = try #require(response(snapshot.transcriptEntries))
+            #expect(own.text == snapshot.content)
+            let live = try #require(response(session.transcript))
+            #expect(live.text.hasPrefix(snapshot.content) && session.transcript.count == 3)
+            ids.formUnion([own.id, live.id])
+            lengths.append(live.text.count)
+        }
+        #expect(ids.count == 1 && lengths == lengths.sorted() && lengths.last == 500)
+        #expect(session.transcript.count == 3)
+    }
+
+    /// Tasks of one actor can share a stream.
+    @MainActor private final class Reader {
+        let stream: LanguageModelSession.ResponseStream<String>
+        init(_ stream: sending LanguageModelSession.ResponseStream<String>) { self.stream = stream }
+
+        func collect() -> Task<String, any Error> { Task { try await self.stream.collect().content } }
+
+        func iterate() -> Task<String, any Error> {
+            Task {
+                var last = ""
+                for try await snapshot in self.stream { last = snapshot.content }
+                return last
+            }
+        }
+    }
+
+    @Test("several tasks read one stream; the request ends when the last of them is cancelled") @MainActor
+    func severalReaders() async throws {
+        let text = String(repeating: "word ", count: 200)
+        let reader = Reader(LanguageModelSession(model: ScriptedLanguageModel([.text(text)])).streamResponse(to: "Go on."))
+        for task in [reader.collect(), reader.iterate(), reader.iterate(), reader.collect()] {
+            #expect(try await task.value == text)
+        }
+        #expect(try await reader.collect().value == text)
+        // A reader that leaves early, and one that reads the same stream later.
+        let other = LanguageModelSession(model: ScriptedLanguageModel([.text(text)])).streamResponse(to: "Go on.")
+        for try await _ in other { break }
+        await Task.yield()
+        #expect(try await other.collect().content == text)
+
+        let silent = LanguageModelSession(model: ScriptedLanguageModel([.silence]))
+        let endless = Reader(silent.streamResponse(to: "Go on."))
+        let readers = [endless.collect(), endless.iterate(), endless.collect()]
+        while !silent.isResponding { await Task.yield() }
+        for reader in readers { reader.cancel() }
+        for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
+        while silent.isResponding { await Task.yield() }
+    }
+
     @Test(
         "[A3] 1,000 streams to a C callback are cancelled at different places; each request ends and frees its session",
         .timeLimit(.minutes(5)))

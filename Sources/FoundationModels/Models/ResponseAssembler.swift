@@ -240,10 +240,12 @@ package struct ResponseAssembler: Sendable {
     }
 
     /// The entries generated so far, without tool calls, whose arguments may be incomplete.
-    var partialEntries: [Transcript.Entry] {
+    ///
+    /// - Parameter structure: The schema name and the partial value of a structured response; nil for text.
+    func partialEntries(structure: (schemaName: String, content: GeneratedContent)? = nil) -> [Transcript.Entry] {
         entries.compactMap { entry in
             switch entry.content {
-            case .response where !entry.segments.isEmpty: response(entry, nil)
+            case .response where !entry.segments.isEmpty: response(entry, structure)
             case .reasoning where !entry.segments.isEmpty:
                 .reasoning(
                     .init(id: entry.id, metadata: entry.metadata, segments: segments(entry), signature: entry.signature))

@@ -22,6 +22,8 @@ extension LanguageModelSession {
         let prompt = request.entry
         let before = try await begin(prompt, number)
         progress.withOutput { $0.record(.prompt(prompt)) }
+        progress.observe { [weak self] in self?.notifyOfResponse() }
+        state.withLock { $0.progress = progress }
         let trace = RequestTrace()
         return try await SessionPropertyValues.$current.withValue(properties) {
             let profile = behavior.resolved()
@@ -111,6 +113,7 @@ extension LanguageModelSession {
     private func end(_ change: (inout State) -> Void) {
         update { state in
             change(&state)
+            state.progress = nil
             state.isResponding = false
             // In the same critical section: code that reads that the session is not responding can begin a request.
             requests.release()

@@ -28,6 +28,8 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         var isRunningTools = false
         /// The entries that the last request recorded before it failed, if they were removed from the transcript.
         var discarded: [Transcript.Entry] = []
+        /// The output of the running request. What the model has generated in the current round is not in `transcript` yet.
+        var progress: ResponseProgress?
         /// The active profile of the last request, with the callbacks to call when another profile becomes active.
         var activeProfile: ActiveProfile?
     }
@@ -51,12 +53,17 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
         propertyValues.attach(to: self)
     }
 
-    /// The entries of the session. The transcript can be read at any time, also after an error, and changed between
-    /// requests.
+    /// The entries of the session, including the response that is being generated. The transcript can be read at any time, also
+    /// after an error, and changed between requests.
     public var transcript: Transcript {
         get {
             registrar.access(self, keyPath: \.transcript)
-            return state.withLock { $0.transcript }
+            return state.withLock { state in
+                guard let live = state.progress?.withOutput({ $0.liveEntries }), !live.isEmpty else { return state.transcript }
+                var transcript = state.transcript
+                transcript.append(contentsOf: live)
+                return transcript
+            }
         }
         set { setTranscript(isOwnRequest: false) { $0 = newValue } }
     }
@@ -102,6 +109,9 @@ public final class LanguageModelSession: Observable, @unchecked Sendable {  // A
             if state.isResponding, !isOwnRequest { state.wasMutated = true } else { change(&state.transcript) }
         }
     }
+
+    /// Notifies observers that the response of the running request has grown.
+    func notifyOfResponse() { registrar.withMutation(of: self, keyPath: \.transcript) {} }
 
     /// Changes the state and notifies observers of all properties that a request may change.
     func update<Result>(_ change: (inout State) throws -> Result) rethrows -> Result {

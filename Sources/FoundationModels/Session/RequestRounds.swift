@@ -103,10 +103,13 @@ struct RequestRounds {
         progress.withOutput { $0.beginRound() }
         try await respond(with: model, executorRequest)
         try checkMutation()
-        let usedIDs = session.state.withLock { $0.transcript.usedIDs }
-        let made = try progress.withOutput { try $0.endRound(usedIDs: usedIDs) }
-        for entry in made { append(entry) }
-        return made
+        // At once, so that no reader of the transcript sees less than before.
+        return try session.update { state in
+            let usedIDs = state.transcript.usedIDs
+            let made = try progress.withOutput { try $0.endRound(usedIDs: usedIDs) }
+            state.transcript.append(contentsOf: made)
+            return made
+        }
     }
 
     private func respond(

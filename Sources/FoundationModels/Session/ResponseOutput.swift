@@ -98,7 +98,7 @@ struct ResponseOutput: Sendable {
     /// The entries of an interrupted round, and whether they contain text.
     mutating func partialEntries(usedIDs: Set<String>) -> (entries: [Transcript.Entry], hasText: Bool) {
         assembler.replaceIDs(in: usedIDs)
-        return (assembler.partialEntries, !assembler.text.isEmpty)
+        return (assembler.partialEntries(), !assembler.text.isEmpty)
     }
 
     /// The tokens used so far by all rounds.
@@ -114,7 +114,12 @@ struct ResponseOutput: Sendable {
         return Current(
             // Even a closed value is not complete before the request has ended.
             content: content.map { GeneratedContent(storage: $0.storage, id: $0.id, isComplete: false) },
-            entries: entries[...], usage: usage)
+            entries: (entries + liveEntries)[...], usage: usage)
+    }
+
+    /// What the model has generated in the current round so far, without tool calls.
+    var liveEntries: [Transcript.Entry] {
+        assembler.partialEntries(structure: schemaName.flatMap { name in reader?.content.map { (name, $0) } })
     }
 
     /// The response after the last round, its entries, and the total usage of the request.

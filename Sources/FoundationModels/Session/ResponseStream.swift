@@ -4,7 +4,8 @@ extension LanguageModelSession {
     /// A stream of snapshots of a response. Each snapshot contains everything generated so far; a slow reader skips
     /// snapshots but loses no text.
     ///
-    /// Cancelling the iterating task, or releasing the stream, stops the generation within one token.
+    /// Several tasks may read one stream. Cancelling the last task that iterates, or releasing the stream, stops the generation
+    /// within one token.
     public struct ResponseStream<Content>: AsyncSequence where Content: Generable {
         public typealias Element = LanguageModelSession.ResponseStream<Content>.Snapshot
 
@@ -45,12 +46,14 @@ extension LanguageModelSession {
             private let request: RunningRequest
             /// Another notification may arrive after the last snapshot has been returned.
             private var isComplete = false
-            private var changes: AsyncThrowingStream<Void, any Swift.Error>.Iterator
+            private var changes: ResponseProgress.Changes.Iterator
+            private let reader: Int
 
             fileprivate init(progress: ResponseProgress, request: RunningRequest) {
                 self.progress = progress
                 self.request = request
-                changes = progress.changes.makeAsyncIterator()
+                let (changes, reader) = progress.changes()
+                (self.changes, self.reader) = (changes.makeAsyncIterator(), reader)
             }
 
             public mutating func next(
@@ -61,6 +64,7 @@ extension LanguageModelSession {
                     isComplete = now.isComplete
                     if let snapshot = try Self.snapshot(now) { return snapshot }
                 }
+                if Task.isCancelled { progress.cancel(reader: reader) }
                 try Task.checkCancellation()
                 return nil
             }
