@@ -5,8 +5,10 @@ internal import TextScreening
 /// A model whose prompts and responses are checked by deny lists and a classifier, in addition to the checks of the model itself.
 ///
 /// No character of a denied term is sent to the session, also while a response is streamed. With a classifier, streamed text arrives
-/// in parts that have been checked. In guided responses, each text of the value is checked by itself. Not checked are thoughts, the
-/// arguments of tool calls, names of members, and terms that are divided between segments of a response.
+/// in parts that have been checked. In guided responses, each text of the value is checked by itself. Not checked are instructions,
+/// outputs of tools, thoughts, the arguments of tool calls, names of members, and terms that are divided between segments of a
+/// response. A `SystemLanguageModel` has guardrails of its own; to use another classifier instead of them, guard a model without,
+/// such as `GGUFLanguageModel`.
 public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
     let base: Base
     let checks: Checks
@@ -135,9 +137,15 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
                         }
                     case .replace(let replacement):
                         prompt.segments = prompt.segments.map { segment in
-                            guard case .text(var text) = segment else { return segment }
-                            text.content = list.replacingOccurrences(in: text.content, with: replacement)
-                            return .text(text)
+                            switch segment {
+                            case .text(var text):
+                                text.content = list.replacingOccurrences(in: text.content, with: replacement)
+                                return .text(text)
+                            case .structure(var value):
+                                value.content = value.content.replacingOccurrences(of: list, with: replacement)
+                                return .structure(value)
+                            default: return segment
+                            }
                         }
                         entries[index] = .prompt(prompt)
                     }
@@ -148,6 +156,24 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
                 let assessment = try await classifier.assess(prompt.segments.modelText, as: .prompt)
                 if assessment.isUnsafe { throw violation("The prompt", assessment) }
             }
+        }
+    }
+}
+
+extension GeneratedContent {
+    /// The value with the terms in its strings replaced. Names of members stay as they are.
+    fileprivate func replacingOccurrences(of list: DenyList, with replacement: String) -> GeneratedContent {
+        switch kind {
+        case .string(let text):
+            GeneratedContent(kind: .string(list.replacingOccurrences(in: text, with: replacement)), id: id)
+        case .array(let values):
+            GeneratedContent(kind: .array(values.map { $0.replacingOccurrences(of: list, with: replacement) }), id: id)
+        case .structure(let members, let names):
+            GeneratedContent(
+                kind: .structure(
+                    properties: members.mapValues { $0.replacingOccurrences(of: list, with: replacement) }, orderedKeys: names),
+                id: id)
+        case .null, .bool, .number: self
         }
     }
 }

@@ -334,4 +334,16 @@ import Testing
         _ = try await session.respond(to: "hello")
         #expect(recorder.recording.exchanges.allSatisfy { !$0.situation.contains("darn") })
     }
+
+    @Test("terms in values of prompts are replaced too, and other values stay as they are")
+    func structuredPrompts() async throws {
+        let list = try DenyList(terms: ["darn"], action: .replace(with: "#"))
+        let recorder = RecordingLanguageModel(ScriptedLanguageModel([.text("a")]))
+        let session = LanguageModelSession(model: GuardedLanguageModel(recorder, denyLists: DenyListStore([list])))
+        let json = #"{"darn": "Darn it", "list": ["darn", 12345678901234567890, null, true]}"#
+        let value = try GeneratedContent(json: json)
+        _ = try await session.respond(to: Prompt { value })
+        let situation = try #require(recorder.recording.exchanges.first?.situation)
+        #expect(situation.contains("# it") && !situation.contains("Darn") && situation.contains("12345678901234567890"))
+    }
 }
