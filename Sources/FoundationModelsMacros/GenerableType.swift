@@ -12,6 +12,8 @@ struct GenerableType {
     let writesNil: Bool
     /// `public`, `package` or empty.
     let access: DeclModifierListSyntax
+    /// Whether the partially generated form is `Equatable`.
+    let isEquatable: Bool
     let isSendable: Bool
 
     init(
@@ -31,10 +33,12 @@ struct GenerableType {
         }
         self.access = access.first(of: [.public, .package])
 
-        // A macro cannot determine whether the partial form of a type parameter is sendable.
+        // A macro cannot determine the conformances of the partial form of a type parameter.
         let isGeneric = ([Syntax(declaration)] + context.lexicalContext).contains { $0.hasTypeParameters }
-        let inherited = declaration.inheritanceClause?.inheritedTypes ?? []
-        isSendable = !isGeneric && inherited.contains { $0.type.isNamed("Sendable") }
+        let inherited = declaration.inheritanceClause?.inheritedTypes.flatMap(\.type.components) ?? []
+        isSendable = !isGeneric && inherited.contains { $0.isNamed("Sendable") }
+        let equatable = ["Equatable", "Hashable", "Comparable"]
+        isEquatable = !isGeneric && inherited.contains { type in equatable.contains { type.isNamed($0) } }
     }
 
     /// The modifiers of every generated member.

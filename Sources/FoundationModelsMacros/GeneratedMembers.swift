@@ -71,8 +71,24 @@ extension GenerableType {
         InheritedTypeListSyntax {
             if isIdentifiable { InheritedTypeSyntax(type: "Swift.Identifiable" as TypeSyntax) }
             InheritedTypeSyntax(type: "FoundationModels.ConvertibleFromGeneratedContent" as TypeSyntax)
+            if isEquatable { InheritedTypeSyntax(type: "Swift.Equatable" as TypeSyntax) }
             if isSendable { InheritedTypeSyntax(type: "Swift.Sendable" as TypeSyntax) }
         }
+    }
+
+    /// `==` of the partially generated form. The compiler would only derive it if the partial forms of all properties were
+    /// `Equatable`, which a macro cannot determine. The statements compare `first` and `second`.
+    func equality(
+        @CodeBlockItemListBuilder _ comparing: () throws -> CodeBlockItemListSyntax
+    ) throws -> FunctionDeclSyntax {
+        try FunctionDeclSyntax("\(modifiers)static func == (first: Self, second: Self) -> Swift.Bool", bodyBuilder: comparing)
+    }
+}
+
+extension CodeBlockItemSyntax {
+    /// Returns false from `==` if the values differ.
+    static func comparison(_ first: ExprSyntax, _ second: ExprSyntax) -> CodeBlockItemSyntax {
+        "guard FoundationModels.GeneratedContent._areEqual(\(first), \(second)) else { return false }"
     }
 }
 

@@ -48,6 +48,15 @@ struct StructExpansion: GenerableExpansion {
                     property.assignment
                 }
             }
+            if type.isEquatable {
+                let id: [TokenSyntax] = id == nil ? ["id"] : []
+                try type.equality {
+                    for name in id + properties.map(\.name) {
+                        CodeBlockItemSyntax.comparison("first.\(name)", "second.\(name)")
+                    }
+                    "return true"
+                }
+            }
         }
     }
 
