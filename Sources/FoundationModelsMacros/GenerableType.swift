@@ -14,7 +14,6 @@ struct GenerableType {
     let access: DeclModifierListSyntax
     /// Whether the partially generated form is `Equatable`.
     let isEquatable: Bool
-    let isSendable: Bool
 
     init(
         _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
@@ -36,7 +35,6 @@ struct GenerableType {
         // A macro cannot determine the conformances of the partial form of a type parameter.
         let isGeneric = ([Syntax(declaration)] + context.lexicalContext).contains { $0.hasTypeParameters }
         let inherited = declaration.inheritanceClause?.inheritedTypes.flatMap(\.type.components) ?? []
-        isSendable = !isGeneric && inherited.contains { $0.isNamed("Sendable") }
         let equatable = ["Equatable", "Hashable", "Comparable"]
         isEquatable = !isGeneric && inherited.contains { type in equatable.contains { type.isNamed($0) } }
     }

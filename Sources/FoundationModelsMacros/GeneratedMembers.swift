@@ -72,7 +72,6 @@ extension GenerableType {
             if isIdentifiable { InheritedTypeSyntax(type: "Swift.Identifiable" as TypeSyntax) }
             InheritedTypeSyntax(type: "FoundationModels.ConvertibleFromGeneratedContent" as TypeSyntax)
             if isEquatable { InheritedTypeSyntax(type: "Swift.Equatable" as TypeSyntax) }
-            if isSendable { InheritedTypeSyntax(type: "Swift.Sendable" as TypeSyntax) }
         }
     }
 

@@ -14,6 +14,12 @@ public struct Report: Sendable, Hashable {
     }
 }
 
+/// A public partial form is not `Sendable`, unlike the complete one.
+@Generable
+public struct Folder: Sendable {
+    public var reports: [Report]
+}
+
 @Generable
 struct Draft: Hashable {
     var id: String
