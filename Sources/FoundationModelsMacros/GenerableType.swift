@@ -14,6 +14,8 @@ struct GenerableType {
     let access: DeclModifierListSyntax
     /// Whether the partially generated form is `Equatable`.
     let isEquatable: Bool
+    /// Whether the declaration contains its own partially generated form.
+    let hasPartialForm: Bool
 
     init(
         _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
@@ -37,6 +39,7 @@ struct GenerableType {
         let inherited = declaration.inheritanceClause?.inheritedTypes.flatMap(\.type.components) ?? []
         let equatable = ["Equatable", "Hashable", "Comparable"]
         isEquatable = !isGeneric && inherited.contains { type in equatable.contains { type.isNamed($0) } }
+        hasPartialForm = declaration.memberBlock.members.contains { $0.decl.typeName == "PartiallyGenerated" }
     }
 
     /// The modifiers of every generated member.
@@ -48,6 +51,20 @@ struct GenerableType {
 extension SyntaxProtocol {
     fileprivate var hasTypeParameters: Bool {
         asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+    }
+}
+
+extension DeclSyntax {
+    /// The name of a type or a type alias; nil for other declarations.
+    fileprivate var typeName: String? {
+        switch self.as(DeclSyntaxEnum.self) {
+        case .actorDecl(let type): type.name.plainName
+        case .classDecl(let type): type.name.plainName
+        case .enumDecl(let type): type.name.plainName
+        case .structDecl(let type): type.name.plainName
+        case .typeAliasDecl(let type): type.name.plainName
+        default: nil
+        }
     }
 }
 

@@ -10,7 +10,8 @@ struct PayloadEnumExpansion: GenerableExpansion {
 
     func members() throws -> [DeclSyntax] {
         let schema = try type.generationSchema(type.schema(anyOf: cases.map { "\($0.schemaType).self" }))
-        return [DeclSyntax(schema), DeclSyntax(try generatedContent()), DeclSyntax(try partiallyGenerated())]
+        let partial = type.hasPartialForm ? [] : [DeclSyntax(try partiallyGenerated())]
+        return [DeclSyntax(schema), DeclSyntax(try generatedContent())] + partial
             + (try cases.map { DeclSyntax(try schemaType(of: $0)) })
     }
 

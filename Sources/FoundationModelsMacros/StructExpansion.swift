@@ -6,11 +6,9 @@ struct StructExpansion: GenerableExpansion {
     let properties: [StoredProperty]
 
     func members() throws -> [DeclSyntax] {
-        [
-            DeclSyntax(try type.generationSchema(type.schema(properties: properties.map(\.field)))),
-            DeclSyntax(try generatedContent()),
-            DeclSyntax(try partiallyGenerated()),
-        ]
+        let schema = try type.generationSchema(type.schema(properties: properties.map(\.field)))
+        let partial = type.hasPartialForm ? [] : [DeclSyntax(try partiallyGenerated())]
+        return [DeclSyntax(schema), DeclSyntax(try generatedContent())] + partial
     }
 
     func initializer() throws -> InitializerDeclSyntax {
