@@ -15,8 +15,11 @@ struct StoredProperty {
             throw DiagnosticsError.conditional("A property", in: condition)
         }
         let bindings = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap { variable in
-            // A constant with a value cannot be assigned and is therefore not generated.
-            let bindings = variable.storedBindings.filter { !variable.isConstant || $0.binding.initializer == nil }
+            let bindings = variable.storedBindings.filter { binding, type in
+                // A constant with a value cannot be assigned and is therefore not generated. The type of a variable without
+                // an annotation is unknown; it keeps its initial value.
+                binding.initializer == nil || !variable.isConstant && (type != nil || variable.hasGuide)
+            }
             return bindings.map { (variable, $0.binding, $0.type) }
         }
         return try bindings.mapReportingAll { variable, binding, type in
@@ -30,7 +33,7 @@ struct StoredProperty {
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
             throw DiagnosticsError("Declare each property of a '@Generable' type separately.", at: binding.pattern)
         }
-        guard let type = type ?? binding.initializer?.value.literalType else {
+        guard let type else {
             throw DiagnosticsError.missingType(of: pattern)
         }
         name = pattern.identifier.trimmed
@@ -49,17 +52,9 @@ struct StoredProperty {
     var assignment: CodeBlockItemSyntax { "self.\(name) = \(field.read)" }
 }
 
-extension ExprSyntax {
-    /// The type that Swift infers for a simple literal.
-    fileprivate var literalType: TypeSyntax? {
-        switch self.as(ExprSyntaxEnum.self) {
-        case .integerLiteralExpr: "Swift.Int"
-        case .floatLiteralExpr: "Swift.Double"
-        case .stringLiteralExpr: "Swift.String"
-        case .booleanLiteralExpr: "Swift.Bool"
-        case .prefixOperatorExpr(let signed) where signed.operator.text == "-": signed.expression.literalType
-        default: nil
-        }
+extension VariableDeclSyntax {
+    fileprivate var hasGuide: Bool {
+        attributes.contains { $0.as(AttributeSyntax.self)?.attributeName.isNamed("Guide") == true }
     }
 }
 

@@ -42,6 +42,31 @@ struct GeneratedTypeTests {
         #expect(first != (try partial(#"{"title": "A""#, id: id)))
     }
 
+    @Generable
+    struct Errand: Equatable {
+        var id = UUID()
+        var tries = 0
+        var text: String
+        var minutes: Int = 5
+    }
+
+    @Test("Variables with a value but without a type annotation keep the value")
+    func initialValues() throws {
+        let content = try GeneratedContent(json: #"{"id": 1, "tries": 2, "text": "a", "minutes": 3}"#)
+        let (first, second) = (try Errand(content), try Errand(content))
+        #expect(first.id != second.id)
+        #expect(first == Errand(id: first.id, text: "a", minutes: 3))
+        #expect(first.generatedContent.jsonString == #"{"text": "a", "minutes": 3}"#)
+        #expect(first.asPartiallyGenerated().minutes == 3)
+        #expect(try properties(of: Errand.self) == ["text", "minutes"])
+    }
+
+    /// The names of the properties in the schema.
+    private func properties(of type: any Generable.Type) throws -> [String] {
+        let schema = try GeneratedContent(json: String(decoding: JSONEncoder().encode(type.generationSchema), as: UTF8.self))
+        return try schema.value(forProperty: "x-order")
+    }
+
     @Test("Parts that cannot be compared are equal only if both are missing")
     func incomparableParts() {
         func areEqual(_ first: Loose?, _ second: Loose?) -> Bool { GeneratedContent._areEqual(first, second) }

@@ -44,7 +44,7 @@ public extension Namespace {
     @Generable
     struct Letter {
         package var tone: Tone
-        public var isLong = false
+        public var isLong: Bool = false
     }
 }
 
