@@ -41,7 +41,7 @@ extension GenerableType {
 
     /// `generatedContent` of an object. The statements append to `__properties`.
     func generatedContent(
-        @CodeBlockItemListBuilder _ appending: () throws -> CodeBlockItemListSyntax
+        id: ExprSyntax = "nil", @CodeBlockItemListBuilder _ appending: () throws -> CodeBlockItemListSyntax
     ) throws -> VariableDeclSyntax {
         let statements = try appending()
         // The compiler warns about a variable that is never changed.
@@ -54,7 +54,7 @@ extension GenerableType {
             """
             return FoundationModels.GeneratedContent(
                 properties: __properties,
-                id: nil,
+                id: \(id),
                 uniquingKeysWith: { _, second in second }
             )
             """

@@ -2,11 +2,12 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A stored property of a `@Generable` struct that the model generates.
+/// A stored property of a `@Generable` struct that is set from content.
 struct StoredProperty {
     let name: TokenSyntax
     let access: DeclModifierListSyntax
-    let field: Field
+    /// The value that the model generates; nil for a `GenerationID`, which is the id of the content.
+    let field: Field?
 
     /// The properties in the order of their declaration.
     static func all(in structure: StructDeclSyntax) throws -> [StoredProperty] {
@@ -27,6 +28,13 @@ struct StoredProperty {
         }
     }
 
+    /// The property `id` that the partially generated form has if the struct has no property of this name.
+    init(idWithAccess access: DeclModifierListSyntax) {
+        name = "id"
+        self.access = access
+        field = nil
+    }
+
     private init(
         _ binding: PatternBindingSyntax, type: TypeSyntax?, of variable: VariableDeclSyntax, in enclosing: TokenSyntax
     ) throws {
@@ -41,15 +49,18 @@ struct StoredProperty {
             throw DiagnosticsError.reserved(name: pattern.identifier)
         }
         access = variable.modifiers.accessLevel
-        field = Field(
-            key: name.plainName, type: try FieldType(type, in: enclosing.trimmed), guide: Guide(variable.attributes))
+        let isID = type.isNamed("GenerationID")
+        let fieldType = try FieldType(type, in: enclosing.trimmed)
+        field = isID ? nil : Field(key: name.plainName, type: fieldType, guide: Guide(variable.attributes))
     }
 
     /// The property in the partially generated form.
-    var partial: DeclSyntax { "\(access)var \(name): \(field.type.partial)" }
+    var partial: DeclSyntax { "\(access)var \(name): \(field?.type.partial ?? "FoundationModels.GenerationID")" }
 
     /// Sets the property, in the struct and in its partially generated form.
-    var assignment: CodeBlockItemSyntax { "self.\(name) = \(field.read)" }
+    var assignment: CodeBlockItemSyntax {
+        "self.\(name) = \(field?.read ?? "content.id ?? FoundationModels.GenerationID()")"
+    }
 }
 
 extension VariableDeclSyntax {

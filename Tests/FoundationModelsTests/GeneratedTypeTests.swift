@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import FoundationModelsTesting
 import Testing
 
 @Suite("Types with @Generable")
@@ -65,6 +66,40 @@ struct GeneratedTypeTests {
     private func properties(of type: any Generable.Type) throws -> [String] {
         let schema = try GeneratedContent(json: String(decoding: JSONEncoder().encode(type.generationSchema), as: UTF8.self))
         return try schema.value(forProperty: "x-order")
+    }
+
+    @Generable
+    struct Search {
+        var terms: [Term]
+
+        @Generable
+        struct Term: Equatable {
+            var id: GenerationID
+            var text: String
+        }
+    }
+
+    @Test("A property of the type GenerationID is the id of the content, also while it is generated")
+    func generationIDs() async throws {
+        var content = try GeneratedContent(json: #"{"text": "a"}"#)
+        content.id = GenerationID()
+        let term = try Search.Term(content)
+        #expect(term == Search.Term(id: try #require(content.id), text: "a"))
+        #expect(term.generatedContent == content)
+        #expect(term.asPartiallyGenerated().id == term.id)
+        #expect(try properties(of: Search.Term.self) == ["text"])
+
+        let json = #"{"terms": [{"text": "a"}, {"text": "b"}]}"#
+        let session = LanguageModelSession(model: ScriptedLanguageModel([.text(json)]))
+        let stream = session.streamResponse(to: "Search.", generating: Search.self)
+        var last: [GenerationID] = []
+        for try await snapshot in stream {
+            let ids = (snapshot.content.terms ?? []).map(\.id)
+            #expect(Array(ids.prefix(last.count)) == last)
+            last = ids
+        }
+        #expect(Set(last).count == 2)
+        #expect(try await stream.collect().content.terms.map(\.id) == last)
     }
 
     @Test("Parts that cannot be compared are equal only if both are missing")
