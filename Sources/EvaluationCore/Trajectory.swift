@@ -96,7 +96,7 @@ extension ArgumentMatcher: nonisolated Generable {
     }
 
     /// A matcher that is being generated: its name, if that is known.
-    public enum PartiallyGenerated: nonisolated ConvertibleFromGeneratedContent {
+    public enum PartiallyGenerated: nonisolated ConvertibleFromGeneratedContent, Sendable {
         case exact(argumentName: String.PartiallyGenerated?, value: ArgumentValue.PartiallyGenerated?)
         case keyOnly(argumentName: String.PartiallyGenerated?)
         case oneOf(argumentName: String.PartiallyGenerated?, allowedValues: [ArgumentValue].PartiallyGenerated?)
@@ -204,7 +204,7 @@ extension ToolExpectation: nonisolated Generable {
     }
 
     /// An expectation that is being generated.
-    public enum PartiallyGenerated: nonisolated ConvertibleFromGeneratedContent {
+    public enum PartiallyGenerated: nonisolated ConvertibleFromGeneratedContent, Sendable {
         case expectation(name: String.PartiallyGenerated?, arguments: [ArgumentMatcher].PartiallyGenerated?)
         case anyOrder(expectations: [ToolExpectation].PartiallyGenerated?)
 

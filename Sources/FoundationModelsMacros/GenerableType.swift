@@ -12,7 +12,10 @@ struct GenerableType {
     let writesNil: Bool
     /// `public`, `package` or empty.
     let access: DeclModifierListSyntax
-    let isSendable: Bool
+    /// Whether the partially generated form is `Equatable`.
+    let isEquatable: Bool
+    /// Whether the declaration contains its own partially generated form.
+    let hasPartialForm: Bool
 
     init(
         _ declaration: some DeclGroupSyntax, attribute: AttributeSyntax, in context: some MacroExpansionContext
@@ -31,10 +34,12 @@ struct GenerableType {
         }
         self.access = access.first(of: [.public, .package])
 
-        // A macro cannot determine whether the partial form of a type parameter is sendable.
+        // A macro cannot determine the conformances of the partial form of a type parameter.
         let isGeneric = ([Syntax(declaration)] + context.lexicalContext).contains { $0.hasTypeParameters }
-        let inherited = declaration.inheritanceClause?.inheritedTypes ?? []
-        isSendable = !isGeneric && inherited.contains { $0.type.isNamed("Sendable") }
+        let inherited = declaration.inheritanceClause?.inheritedTypes.flatMap(\.type.components) ?? []
+        let equatable = ["Equatable", "Hashable", "Comparable"]
+        isEquatable = !isGeneric && inherited.contains { type in equatable.contains { type.isNamed($0) } }
+        hasPartialForm = declaration.memberBlock.members.contains { $0.decl.typeName == "PartiallyGenerated" }
     }
 
     /// The modifiers of every generated member.
@@ -46,6 +51,20 @@ struct GenerableType {
 extension SyntaxProtocol {
     fileprivate var hasTypeParameters: Bool {
         asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause != nil
+    }
+}
+
+extension DeclSyntax {
+    /// The name of a type or a type alias; nil for other declarations.
+    fileprivate var typeName: String? {
+        switch self.as(DeclSyntaxEnum.self) {
+        case .actorDecl(let type): type.name.plainName
+        case .classDecl(let type): type.name.plainName
+        case .enumDecl(let type): type.name.plainName
+        case .structDecl(let type): type.name.plainName
+        case .typeAliasDecl(let type): type.name.plainName
+        default: nil
+        }
     }
 }
 

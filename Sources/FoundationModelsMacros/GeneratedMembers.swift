@@ -41,7 +41,7 @@ extension GenerableType {
 
     /// `generatedContent` of an object. The statements append to `__properties`.
     func generatedContent(
-        @CodeBlockItemListBuilder _ appending: () throws -> CodeBlockItemListSyntax
+        id: ExprSyntax = "nil", @CodeBlockItemListBuilder _ appending: () throws -> CodeBlockItemListSyntax
     ) throws -> VariableDeclSyntax {
         let statements = try appending()
         // The compiler warns about a variable that is never changed.
@@ -54,7 +54,7 @@ extension GenerableType {
             """
             return FoundationModels.GeneratedContent(
                 properties: __properties,
-                id: nil,
+                id: \(id),
                 uniquingKeysWith: { _, second in second }
             )
             """
@@ -71,8 +71,23 @@ extension GenerableType {
         InheritedTypeListSyntax {
             if isIdentifiable { InheritedTypeSyntax(type: "Swift.Identifiable" as TypeSyntax) }
             InheritedTypeSyntax(type: "FoundationModels.ConvertibleFromGeneratedContent" as TypeSyntax)
-            if isSendable { InheritedTypeSyntax(type: "Swift.Sendable" as TypeSyntax) }
+            if isEquatable { InheritedTypeSyntax(type: "Swift.Equatable" as TypeSyntax) }
         }
+    }
+
+    /// `==` of the partially generated form. The compiler would only derive it if the partial forms of all properties were
+    /// `Equatable`, which a macro cannot determine. The statements compare `first` and `second`.
+    func equality(
+        @CodeBlockItemListBuilder _ comparing: () throws -> CodeBlockItemListSyntax
+    ) throws -> FunctionDeclSyntax {
+        try FunctionDeclSyntax("\(modifiers)static func == (first: Self, second: Self) -> Swift.Bool", bodyBuilder: comparing)
+    }
+}
+
+extension CodeBlockItemSyntax {
+    /// Returns false from `==` if the values differ.
+    static func comparison(_ first: ExprSyntax, _ second: ExprSyntax) -> CodeBlockItemSyntax {
+        "guard FoundationModels.GeneratedContent._areEqual(\(first), \(second)) else { return false }"
     }
 }
 

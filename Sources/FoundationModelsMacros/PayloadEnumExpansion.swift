@@ -10,7 +10,8 @@ struct PayloadEnumExpansion: GenerableExpansion {
 
     func members() throws -> [DeclSyntax] {
         let schema = try type.generationSchema(type.schema(anyOf: cases.map { "\($0.schemaType).self" }))
-        return [DeclSyntax(schema), DeclSyntax(try generatedContent()), DeclSyntax(try partiallyGenerated())]
+        let partial = type.hasPartialForm ? [] : [DeclSyntax(try partiallyGenerated())]
+        return [DeclSyntax(schema), DeclSyntax(try generatedContent())] + partial
             + (try cases.map { DeclSyntax(try schemaType(of: $0)) })
     }
 
@@ -29,9 +30,10 @@ struct PayloadEnumExpansion: GenerableExpansion {
         try type.generatedContent {
             try SwitchExprSyntax("switch self") {
                 for item in cases {
-                    SwitchCaseSyntax("case \(item.pattern):") {
+                    let variables = item.variables("__payload")
+                    SwitchCaseSyntax("case \(item.pattern(binding: variables)):") {
                         #"__properties.append(("type", \#(item.tag)))"#
-                        for (payload, variable) in zip(item.payloads, item.variables) {
+                        for (payload, variable) in zip(item.payloads, variables) {
                             payload.field.write("\(variable)", writesNil: type.writesNil)
                         }
                     }
@@ -47,6 +49,27 @@ struct PayloadEnumExpansion: GenerableExpansion {
                 item.partial
             }
             try initializer()
+            if type.isEquatable {
+                try type.equality { try comparison() }
+            }
+        }
+    }
+
+    private func comparison() throws -> SwitchExprSyntax {
+        try SwitchExprSyntax("switch (first, second)") {
+            for item in cases {
+                let (first, second) = (item.variables("__first"), item.variables("__second"))
+                SwitchCaseSyntax("case (\(item.pattern(binding: first)), \(item.pattern(binding: second))):") {
+                    for (first, second) in zip(first, second) {
+                        CodeBlockItemSyntax.comparison("\(first)", "\(second)")
+                    }
+                    "return true"
+                }
+            }
+            // The compiler warns about a default that is never reached.
+            if cases.count > 1 {
+                SwitchCaseSyntax("default:") { "return false" }
+            }
         }
     }
 
@@ -70,10 +93,11 @@ extension EnumCase {
     /// The name of the type that has the schema of the case.
     fileprivate var schemaType: TokenSyntax { name.escaped(prefix: "__Case_") }
 
-    fileprivate var variables: [TokenSyntax] { payloads.indices.map { "__payload\(raw: $0)" } }
+    /// A variable for each payload.
+    fileprivate func variables(_ prefix: String) -> [TokenSyntax] { payloads.indices.map { "\(raw: prefix)\(raw: $0)" } }
 
     /// Matches the case and binds the variables.
-    fileprivate var pattern: ExprSyntax {
+    fileprivate func pattern(binding variables: [TokenSyntax]) -> ExprSyntax {
         guard !payloads.isEmpty else { return ".\(name)" }
         let arguments = LabeledExprListSyntax {
             for variable in variables {

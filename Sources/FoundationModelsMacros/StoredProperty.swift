@@ -2,11 +2,12 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A stored property of a `@Generable` struct that the model generates.
+/// A stored property of a `@Generable` struct that is set from content.
 struct StoredProperty {
     let name: TokenSyntax
     let access: DeclModifierListSyntax
-    let field: Field
+    /// The value that the model generates; nil for a `GenerationID`, which is the id of the content.
+    let field: Field?
 
     /// The properties in the order of their declaration.
     static func all(in structure: StructDeclSyntax) throws -> [StoredProperty] {
@@ -15,13 +16,23 @@ struct StoredProperty {
             throw DiagnosticsError.conditional("A property", in: condition)
         }
         let bindings = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap { variable in
-            // A constant with a value cannot be assigned and is therefore not generated.
-            let bindings = variable.storedBindings.filter { !variable.isConstant || $0.binding.initializer == nil }
+            let bindings = variable.storedBindings.filter { binding, type in
+                // A constant with a value cannot be assigned and is therefore not generated. The type of a variable without
+                // an annotation is unknown; it keeps its initial value.
+                binding.initializer == nil || !variable.isConstant && (type != nil || variable.hasGuide)
+            }
             return bindings.map { (variable, $0.binding, $0.type) }
         }
         return try bindings.mapReportingAll { variable, binding, type in
             try StoredProperty(binding, type: type, of: variable, in: structure.name)
         }
+    }
+
+    /// The property `id` that the partially generated form has if the struct has no property of this name.
+    init(idWithAccess access: DeclModifierListSyntax) {
+        name = "id"
+        self.access = access
+        field = nil
     }
 
     private init(
@@ -30,7 +41,7 @@ struct StoredProperty {
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
             throw DiagnosticsError("Declare each property of a '@Generable' type separately.", at: binding.pattern)
         }
-        guard let type = type ?? binding.initializer?.value.literalType else {
+        guard let type else {
             throw DiagnosticsError.missingType(of: pattern)
         }
         name = pattern.identifier.trimmed
@@ -38,28 +49,23 @@ struct StoredProperty {
             throw DiagnosticsError.reserved(name: pattern.identifier)
         }
         access = variable.modifiers.accessLevel
-        field = Field(
-            key: name.plainName, type: try FieldType(type, in: enclosing.trimmed), guide: Guide(variable.attributes))
+        let isID = type.isNamed("GenerationID")
+        let fieldType = try FieldType(type, in: enclosing.trimmed)
+        field = isID ? nil : Field(key: name.plainName, type: fieldType, guide: Guide(variable.attributes))
     }
 
     /// The property in the partially generated form.
-    var partial: DeclSyntax { "\(access)var \(name): \(field.type.partial)" }
+    var partial: DeclSyntax { "\(access)var \(name): \(field?.type.partial ?? "FoundationModels.GenerationID")" }
 
     /// Sets the property, in the struct and in its partially generated form.
-    var assignment: CodeBlockItemSyntax { "self.\(name) = \(field.read)" }
+    var assignment: CodeBlockItemSyntax {
+        "self.\(name) = \(field?.read ?? "content.id ?? FoundationModels.GenerationID()")"
+    }
 }
 
-extension ExprSyntax {
-    /// The type that Swift infers for a simple literal.
-    fileprivate var literalType: TypeSyntax? {
-        switch self.as(ExprSyntaxEnum.self) {
-        case .integerLiteralExpr: "Swift.Int"
-        case .floatLiteralExpr: "Swift.Double"
-        case .stringLiteralExpr: "Swift.String"
-        case .booleanLiteralExpr: "Swift.Bool"
-        case .prefixOperatorExpr(let signed) where signed.operator.text == "-": signed.expression.literalType
-        default: nil
-        }
+extension VariableDeclSyntax {
+    fileprivate var hasGuide: Bool {
+        attributes.contains { $0.as(AttributeSyntax.self)?.attributeName.isNamed("Guide") == true }
     }
 }
 

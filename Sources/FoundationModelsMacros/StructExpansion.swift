@@ -6,11 +6,9 @@ struct StructExpansion: GenerableExpansion {
     let properties: [StoredProperty]
 
     func members() throws -> [DeclSyntax] {
-        [
-            DeclSyntax(try type.generationSchema(type.schema(properties: properties.map(\.field)))),
-            DeclSyntax(try generatedContent()),
-            DeclSyntax(try partiallyGenerated()),
-        ]
+        let schema = try type.generationSchema(type.schema(properties: properties.compactMap(\.field)))
+        let partial = type.hasPartialForm ? [] : [DeclSyntax(try partiallyGenerated())]
+        return [DeclSyntax(schema), DeclSyntax(try generatedContent())] + partial
     }
 
     func initializer() throws -> InitializerDeclSyntax {
@@ -22,30 +20,37 @@ struct StructExpansion: GenerableExpansion {
     }
 
     private func generatedContent() throws -> VariableDeclSyntax {
-        try type.generatedContent {
+        let id: ExprSyntax? = properties.first { $0.field == nil }.map { "self.\($0.name)" }
+        return try type.generatedContent(id: id ?? "nil") {
             for property in properties {
-                property.field.write("self.\(property.name)", writesNil: type.writesNil)
+                if let field = property.field {
+                    field.write("self.\(property.name)", writesNil: type.writesNil)
+                }
             }
         }
     }
 
     /// A property `id` of the struct replaces the generated one.
     private func partiallyGenerated() throws -> StructDeclSyntax {
-        let id = properties.first { $0.name.plainName == "id" }
-        let protocols = type.partialProtocols(isIdentifiable: id.map(identifies) ?? true)
+        let ownID = properties.first { $0.name.plainName == "id" }
+        let id = ownID ?? StoredProperty(idWithAccess: type.access)
+        let properties = (ownID == nil ? [id] : []) + properties
+        let protocols = type.partialProtocols(isIdentifiable: identifies(id))
         return try StructDeclSyntax("\(type.modifiers)struct PartiallyGenerated: \(protocols)") {
-            if id == nil {
-                "\(type.access)var id: FoundationModels.GenerationID" as DeclSyntax
-            }
             for property in properties {
                 property.partial
             }
             try InitializerDeclSyntax(type.initializerHead) {
-                if id == nil {
-                    "self.id = content.id ?? FoundationModels.GenerationID()"
-                }
                 for property in properties {
                     property.assignment
+                }
+            }
+            if type.isEquatable {
+                try type.equality {
+                    for property in properties {
+                        CodeBlockItemSyntax.comparison("first.\(property.name)", "second.\(property.name)")
+                    }
+                    "return true"
                 }
             }
         }
@@ -57,6 +62,6 @@ struct StructExpansion: GenerableExpansion {
             type.access.isEmpty
             ? !id.access.contains(.private, .fileprivate)
             : id.access.contains(.public) || id.access.description == type.access.description
-        return isVisible && id.field.type.isHashable
+        return isVisible && id.field?.type.isHashable != false
     }
 }

@@ -41,6 +41,11 @@ extension TypeSyntax {
         self.as(IdentifierTypeSyntax.self)?.name ?? self.as(MemberTypeSyntax.self)?.name
     }
 
+    /// `A` and `B` of `A & B`; otherwise only the type itself.
+    var components: [TypeSyntax] {
+        self.as(CompositionTypeSyntax.self)?.elements.map(\.type) ?? [self]
+    }
+
     var genericArguments: [TypeSyntax] {
         let clause =
             self.as(IdentifierTypeSyntax.self)?.genericArgumentClause ?? self.as(MemberTypeSyntax.self)?.genericArgumentClause

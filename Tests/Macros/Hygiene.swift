@@ -17,7 +17,6 @@ struct Names {
     var second: Int
     var `first name`: Int
     var `a "b"`: Int?
-    var count = 1
 }
 
 @Generable

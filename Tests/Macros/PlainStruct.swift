@@ -34,11 +34,14 @@ struct Recipe {
     @Guide(.anyOf(["xx", "XX"]))
     var mixed: String
 
-    var count = -1, ratio = 0.5, note = "none", isVegan = false
+    var count: Int = -1, note: String = "none"
     var width, height: Int
     var total: Int = 3 { didSet { print(oldValue) } }
 
     let id = 7
+    var key = String(), retries = 3
+    var observed = 1 { didSet { print(oldValue) } }
+    var (x, y) = (0, 0)
     static let kitchens = ["French", "Thai"]
     static var shared: Int { 1 }
     lazy var cache: Int = 1

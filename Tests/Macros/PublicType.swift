@@ -14,6 +14,12 @@ public struct Report: Sendable, Hashable {
     }
 }
 
+/// A public partial form is not `Sendable`, unlike the complete one.
+@Generable
+public struct Folder: Sendable {
+    public var reports: [Report]
+}
+
 @Generable
 struct Draft: Hashable {
     var id: String
@@ -38,7 +44,7 @@ public extension Namespace {
     @Generable
     struct Letter {
         package var tone: Tone
-        public var isLong = false
+        public var isLong: Bool = false
     }
 }
 

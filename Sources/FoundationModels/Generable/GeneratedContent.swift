@@ -171,6 +171,13 @@ extension GeneratedContent {
         try value(GeneratedContent.self, forProperty: property)._caseName()
     }
 
+    /// Used by the macros: whether a property has the same value in two partially generated values.
+    public static func _areEqual<Value: Equatable>(_ first: Value?, _ second: Value?) -> Bool { first == second }
+
+    /// Used by the macros, for properties that cannot be compared: they only have the same value if both are missing. A view
+    /// then updates too often, but never too rarely.
+    public static func _areEqual<Value>(_ first: Value?, _ second: Value?) -> Bool { first == nil && second == nil }
+
     private func member(_ name: String) throws -> GeneratedContent? {
         guard case .structure(let properties, _) = storage else { throw mismatch("an object") }
         return properties[name]

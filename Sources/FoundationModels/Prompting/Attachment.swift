@@ -80,7 +80,7 @@ extension ImageReference: nonisolated Generable {
     }
 
     /// A reference that is still being generated.
-    public nonisolated struct PartiallyGenerated: Identifiable, nonisolated ConvertibleFromGeneratedContent, Equatable {
+    public nonisolated struct PartiallyGenerated: Identifiable, nonisolated ConvertibleFromGeneratedContent, Equatable, Sendable {
         public var id: GenerationID
         /// The label generated so far; nil before it begins.
         public var attachmentLabel: String.PartiallyGenerated?

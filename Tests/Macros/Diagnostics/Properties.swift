@@ -2,13 +2,15 @@ import FoundationModels
 
 @Generable
 struct Untyped {
-    var name = String()
-    // expected-error@-1:9 {{The property 'name' of a '@Generable' type needs a type annotation.}}
-    // expected-note@-2:9 {{Add a type annotation}} {{13-13=: <#Type#>}}
+    var notGenerated = String()
+    @Guide(description: "x") var name = String()
+    // expected-error@-1:34 {{The property 'name' of a '@Generable' type needs a type annotation.}}
+    // expected-note@-2:34 {{Add a type annotation}} {{38-38=: <#Type#>}}
+    @Guide(.count(2))
     var items = [1, 2] { didSet {} }
     // expected-error@-1:9 {{The property 'items' of a '@Generable' type needs a type annotation.}}
     // expected-note@-2:9 {{Add a type annotation}} {{14-14=: <#Type#>}}
-    var (x, y) = (1, 2)
+    var (x, y): (Int, Int) = (1, 2)
     // expected-error@-1:9 {{Declare each property of a '@Generable' type separately.}}
     let constant = String()
     var generatedContent: Int

@@ -54,6 +54,29 @@ struct Pressure: Generable {
     }
 }
 
+/// A class whose properties have guides; the macro is for structs and enums only.
+final class Station: Generable {
+    @Guide(description: "Four letters", #/[A-Z]{4}/#)
+    let code: String
+    @Guide(description: "Metres above the sea", .minimum(-500))
+    let altitude: Int
+
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(
+            type: Station.self,
+            properties: [.init(name: "code", type: String.self), .init(name: "altitude", type: Int.self)])
+    }
+
+    init(_ content: GeneratedContent) throws {
+        code = try content.value(forProperty: "code")
+        altitude = try content.value(forProperty: "altitude")
+    }
+
+    var generatedContent: GeneratedContent {
+        GeneratedContent(properties: ["code": code, "altitude": altitude])
+    }
+}
+
 /// A manual conformance with its own partial form.
 struct Forecast: Generable, Equatable {
     var summary: String

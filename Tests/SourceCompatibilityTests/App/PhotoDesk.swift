@@ -55,7 +55,7 @@ struct CropTool: Tool {
     @SessionProperty(\.history) var history
 
     @Generable
-    struct Arguments {
+    struct Arguments: Sendable {
         @Guide(description: "Which picture to crop")
         var photo: ImageReference
     }
