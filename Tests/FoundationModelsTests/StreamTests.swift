@@ -34,7 +34,39 @@ private final class Handle: Sendable {
     }
 }
 
+/// Counts the conversions from content.
+private struct Counted: Generable {
+    typealias PartiallyGenerated = GeneratedContent
+
+    static let conversions = Atomic(0)
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(type: Self.self, properties: [.init(name: "text", type: String.self)])
+    }
+    let generatedContent: GeneratedContent
+
+    init(_ content: GeneratedContent) throws {
+        generatedContent = content
+        Self.conversions.add(1, ordering: .relaxed)
+    }
+}
+
 struct StreamTests {
+    @Test("a response is converted to its type once; whoever collects it again has a value of their own")
+    func conversions() async throws {
+        let json = #"{"text": "a"}"#
+        func count() -> Int { Counted.conversions.load(ordering: .relaxed) }
+        let session = LanguageModelSession(model: ScriptedLanguageModel([.text(json), .text(json)]))
+        try await session.respond(to: "Go on.", generating: Counted.self)
+        #expect(count() == 1)
+        let stream = session.streamResponse(to: "Go on.", generating: Counted.self)
+        for try await _ in stream {}
+        let first = try await stream.collect()
+        #expect(count() == 2)
+        let second = try await stream.collect()
+        #expect(count() == 3)
+        #expect(first.content.generatedContent == second.content.generatedContent)
+    }
+
     @Test(
         "[A3] 1,000 streams to a C callback are cancelled at different places; each request ends and frees its session",
         .timeLimit(.minutes(5)))
