@@ -34,6 +34,22 @@ private final class Handle: Sendable {
     }
 }
 
+/// Counts the conversions from content.
+private struct Counted: Generable {
+    typealias PartiallyGenerated = GeneratedContent
+
+    static let conversions = Atomic(0)
+    static var generationSchema: GenerationSchema {
+        GenerationSchema(type: Self.self, properties: [.init(name: "text", type: String.self)])
+    }
+    let generatedContent: GeneratedContent
+
+    init(_ content: GeneratedContent) throws {
+        generatedContent = content
+        Self.conversions.add(1, ordering: .relaxed)
+    }
+}
+
 struct StreamTests {
     @Test("[B7] the transcript of the session and of each snapshot grows while a response is streamed")
     func growingTranscript() async throws {
@@ -94,6 +110,21 @@ struct StreamTests {
         for reader in readers { reader.cancel() }
         for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
         while silent.isResponding { await Task.yield() }
+
+    @Test("a response is converted to its type once; whoever collects it again has a value of their own")
+    func conversions() async throws {
+        let json = #"{"text": "a"}"#
+        func count() -> Int { Counted.conversions.load(ordering: .relaxed) }
+        let session = LanguageModelSession(model: ScriptedLanguageModel([.text(json), .text(json)]))
+        try await session.respond(to: "Go on.", generating: Counted.self)
+        #expect(count() == 1)
+        let stream = session.streamResponse(to: "Go on.", generating: Counted.self)
+        for try await _ in stream {}
+        let first = try await stream.collect()
+        #expect(count() == 2)
+        let second = try await stream.collect()
+        #expect(count() == 3)
+        #expect(first.content.generatedContent == second.content.generatedContent)
     }
 
     @Test(

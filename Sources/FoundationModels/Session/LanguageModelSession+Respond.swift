@@ -3,14 +3,16 @@ extension LanguageModelSession {
 
     nonisolated(nonsending) private func answer<Content>(_ request: SessionRequest) async throws -> Response<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
-        return try Response(try await run(request.validated(as: Content.self), progress))
+        let value = ResponseValue<Content>()
+        return try Response(try await run(request.making(value), progress), value)
     }
 
     func stream<Content>(_ request: SessionRequest) -> sending ResponseStream<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
-        let validated = request.validated(as: Content.self)
-        let running = progress.run { try await self.run(validated, $0) }
-        return ResponseStream(progress: progress, request: running)
+        let value = ResponseValue<Content>()
+        let request = request.making(value)
+        let running = progress.run { try await self.run(request, $0) }
+        return ResponseStream(progress: progress, value: value, request: running)
     }
 }
 
@@ -362,9 +364,9 @@ extension LanguageModelSession {
 }
 
 extension SessionRequest {
-    fileprivate func validated<Content: Generable>(as type: Content.Type) -> SessionRequest {
+    fileprivate func making<Content: Generable>(_ value: ResponseValue<Content>) -> SessionRequest {
         var request = self
-        request.validate = { _ = try Content($0) }
+        request.validate = { try value.make(from: $0) }
         return request
     }
 }

@@ -22,10 +22,12 @@ extension LanguageModelSession {
         }
 
         private let progress: ResponseProgress
+        private let value: ResponseValue<Content>
         private let request: RunningRequest
 
-        init(progress: ResponseProgress, request: RunningRequest) {
+        init(progress: ResponseProgress, value: ResponseValue<Content>, request: RunningRequest) {
             self.progress = progress
+            self.value = value
             self.request = request
         }
 
@@ -36,7 +38,7 @@ extension LanguageModelSession {
         /// Waits for the complete response. It may also be called after an iteration.
         public nonisolated(nonsending) func collect() async throws -> sending LanguageModelSession.Response<Content> {
             for try await _ in self {}
-            return try Response(try progress.result())
+            return try Response(try progress.result(), value)
         }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
@@ -91,20 +93,35 @@ extension LanguageModelSession.ResponseStream where Content == String {
     init(text: String) {
         let progress = ResponseProgress(schemaName: nil)
         progress.finish(.success(.init(content: text.generatedContent, entries: [], usage: .zero)))
-        self.init(progress: progress, request: RunningRequest(task: nil))
+        self.init(progress: progress, value: ResponseValue(), request: RunningRequest(task: nil))
     }
 }
 
 extension LanguageModelSession.Response {
-    init(_ finished: ResponseOutput.Finished) throws {
+    init(_ finished: ResponseOutput.Finished, _ value: ResponseValue<Content>) throws {
         do {
-            content = try Content(finished.content)
+            content = try value.take(from: finished.content)
         } catch {
             throw _SessionFailure.wrapping(error)
         }
         rawContent = finished.content
         transcriptEntries = finished.entries
         usage = finished.usage
+    }
+}
+
+/// The value of a response. A request makes it when it ends, so that a response that is not a value of the type is an error of
+/// the request; the reader of the response takes it.
+final class ResponseValue<Content: Generable>: Sendable {
+    private let made = Mutex<Content?>(nil)
+
+    func make(from content: GeneratedContent) throws {
+        try made.withLock { $0 = try Content(content) }
+    }
+
+    /// A value need not be sendable, so that only one reader can have it; others have one of their own.
+    func take(from content: GeneratedContent) throws -> sending Content {
+        try made.withLock { $0.take() } ?? Content(content)
     }
 }
 
