@@ -110,6 +110,7 @@ struct StreamTests {
         for reader in readers { reader.cancel() }
         for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
         while silent.isResponding { await Task.yield() }
+    }
 
     @Test("a response is converted to its type once; whoever collects it again has a value of their own")
     func conversions() async throws {

@@ -108,7 +108,7 @@ extension LanguageModelSession {
 extension Never: LanguageModelSession.DynamicProfile {}
 
 /// The result of evaluating a profile for one model request.
-struct ResolvedProfile {
+struct ResolvedProfile: @unchecked Sendable {  // Belongs to one request, which uses it in one task at a time.
     var instructions = ResolvedInstructions()
     var hasProfile = false
     /// Identifies the active profile by its path; differs when another profile becomes active.

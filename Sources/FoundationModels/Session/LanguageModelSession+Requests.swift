@@ -26,7 +26,7 @@ extension LanguageModelSession {
         state.withLock { $0.progress = progress }
         let trace = RequestTrace()
         return try await SessionPropertyValues.$current.withValue(properties) {
-            let profile = behavior.resolved()
+            let profile = await behavior.resolved(on: request.isolation)
             let model = profile.model ?? SystemLanguageModel.default
             return try await withSpan("chat", ofKind: .client) { span in
                 span.attributes["gen_ai.operation.name"] = "chat"

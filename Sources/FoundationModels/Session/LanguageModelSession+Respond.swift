@@ -1,16 +1,20 @@
+internal import Foundation
+
 extension LanguageModelSession {
     // Every overload calls one of these two functions.
 
     nonisolated(nonsending) private func answer<Content>(_ request: SessionRequest) async throws -> Response<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
         let value = ResponseValue<Content>()
-        return try Response(try await run(request.making(value), progress), value)
+        let request = request.making(value, on: #isolation)
+        return try Response(try await run(request, progress), value)
     }
 
     func stream<Content>(_ request: SessionRequest) -> sending ResponseStream<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
         let value = ResponseValue<Content>()
-        let request = request.making(value)
+        // A synchronous function has no other way to learn its caller's actor.
+        let request = request.making(value, on: Thread.isMainThread ? MainActor.shared : nil)
         let running = progress.run { try await self.run(request, $0) }
         return ResponseStream(progress: progress, value: value, request: running)
     }
@@ -364,8 +368,9 @@ extension LanguageModelSession {
 }
 
 extension SessionRequest {
-    fileprivate func making<Content: Generable>(_ value: ResponseValue<Content>) -> SessionRequest {
+    fileprivate func making<Content: Generable>(_ value: ResponseValue<Content>, on actor: (any Actor)?) -> SessionRequest {
         var request = self
+        request.isolation = actor
         request.validate = { try value.make(from: $0) }
         return request
     }

@@ -58,7 +58,7 @@ struct RequestRounds {
                 append(.toolOutput(output))
                 progress.withOutput { $0.record(.toolOutput(output)) }
             }
-            profile = session.behavior.resolved()
+            profile = await session.behavior.resolved(on: request.isolation)
         }
     }
 

@@ -17,6 +17,14 @@ struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the sess
 
     init(source: Source) { self.source = source }
 
+    /// Evaluates the current profile on the actor of the code that made the request.
+    func resolved(on actor: (any Actor)?) async -> ResolvedProfile {
+        // Fixed instructions and tools need no actor, which may be busy.
+        if case .fixed = source { resolved() } else { await evaluated(on: actor) }
+    }
+
+    private func evaluated(on actor: isolated (any Actor)?) -> ResolvedProfile { resolved() }
+
     /// Evaluates the current profile.
     func resolved() -> ResolvedProfile {
         lock.lock()

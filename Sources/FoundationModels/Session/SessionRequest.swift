@@ -7,6 +7,8 @@ struct SessionRequest: Sendable {
     var metadata: [String: GeneratedContent] = [:]
     /// A format that schemas cannot express.
     var format: ResponseFormat?
+    /// The actor of the code that made the request. Profiles are evaluated there, because their bodies may read its state.
+    var isolation: (any Actor)?
     /// Throws if the response cannot be converted to the requested type.
     var validate: @Sendable (GeneratedContent) throws -> Void = { _ in }
 

@@ -29,7 +29,7 @@ struct Itinerary: Equatable {
     enum Kind { case sightseeing, foodAndDining, shopping, hotelAndLodging }
 
     @Generable
-    enum Place: Equatable {
+    enum Place: Hashable {
         case address(street: String, number: Int?)
         case landmark(String)
         case anywhere
