@@ -30,6 +30,23 @@ struct LanguageTests {
         #expect(share >= 0.98, "\(share)")
     }
 
+    @Test("supported languages of the user are listed with their regions")
+    func regions() {
+        func languages(_ names: String...) -> [Locale.Language] { names.map { Locale.Language(identifier: $0) } }
+        let supported = Set(languages("en", "de"))
+        let user = languages("en-001", "de_AT.UTF-8", "C.UTF-8", "fr_FR", "POSIX")
+        let listed = supported.withRegions(of: user)
+        #expect(listed == supported.union(languages("en-001", "de-AT")))
+        #expect(listed.contains(Locale(identifier: "de_AT").language) && !listed.contains(Locale(identifier: "de_CH").language))
+        #expect(Set().withRegions(of: user).isEmpty)
+    }
+
+    @Test("programs look up the current language") func currentLanguage() {
+        let model = SystemLanguageModel.default
+        let languages = model.supportedLanguages
+        #expect(languages.isEmpty || languages.contains(Locale.current.language) == model.supportsLocale())
+    }
+
     /// For models of one and of many languages.
     @Test(
         "[F2] prompts in languages that a model does not support are rejected, all others pass",

@@ -80,7 +80,7 @@ public final class PrivateCloudComputeLanguageModel: Sendable, Observable {
     ///
     /// - Throws: ``PrivateCloudComputeLanguageModel/Error/serviceUnavailable(_:)`` if there is no substitute model.
     public nonisolated(nonsending) var supportedLanguages: Set<Locale.Language> {
-        get async throws { try Self.required().languages }
+        get async throws { try Self.required().languages.withRegions(of: .user) }
     }
 
     /// Whether the substitute model supports the language of a locale, regardless of its region.

@@ -148,6 +148,23 @@ package struct LocalModel: Hashable, Sendable {
     }
 }
 
+extension Set<Locale.Language> {
+    /// Adds those of the languages whose code is in the set: a model of English supports British English. Programs look up
+    /// `Locale.current.language`, which has a region.
+    func withRegions(of languages: [Locale.Language]) -> Self {
+        union(languages.filter { language in contains { $0.languageCode == language.languageCode } })
+    }
+}
+
+extension [Locale.Language] {
+    /// The languages of the user: the current one, and that of the environment, which Foundation ignores on Linux.
+    static var user: Self {
+        let environment = ProcessInfo.processInfo.environment
+        let name = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        return [Locale.current.language] + [name].compactMap { $0.map { Locale.Language(identifier: $0) } }
+    }
+}
+
 extension [Transcript.Entry] {
     /// Whether the model generates the next entry.
     fileprivate var isWaiting: Bool {

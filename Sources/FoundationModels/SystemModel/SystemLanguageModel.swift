@@ -94,8 +94,9 @@ public final class SystemLanguageModel: Sendable, Observable {
     /// The variant with the name in the model's file.
     public var variant: SystemLanguageModel.Variant { Variant(displayName: localModel.description.name) }
 
-    /// The languages that the model was trained for.
-    public var supportedLanguages: Set<Locale.Language> { localModel.description.languages }
+    /// The languages that the model was trained for. The current language and that of the environment (`LC_ALL`,
+    /// `LC_MESSAGES`, `LANG`) are also listed with their region if they are among them.
+    public var supportedLanguages: Set<Locale.Language> { localModel.description.languages.withRegions(of: .user) }
 
     /// Whether the model supports the language of a locale, regardless of its region.
     public func supportsLocale(_ locale: Locale = Locale.current) -> Bool {

@@ -65,6 +65,11 @@ enum ModelLanguages {
         SystemLanguageModel.default.supportsLocale()
     }
 
+    /// The usual check before a feature is shown.
+    static var listsCurrentLanguage: Bool {
+        SystemLanguageModel.default.supportedLanguages.contains(Locale.current.language)
+    }
+
     static var codes: [String] {
         SystemLanguageModel.default.supportedLanguages
             .compactMap { $0.languageCode?.identifier }

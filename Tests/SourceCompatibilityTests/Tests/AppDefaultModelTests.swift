@@ -214,6 +214,7 @@ struct AppDefaultModelTests {
     @Test("[F1] English is supported in different regions")
     func languages() {
         #expect(ModelLanguages.codes.contains("en"))
+        #expect(ModelLanguages.listsCurrentLanguage == ModelLanguages.canAnswerHere)
         for identifier in ["en_US", "en_GB", "en_AU", "en_NZ"] {
             #expect(ModelLanguages.canAnswer(in: Locale(identifier: identifier)), "\(identifier)")
         }
