@@ -22,7 +22,7 @@ private struct Step: Tool {
 /// A profile of an app whose default isolation is the main actor.
 @MainActor private struct DeskProfile: @MainActor LanguageModelSession.DynamicProfile {
     let desk: Desk
-    let model: RecordingLanguageModel
+    let scripted: ScriptedLanguageModel
 
     var body: some LanguageModelSession.DynamicProfile {
         // Ends the program if the body is evaluated anywhere else.
@@ -33,7 +33,7 @@ private struct Step: Tool {
         Profile {
             Instructions("Mode: \(mode).")
             Step(desk: desk)
-        }.model(model)
+        }.model(scripted)
     }
 }
 
@@ -42,14 +42,14 @@ struct ProfileTests {
     @MainActor func mainActor(streams: Bool) async throws {
         let desk = Desk()
         let call = ScriptedLanguageModel.Call(name: "Step", arguments: try GeneratedContent(json: #"{"number": 1}"#))
-        let model = RecordingLanguageModel(ScriptedLanguageModel([.toolCalls([call]), .text("Ready.")]))
-        let session = LanguageModelSession(profile: DeskProfile(desk: desk, model: model))
+        let model = ScriptedLanguageModel([.toolCalls([call]), .text("Ready.")])
+        let session = LanguageModelSession(profile: DeskProfile(desk: desk, scripted: model))
         if streams {
             #expect(try await session.streamResponse(to: "Go.").collect().content == "Ready.")
         } else {
             #expect(try await session.respond(to: "Go.").content == "Ready.")
         }
-        #expect(model.recording.exchanges.map { $0.situation.contains("Mode: second") } == [false, true])
+        #expect(session.transcript.first?.description.contains("Mode: second") == true)
         #expect(desk.evaluations >= 2)
     }
 }

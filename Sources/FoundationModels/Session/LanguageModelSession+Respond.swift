@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 
 extension LanguageModelSession {
@@ -14,7 +15,7 @@ extension LanguageModelSession {
         let progress = ResponseProgress(schemaName: request.schema?.name)
         let value = ResponseValue<Content>()
         // A synchronous function has no other way to learn its caller's actor.
-        let request = request.making(value, on: Thread.isMainThread ? MainActor.shared : nil)
+        let request = request.making(value, on: MainQueue.isCurrent ? MainActor.shared : nil)
         let running = progress.run { try await self.run(request, $0) }
         return ResponseStream(progress: progress, value: value, request: running)
     }
@@ -365,6 +366,17 @@ extension LanguageModelSession {
                 prompt: prompt(), schema: Content.responseSchema, options: options, contextOptions: contextOptions,
                 metadata: metadata.mapValues(\.generatedContent)))
     }
+}
+
+/// The queue on which the main actor runs. On Linux it need not be that of the main thread.
+private enum MainQueue {
+    private static let key: DispatchSpecificKey<Void> = {
+        let key = DispatchSpecificKey<Void>()
+        DispatchQueue.main.setSpecific(key: key, value: ())
+        return key
+    }()
+
+    static var isCurrent: Bool { DispatchQueue.getSpecific(key: key) != nil || Thread.isMainThread }
 }
 
 extension SessionRequest {
