@@ -141,7 +141,8 @@ struct Eval: AsyncParsableCommand {
         var denyListData: [Data] = []
         for path in denyList {
             do {
-                try await store.load(from: URL(filePath: path))
+                // Lists in different folders may have the same file name.
+                try await store.load(from: URL(filePath: path), name: URL(filePath: path).path)
                 denyListData.append(try Data(contentsOf: URL(filePath: path)))
             } catch {
                 throw EvalError("“\(path)”: \(error.localizedDescription)")
