@@ -148,10 +148,7 @@ struct Play: AsyncParsableCommand {
         }
     }
 
-    private static var terminalWidth: Int {
-        var window = winsize()
-        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &window) == 0 && window.ws_col > 0 ? Int(window.ws_col) : 100
-    }
+    private static var terminalWidth: Int { TerminalText.columns(of: STDOUT_FILENO) ?? 100 }
 
     /// Runs all blocks of a program with each model, and shows the results.
     private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {
