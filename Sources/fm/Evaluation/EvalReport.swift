@@ -126,9 +126,10 @@ struct EvalReport {
 
     /// The first failures of each class. What should have been declined or ignored comes first.
     private var failedLines: [String] {
-        let isDangerous = { (name: String) in name == "unsafe" || name.hasPrefix("injection") }
         let names = classes.map(\.name)
-        let order: [String?] = names.filter(isDangerous) + names.filter { !isDangerous($0) } + [nil]
+        let injections = names.filter { $0.hasPrefix("injection") }
+        let dangerous = names.filter { $0 == "unsafe" } + injections
+        let order: [String?] = dangerous + names.filter { !dangerous.contains($0) } + [nil]
         var lines: [String] = []
         for name in order {
             let failed = failures.filter { $0.class == name }
