@@ -48,7 +48,8 @@ struct Feedback: ParsableCommand {
             try EvalFile.check(outputs: [tests], inputs: paths)
             let lines = try reports.compactMap { try $0.report.test() }
             try EvalFile.write(lines.map { $0 + "\n" }.joined(), to: tests)
-            Shell.say("With a better answer: \(lines.count) of \(EvalReport.count(reports.count, "report")). Written to \(tests).")
+            Shell.say(
+                "With a better answer: \(lines.count) of \(EvalReport.count(reports.count, "report")). Written to \(tests).")
             return
         }
         try Output().write(json ? reports.map { $0.json + "\n" }.joined() : Self.text(reports.map(\.report)))

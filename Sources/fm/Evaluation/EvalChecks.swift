@@ -14,7 +14,7 @@ struct EvalAnswer: Sendable {
         case language = "language"
         case refusal = "refusal"
         case contextWindow = "context window"
-        /// The answer cannot be held to its format, however often the sample runs.
+        /// The model cannot answer in the format or with the tools of the sample, however often it runs.
         case decoding = "decoding"
         /// A reason outside of the sample, which therefore runs again.
         case error = "error"

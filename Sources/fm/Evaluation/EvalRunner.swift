@@ -120,6 +120,7 @@ struct EvalRunner: Sendable {
         case LanguageModelError.unsupportedLanguageOrLocale(let failure): return (.language, failure.debugDescription)
         case LanguageModelError.contextSizeExceeded(let failure): return (.contextWindow, failure.debugDescription)
         case LanguageModelError.unsupportedGenerationGuide(let failure): return (.decoding, failure.debugDescription)
+        case LanguageModelError.unsupportedCapability(let failure): return (.decoding, failure.debugDescription)
         case let error as GeneratedContent.ParsingError: return (.decoding, error.debugDescription)
         default: return (.error, "\(error)")
         }
