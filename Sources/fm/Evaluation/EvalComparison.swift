@@ -27,9 +27,9 @@ struct EvalComparison {
     let passedAfter: Double
     let changes: [Change]
     let layerChanges: [LayerChange]
-    /// The difference of the shares, and its 95 % interval.
-    let difference: Double
-    let interval: ClosedRange<Double>
+    /// The difference of the shares, and its 95 % interval; nil without samples in common.
+    let difference: Double?
+    let interval: ClosedRange<Double>?
     /// Results of this run that the other one does not have, or has with another prompt.
     let skipped: Int
 
@@ -73,8 +73,8 @@ struct EvalComparison {
         common = samples.count
         (passedBefore, passedAfter) = (sumBefore, sumAfter)
         (self.changes, self.layerChanges, self.skipped) = (changes, layerChanges, skipped)
-        difference = (sumAfter - sumBefore) / Double(max(1, common))
-        interval = EvalStatistics.interval(ofDifferences: differences)
+        difference = common == 0 ? nil : (sumAfter - sumBefore) / Double(common)
+        interval = common == 0 ? nil : EvalStatistics.interval(ofDifferences: differences)
     }
 
     /// The results by sample and seed. A sample without an id of its own is found again by its prompt, since lines move.
@@ -102,7 +102,7 @@ struct EvalComparison {
 
     /// One sentence for people.
     var conclusion: String {
-        guard common > 0 else {
+        guard let difference, let interval else {
             return "The runs have no samples in common: prompts, ids and seeds must be the same."
         }
         let shares = String(

@@ -3,10 +3,7 @@ internal import JSON
 
 /// The keys of data sets. A key that does not exist is a check that is not made.
 enum EvalKeys {
-    private static let sample: Set<String> = [
-        "id", "prompt", "instructions", "context", "class", "language", "expected", "contains", "excludes", "regex", "schema",
-        "tools", "requiresTool", "calls", "similarity", "rubric", "declines", "maxTokens",
-    ]
+    private static let sample = Set(EvalSample.CodingKeys.allCases.map(\.rawValue) + ["schema"])
     private static let tool: Set<String> = ["name", "description", "parameters", "output"]
     private static let calls: Set<String> = ["ordered", "unordered", "disallowed", "allowsAdditionalCalls"]
     private static let call: Set<String> = ["name", "arguments", "anyOrder"]

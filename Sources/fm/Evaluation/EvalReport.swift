@@ -169,9 +169,10 @@ struct EvalReport {
             var common: Int
             var passedBefore: Double
             var passedNow: Double
-            var difference: Double
-            var low: Double
-            var high: Double
+            /// Nil if the runs have no samples in common, like the ends of its interval.
+            var difference: Double?
+            var low: Double?
+            var high: Double?
             var better: Int
             var worse: Int
             var probability: Double
@@ -200,8 +201,8 @@ struct EvalReport {
             comparison: comparison.map {
                 .init(
                     earlier: $0.earlier, date: $0.date, common: $0.common, passedBefore: $0.passedBefore,
-                    passedNow: $0.passedAfter, difference: $0.difference, low: $0.interval.lowerBound,
-                    high: $0.interval.upperBound, better: $0.better, worse: $0.worse, probability: $0.probability,
+                    passedNow: $0.passedAfter, difference: $0.difference, low: $0.interval?.lowerBound,
+                    high: $0.interval?.upperBound, better: $0.better, worse: $0.worse, probability: $0.probability,
                     changes: $0.changes, layerChanges: $0.layerChanges)
             },
             risks: risks.map { risks in

@@ -1,6 +1,7 @@
 import EvaluationCore
 import Foundation
 import FoundationModels
+import Grammar
 import Safety
 import Synchronization
 import TextScreening
@@ -85,7 +86,7 @@ struct EvalRunner: Sendable {
         do {
             if let schema = sample.schema {
                 let responses = session.streamResponse(
-                    to: Prompt(answer.prompt), format: try EvalSchema.format(schema), options: options)
+                    to: Prompt(answer.prompt), format: ResponseFormat(.schema(schema)), options: options)
                 answer.text = try await responses.collect().content
             } else {
                 answer.text = try await session.respond(to: answer.prompt, options: options).content

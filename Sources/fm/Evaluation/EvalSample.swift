@@ -5,9 +5,9 @@ import Safety
 internal import JSON
 
 /// A line of a data set: a prompt and what is expected of the answer.
-struct EvalSample: Codable, Sendable {
+struct EvalSample: Decodable, Sendable {
     /// A tool whose output is always the same.
-    struct StaticTool: Codable, Sendable {
+    struct StaticTool: Decodable, Sendable {
         var name: String
         var description: String
         var parameters: StructuredValue?
@@ -29,7 +29,8 @@ struct EvalSample: Codable, Sendable {
     var contains: [String]?
     var excludes: [String]?
     var regex: String?
-    var schema: StructuredValue?
+    /// The schema of the answer, whose members are written in the order in which it lists them.
+    var schema: JSONValue?
     var tools: [StaticTool]?
     /// Whether the model must call a tool before it answers.
     var requiresTool: Bool?
@@ -41,6 +42,11 @@ struct EvalSample: Codable, Sendable {
     /// Whether the request should be declined: by the guardrails or by the model.
     var declines: Bool?
     var maxTokens: Int?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case id, prompt, instructions, context, `class`, language, expected, contains, excludes, regex, tools, requiresTool, calls
+        case similarity, rubric, declines, maxTokens
+    }
 
     var needsEmbedder: Bool { similarity != nil }
 
@@ -75,7 +81,9 @@ struct EvalSample: Codable, Sendable {
         let json = try JSONParser.parse(line)
         guard case .object = json else { throw EvalError("this is not an object, {\"prompt\": …}") }
         try EvalKeys.check(json)
-        let sample = try JSONDecoder().decode(EvalSample.self, from: line)
+        var sample = try JSONDecoder().decode(EvalSample.self, from: line)
+        // A decoder does not keep the order of members.
+        sample.schema = json["schema"]
         try sample.check()
         return sample
     }
@@ -91,7 +99,7 @@ struct EvalSample: Codable, Sendable {
         }
         if let maxTokens, maxTokens < 1 { throw EvalError("“maxTokens” must be at least 1") }
         if let schema {
-            guard case .dictionary = schema else { throw EvalError("“schema” must be an object") }
+            guard case .object = schema else { throw EvalError("“schema” must be an object") }
             try EvalSchema.check(schema)
         }
         var names: Set<String> = []

@@ -1,4 +1,3 @@
-import EvaluationCore
 import Foundation
 import FoundationModels
 import Grammar
@@ -8,13 +7,9 @@ internal import JSON
 enum EvalSchema {
     private static let bytes = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] }, endTokens: [])
 
-    static func format(_ schema: StructuredValue) throws -> ResponseFormat {
-        ResponseFormat(.schema(try JSONParser.parse(ValueText.text(of: schema))))
-    }
-
     /// - Throws: ``EvalError`` if answers cannot be held to the schema.
-    static func check(_ schema: StructuredValue) throws {
-        let format = try format(schema)
+    static func check(_ schema: JSONValue) throws {
+        let format = ResponseFormat(.schema(schema))
         do { _ = try Grammar(format.source, vocabulary: bytes, options: format.options) } catch {
             throw EvalError("“schema” cannot be used: \(error)")
         }
@@ -22,10 +17,10 @@ enum EvalSchema {
 
     /// What is wrong with an answer; nil if it conforms to the schema. The members of objects must be in the order in which the
     /// schema lists them, which is that of all answers with a schema.
-    static func problem(with text: String, _ schema: StructuredValue) throws -> String? {
+    static func problem(with text: String, _ schema: JSONValue) throws -> String? {
         let answer: JSONValue
         do { answer = try JSONParser.parse(text) } catch { return "The answer is not JSON. \(error)" }
-        var matcher = try Grammar(try format(schema).source, vocabulary: bytes).matcher()
+        var matcher = try Grammar(.schema(schema), vocabulary: bytes).matcher()
         var read: [UInt8] = []
         for byte in answer.bytes {
             guard matcher.advance([byte]) else {
