@@ -262,7 +262,8 @@ import Testing
         for outputs in [[data], [link], [new, new], [folder.url.path], [folder.url.appending(path: "none/a.html").path]] {
             #expect(throws: EvalError.self) { try EvalFile.check(outputs: outputs, inputs: [data]) }
         }
-        try withExtendedLifetime(folder) { #expect(try EvalFile.text(data) == "{}") }
+        #expect(try EvalFile.text(data) == "{}")
+        withExtendedLifetime(folder) {}
     }
 
     @Test("a run with the small model: report, exit code, continuing after the process was killed", .timeLimit(.minutes(5)))
