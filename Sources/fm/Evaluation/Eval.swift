@@ -15,34 +15,41 @@ struct Eval: AsyncParsableCommand {
             The data set is a file of JSON Lines. Each line has a "prompt", and any of:
 
               "expected"      the exact answer; JSON for answers with a schema
-              "contains"      texts that the answer must contain        "excludes"    … must not contain
-              "regex"         a pattern that the answer must match      "schema"      a JSON Schema for the answer
+              "contains"      texts that the answer must contain
+              "excludes"      texts that the answer must not contain
+              "regex"         a pattern that the answer must match
+              "schema"        a JSON Schema for the answer
               "similarity"    the minimum cosine with "expected", by the embedder
               "rubric"        what a good answer is like; a model judges
-              "tools"         tools with a fixed output: name, description, parameters, output
+              "tools"         name, description, parameters, and a fixed output
               "requiresTool"  true if the model must call a tool before it answers
               "calls"         the expected tool calls, see below
               "declines"      true if the request should be declined
-              "language"      the language of the prompt, such as "de"; a model that does not list it may stop the request
+              "language"      such as "de"; a model without it may stop the request
               "instructions", "context", "class", "id", "maxTokens"
+
+              {"prompt": "Capital of France?", "contains": ["Paris"], "class": "facts"}
+              {"prompt": "Reply with the word yes.", "regex": "(?i)^yes"}
 
             "calls" is an object with "ordered", "unordered" and "disallowed", lists of calls, and "allowsAdditionalCalls", true or \
             false. A call has a "name" and "arguments", a list of conditions; {"anyOrder": […]} is several calls in any order. \
             The conditions:
 
-              {"exact": {"argumentName": "city", "value": "Rome"}}          {"keyOnly": {"argumentName": "city"}}
+              {"exact": {"argumentName": "city", "value": "Rome"}}
+              {"keyOnly": {"argumentName": "city"}}
               {"oneOf": {"argumentName": "unit", "allowedValues": ["C", "F"]}}
               {"range": {"argumentName": "days", "minimum": 1, "maximum": 7}}
               {"pattern": {"argumentName": "date", "regex": "^2026"}}
               {"contains": {"argumentName": "city", "substring": "om"}}
-              {"hasPrefix": {"argumentName": "city", "prefix": "R"}}        {"hasSuffix": {"argumentName": …, "suffix": …}}
-              {"naturalLanguage": {"argumentName": "query", "criteria": "asks about the weather"}}
+              {"hasPrefix": {"argumentName": "city", "prefix": "R"}}
+              {"hasSuffix": {"argumentName": "city", "suffix": "e"}}
+              {"naturalLanguage": {"argumentName": "query", "criteria": "is polite"}}
 
-              {"prompt": "Capital of France?", "contains": ["Paris"], "class": "facts"}
-              {"prompt": "Reply with the word yes.", "regex": "(?i)^yes"}
-              {"prompt": "Rain in Rome?", "tools": [{"name": "weather", "description": "The weather of a city.", "parameters": \
-            {"properties": {"city": {"type": "string"}}}, "output": "sunny"}], "calls": {"ordered": [{"name": "weather", \
-            "arguments": [{"exact": {"argumentName": "city", "value": "Rome"}}]}]}}
+              {"prompt": "Rain in Rome?", "tools": [{"name": "weather",
+               "description": "The weather.", "output": "sunny", "parameters":
+               {"properties": {"city": {"type": "string"}}}}], "calls": {"ordered":
+               [{"name": "weather", "arguments": [{"keyOnly": {"argumentName":
+               "city"}}]}]}}   (on one line)
 
             Results are added to the run file after each sample. The same command continues a run that was stopped, and shows the \
             report of one that is complete.
@@ -50,8 +57,8 @@ struct Eval: AsyncParsableCommand {
             EXAMPLES
               fm eval facts.jsonl                         run and report
               fm eval facts.jsonl --seeds 1,2,3 --html report.html
-              fm eval facts.jsonl --model small --run small.run.jsonl --compare facts.run.jsonl
-              fm eval --safety --risks risks.md           our safety prompts, with your table of risks
+              fm eval facts.jsonl --model small --run s.run.jsonl --compare facts.run.jsonl
+              fm eval --safety --risks risks.md           with your table of risks
               fm eval --risk-template > risks.md
 
             EXIT CODES

@@ -150,9 +150,16 @@ struct EvalReport {
     }
 
     private static func lines(_ comparison: EvalComparison) -> [String] {
-        [comparison.heading, comparison.conclusion]
-            + comparison.changes.map { "  \($0.isBetter ? "better" : "worse "): \(short($0.id))" }
-            + comparison.layerChanges.map { "  stopped by: \(short($0.id)): \($0.before) → \($0.after)" }
+        let layers = Dictionary(comparison.layerChanges.map { ($0.id, "\($0.before) → \($0.after)") }, uniquingKeysWith: { $1 })
+        let changed = Set(comparison.changes.map(\.id))
+        return [comparison.heading, comparison.conclusion]
+            + comparison.changes.map { change in
+                "  \(change.isBetter ? "better" : "worse "): \(short(change.id))"
+                    + (layers[change.id].map { " (\($0))" } ?? "")
+            }
+            + comparison.layerChanges.filter { !changed.contains($0.id) }.map {
+                "  stopped by another layer: \(short($0.id)) (\($0.before) → \($0.after))"
+            }
     }
 
     private static func short(_ text: String) -> String {
