@@ -181,3 +181,10 @@ float gt_score(const uint32_t *symbols, int32_t count, float *categories) {
     }
     return result;
 }
+
+uint64_t gt_fingerprint(void) {
+    // FNV-1a.
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < sizeof table; i++) hash = (hash ^ table[i]) * 0x100000001B3u;
+    return hash;
+}

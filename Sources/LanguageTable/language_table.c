@@ -120,3 +120,10 @@ void lt_scores(const uint32_t *text, int32_t count, float *scores) {
         scores[i] = bias + (s.features > 0 ? s.sums[i] / sqrtf((float)s.features) : 0);
     }
 }
+
+uint64_t lt_fingerprint(void) {
+    // FNV-1a.
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < sizeof table; i++) hash = (hash ^ table[i]) * 0x100000001B3u;
+    return hash;
+}

@@ -126,9 +126,10 @@ public struct DenyList: Sendable {
 
     /// Reads a list from a file or from a server (`http` and `https`), in the format of ``init(name:text:action:subjects:languages:)``.
     ///
+    /// - Parameter name: The name of the list; nil for the last part of the address.
     /// - Throws: ``ListError``, or an error of Foundation if the file cannot be read or the server cannot be reached.
     public static func load(
-        from url: URL, action: Action = .reject, subjects: Set<Subject> = Set(Subject.allCases),
+        from url: URL, name: String? = nil, action: Action = .reject, subjects: Set<Subject> = Set(Subject.allCases),
         languages: Set<Locale.LanguageCode> = []
     ) async throws -> DenyList {
         let data: Data?
@@ -145,7 +146,7 @@ public struct DenyList: Sendable {
         guard let data, data.count <= maximumBytes else { throw ListError.tooLarge(source: url.absoluteString) }
         guard let text = String(data: data, encoding: .utf8) else { throw ListError.notText(source: url.absoluteString) }
         return try DenyList(
-            name: url.lastPathComponent, text: text, action: action, subjects: subjects, languages: languages)
+            name: name ?? url.lastPathComponent, text: text, action: action, subjects: subjects, languages: languages)
     }
 
     /// The terms in a text, in the order of their beginnings.

@@ -27,13 +27,15 @@ public final class DenyListStore: Sendable, Hashable {
     /// Reads a list from a file or a server and adds it, or replaces the one with the same name. After an error, the old list
     /// stays.
     ///
+    /// - Parameter name: The name of the list; nil for the last part of the address. Files with the same name in different folders
+    ///   need names of their own, or the second one replaces the first.
     /// - Throws: ``DenyList/ListError``, or an error of Foundation.
     @discardableResult
     public func load(
-        from url: URL, action: DenyList.Action = .reject, subjects: Set<DenyList.Subject> = Set(DenyList.Subject.allCases),
-        languages: Set<Locale.LanguageCode> = []
+        from url: URL, name: String? = nil, action: DenyList.Action = .reject,
+        subjects: Set<DenyList.Subject> = Set(DenyList.Subject.allCases), languages: Set<Locale.LanguageCode> = []
     ) async throws -> DenyList {
-        let list = try await DenyList.load(from: url, action: action, subjects: subjects, languages: languages)
+        let list = try await DenyList.load(from: url, name: name, action: action, subjects: subjects, languages: languages)
         update(list)
         return list
     }

@@ -14,6 +14,9 @@ package enum UnsafeTextScore {
 
     package static let categories = (0..<gt_category_count()).map { String(cString: gt_category($0)) }
 
+    /// A hash of the weights.
+    package static var fingerprint: UInt64 { gt_fingerprint() }
+
     /// Texts are scored in parts of this many symbols.
     private static let window = Int(GT_WINDOW)
     private static let wordBit: UInt32 = 1 << 31

@@ -47,7 +47,7 @@ struct Chat: AsyncParsableCommand {
           /compact      make the context smaller now
           /good         rate the last answer (“fm feedback” shows ratings)
           /bad WHY      rate the last answer; WHY may begin with a category such as incorrect
-          /better TEXT  say what the answer should have been
+          /better TEXT  say what the answer should have been; TEXT may begin with a category and a colon
           /saved        list the saved conversations
           /reset        start a new conversation
           /quit         quit (or Ctrl-D)
@@ -98,7 +98,7 @@ struct Chat: AsyncParsableCommand {
             case _ where message.hasPrefix("/"): await command(message, conversation)
             default:
                 let answer = try await say(message, conversation, isTerminal)
-                last = ChatExchange(instructions: flags.instructions, prompt: message, answer: answer)
+                last = ChatExchange(await conversation.transcript, prompt: message, answer: answer)
             }
         }
         await saveComputation(conversation)

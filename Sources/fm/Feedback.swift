@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import FoundationModels
 import Inference
+internal import JSON
 
 struct Feedback: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -26,28 +27,29 @@ struct Feedback: ParsableCommand {
     var tests: String?
 
     func run() throws {
+        do { try show() } catch let error as EvalError {
+            Shell.say("fm: \(error.description)")
+            throw ExitCode(64)
+        }
+    }
+
+    private func show() throws {
         let paths = files.isEmpty ? [FeedbackFile.url.path] : files
         if files.isEmpty, !FileManager.default.fileExists(atPath: paths[0]) {
             Shell.say("There is no feedback yet. In “fm chat”, /good and /bad rate the last answer.")
             return
         }
-        var reports: [(report: FeedbackReport, json: String)] = []
-        for path in paths {
-            guard let data = FileManager.default.contents(atPath: path) else {
-                throw ValidationError("“\(path)” cannot be read.")
-            }
-            do { reports += try FeedbackFile.reports(in: data) } catch {
-                throw ValidationError("“\(path)” is not feedback: \(EvalError.reason(error)).")
-            }
+        let reports = try paths.flatMap { try FeedbackFile.reports(in: try EvalFile.data($0), name: $0) }
+        if reports.isEmpty {
+            Shell.say("There is no feedback in \(paths.joined(separator: ", ")).")
+            return
         }
         if let tests {
+            try EvalFile.check(outputs: [tests], inputs: paths)
             let lines = try reports.compactMap { try $0.report.test() }
-            do {
-                try Data(lines.joined(separator: "\n").appending("\n").utf8).write(to: URL(filePath: tests), options: .atomic)
-            } catch {
-                throw ValidationError("“\(tests)” cannot be written: \(error.localizedDescription)")
-            }
-            Shell.say("\(lines.count) of \(reports.count) reports have a better answer. Written to \(tests).")
+            try EvalFile.write(lines.map { $0 + "\n" }.joined(), to: tests)
+            Shell.say(
+                "With a better answer: \(lines.count) of \(EvalReport.count(reports.count, "report")). Written to \(tests).")
             return
         }
         try Output().write(json ? reports.map { $0.json + "\n" }.joined() : Self.text(reports.map(\.report)))
@@ -59,15 +61,16 @@ struct Feedback: ParsableCommand {
             lines.append("\(index + 1)  \(report.sentiment ?? "no rating")")
             for issue in report.issues { lines.append("   \(issue.category)\(issue.explanation.map { ": \($0)" } ?? "")") }
             for (title, text) in [("prompt", report.prompt), ("answer", report.answer), ("better", report.better)] {
-                if let text { lines.append("   \(title): \(text.split(whereSeparator: \.isNewline).joined(separator: " "))") }
+                if let text { lines.append("   \(title): \(TerminalText.line(text))") }
             }
             lines.append("")
         }
         let ratings = Dictionary(reports.map { ($0.sentiment ?? "no rating", 1) }, uniquingKeysWith: +)
         let issues = Dictionary(reports.flatMap(\.issues).map { ($0.category, 1) }, uniquingKeysWith: +)
         let counts = (ratings.sorted { $0.key < $1.key } + issues.sorted { $0.key < $1.key }).map { "\($0.value) \($0.key)" }
-        lines.append("\(reports.count) reports: \(counts.joined(separator: ", "))")
-        return lines.joined(separator: "\n") + "\n"
+        lines.append("\(EvalReport.count(reports.count, "report")): \(counts.joined(separator: ", "))")
+        // Texts of other programs and of models may contain sequences that control terminals.
+        return TerminalText.safe(lines.joined(separator: "\n")) + "\n"
     }
 }
 
@@ -113,16 +116,26 @@ enum FeedbackFile {
         try file.close()
     }
 
-    /// - Throws: `DecodingError` for a report that is not one.
-    static func reports(in data: Data) throws -> [(report: FeedbackReport, json: String)] {
-        try objects(in: data).map { object in
+    /// - Throws: ``EvalError`` with the number or the line of a report that is not one.
+    static func reports(in data: Data, name: String) throws -> [(report: FeedbackReport, json: String)] {
+        if String(validating: data, as: UTF8.self) == nil { throw EvalError("“\(name)” is not UTF-8 text.") }
+        return try objects(in: data).enumerated().map { index, object in
+            // This parser says where a mistake is. Its lines begin with the object.
+            do { _ = try JSONParser.parse(object) } catch let error as JSONSyntaxError {
+                let line = data.prefix(upTo: object.startIndex).count { $0 == UInt8(ascii: "\n") } + error.line
+                throw EvalError(
+                    "“\(name)” is not feedback: line \(line) is not valid JSON at column \(error.column): \(error.reason).")
+            }
             // The report as it was written, on one line.
             let json = String(decoding: object, as: UTF8.self).split(whereSeparator: \.isNewline).joined(separator: " ")
-            return (try JSONDecoder().decode(FeedbackReport.self, from: object), json)
+            do { return (try JSONDecoder().decode(FeedbackReport.self, from: Data(object)), json) } catch {
+                throw EvalError("“\(name)” is not feedback: in report \(index + 1), \(EvalError.reason(error)).")
+            }
         }
     }
 
-    /// The JSON objects of a text; what is between them is a part of the next one, so that it is not overlooked.
+    /// The JSON objects of a text, with the indices of the text; what is between them is a part of the next one, so that it is not
+    /// overlooked.
     private static func objects(in data: Data) -> [Data] {
         var objects: [Data] = []
         var depth = 0
@@ -146,59 +159,83 @@ enum FeedbackFile {
             case UInt8(ascii: "}"):
                 depth -= 1
                 if depth == 0 {
-                    objects.append(Data(data[start...index]))
+                    objects.append(data[start...index])
                     start = index + 1
                 }
             default: break
             }
         }
         let rest = data[start...]
-        if !rest.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) { objects.append(Data(rest)) }
+        if !rest.allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }) { objects.append(rest) }
         return objects
     }
 }
 
-/// The last prompt and answer of a chat, which its user can rate.
+/// A chat up to its last answer, which its user can rate.
 struct ChatExchange {
-    var instructions: String?
-    var prompt: String
-    var answer: String
+    let transcript: Transcript
 
-    /// Rates the answer with a command of the chat: `/good WHY`, `/bad CATEGORY WHY`, `/better TEXT`. Returns what to tell the user.
-    func rate(_ command: String, _ argument: String) -> String {
-        let session = LanguageModelSession(
-            model: SystemLanguageModel.default,
-            transcript: Transcript(
-                entries: (instructions.map {
-                    [.instructions(.init(segments: [.text(.init(content: $0))], toolDefinitions: []))]
-                } ?? []) + [
-                    .prompt(.init(segments: [.text(.init(content: prompt))])),
-                    .response(.init(assetIDs: [], segments: [.text(.init(content: answer))])),
-                ]))
-        let report: Data
-        switch command {
-        case "/good": report = session.logFeedbackAttachment(sentiment: .positive)
-        case "/better":
-            if argument.isEmpty { return "Write the better answer after /better." }
-            report = session.logFeedbackAttachment(sentiment: .negative, desiredResponseText: argument)
-        default:
-            let words = argument.split(separator: " ", maxSplits: 1).map(String.init)
-            let category = words.first.flatMap { word in
-                LanguageModelFeedback.Issue.Category.allCases.first { "\($0)".lowercased() == word.lowercased() }
-            }
-            let explanation = category == nil ? argument : words.dropFirst().first
-            guard let category = category ?? (argument.isEmpty ? nil : .unhelpful) else {
-                let names = LanguageModelFeedback.Issue.Category.allCases.map { "\($0)" }.joined(separator: ", ")
-                return "Write why after /bad, or one of: \(names)."
-            }
-            report = session.logFeedbackAttachment(
-                sentiment: .negative, issues: [.init(category: category, explanation: explanation)])
+    /// - Parameter answer: the answer as far as it was written. One that was stopped may not be in the transcript.
+    init(_ transcript: Transcript, prompt: String, answer: String) {
+        var entries = Array(transcript)
+        func isPrompt(_ entry: Transcript.Entry?) -> Bool { if case .prompt? = entry { true } else { false } }
+        let isRecorded = if case .response(let last)? = entries.last { last.segments.modelText == answer } else { false }
+        if !isRecorded {
+            if !isPrompt(entries.last) { entries.append(.prompt(.init(segments: [.text(.init(content: prompt))]))) }
+            entries.append(.response(.init(assetIDs: [], segments: [.text(.init(content: answer))])))
         }
+        self.transcript = Transcript(entries: entries)
+    }
+
+    private typealias Category = LanguageModelFeedback.Issue.Category
+
+    private static var categories: String { Category.allCases.map { "\($0)" }.joined(separator: ", ") }
+
+    /// The category with which a text begins, and the rest of the text.
+    private static func category(in text: String, needsColon: Bool) -> (Category, String)? {
+        let word = text.prefix { $0.isLetter }
+        var rest = text.dropFirst(word.count)
+        let hasColon = rest.first == ":"
+        guard let category = Category.allCases.first(where: { "\($0)".lowercased() == word.lowercased() }),
+            hasColon || !needsColon && (rest.isEmpty || rest.first == " ")
+        else { return nil }
+        if hasColon { rest = rest.dropFirst() }
+        return (category, rest.trimmingCharacters(in: .whitespaces))
+    }
+
+    /// Rates the answer with a command of the chat: `/good`, `/bad CATEGORY WHY`, `/better CATEGORY: TEXT`, and returns the report.
+    ///
+    /// - Throws: ``EvalError`` with what is missing.
+    func report(_ command: String, _ argument: String) throws -> Data {
+        let session = LanguageModelSession(model: SystemLanguageModel.default, transcript: transcript)
+        switch command {
+        case "/good": return session.logFeedbackAttachment(sentiment: .positive)
+        case "/better":
+            // Without the colon, the word may be the beginning of the better answer.
+            let (category, text) = Self.category(in: argument, needsColon: true).map { ($0, $1) } ?? (nil, argument)
+            if text.isEmpty { throw EvalError("Write the better answer after /better.") }
+            return session.logFeedbackAttachment(
+                sentiment: .negative, issues: category.map { [.init(category: $0)] } ?? [], desiredResponseText: text)
+        default:
+            if argument.isEmpty { throw EvalError("Write why after /bad, or one of: \(Self.categories).") }
+            let (category, why) = Self.category(in: argument, needsColon: false) ?? (.unhelpful, argument)
+            return session.logFeedbackAttachment(
+                sentiment: .negative, issues: [.init(category: category, explanation: why.isEmpty ? nil : why)])
+        }
+    }
+
+    /// Saves the rating of a command. Returns what to tell the user.
+    func rate(_ command: String, _ argument: String) -> String {
         do {
-            try FeedbackFile.append(report)
-            return "Thank you. “fm feedback” shows the collected feedback; nothing leaves this machine."
+            try FeedbackFile.append(try report(command, argument))
+        } catch let error as EvalError {
+            return error.description
         } catch {
             return "The feedback cannot be saved: \(error.localizedDescription)"
         }
+        let hint =
+            command == "/better" && Self.category(in: argument, needsColon: true) == nil
+            ? " /better CATEGORY: TEXT also says what was wrong: \(Self.categories)." : ""
+        return "Thank you. “fm feedback” shows the collected feedback; nothing leaves this machine.\(hint)"
     }
 }

@@ -87,32 +87,18 @@ struct LineEditor {
 
     /// Draws the line, scrolled horizontally so that the cursor is visible.
     private func draw(_ line: [Character], _ cursor: Int) {
-        var size = winsize()
-        let columns = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 10 ? Int(size.ws_col) : 80
+        let columns = TerminalText.columns(of: STDOUT_FILENO).flatMap { $0 > 10 ? $0 : nil } ?? 80
         let room = columns - prompt.count - 1
         var start = 0
-        while line[start..<cursor].reduce(0, { $0 + Self.width($1) }) > room { start += 1 }
+        while line[start..<cursor].reduce(0, { $0 + TerminalText.width($1) }) > room { start += 1 }
         var end = start
         var used = 0
-        while end < line.count, used + Self.width(line[end]) <= room {
-            used += Self.width(line[end])
+        while end < line.count, used + TerminalText.width(line[end]) <= room {
+            used += TerminalText.width(line[end])
             end += 1
         }
-        let back = line[cursor..<max(cursor, end)].reduce(0) { $0 + Self.width($1) }
+        let back = line[cursor..<max(cursor, end)].reduce(0) { $0 + TerminalText.width($1) }
         write("\r\u{1B}[K" + prompt + String(line[start..<end]) + (back > 0 ? "\u{1B}[\(back)D" : ""))
-    }
-
-    /// Number of columns of a character: two for East Asian wide characters and emoji.
-    private static func width(_ character: Character) -> Int {
-        guard let scalar = character.unicodeScalars.first else { return 0 }
-        if scalar.properties.isEmojiPresentation { return 2 }
-        switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
-            0xFFE0...0xFFE6,
-            0x20000...0x3FFFD:
-            return 2
-        default: return 1
-        }
     }
 
     private func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }

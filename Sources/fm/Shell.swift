@@ -35,7 +35,8 @@ enum Shell {
             output: String(decoding: data, as: UTF8.self))
     }
 
-    static func say(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+    /// Writes a message to standard error. It may quote text of files and models.
+    static func say(_ text: String) { FileHandle.standardError.write(Data((TerminalText.safe(text) + "\n").utf8)) }
 }
 
 /// Shows the progress of long work as a bar on a terminal. Prints nothing elsewhere.
@@ -63,7 +64,10 @@ final class ProgressLine: Sendable {
         let time = left.map { String(format: ", %d:%02d left", $0 / 60, $0 % 60) } ?? ""
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: 24 - filled)
         let text = text ?? String(format: "%d of %d MB", done / 1_000_000, total / 1_000_000)
-        FileHandle.standardError.write(Data("\r\(title) \(bar) \(Int(share * 100)) % (\(text)\(time))\u{1B}[K".utf8))
+        let line = TerminalText.line("\(title) \(bar) \(Int(share * 100)) % (\(text)\(time))")
+        // A line that the terminal breaks is not removed by the next one. After the last column, some terminals break it.
+        let columns = TerminalText.columns(of: STDERR_FILENO) ?? 80
+        FileHandle.standardError.write(Data("\r\(TerminalText.prefix(line, cells: columns - 1))\u{1B}[K".utf8))
     }
 
     func end() { if isShown { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) } }

@@ -110,6 +110,9 @@ import Testing
         await #expect(throws: DenyList.ListError.self) { try await store.load(from: file) }
         await #expect(throws: (any Error).self) { try await store.load(from: folder.appending(path: "none.txt")) }
         #expect(store.lists.first?.terms == ["falcon", "bomb"])
+        try Data("falcon".utf8).write(to: file)
+        try await store.load(from: file, name: "another")
+        #expect(store.lists.map(\.name) == ["terms.txt", "another"])
         let empty = folder.appending(path: "empty.txt")
         try Data().write(to: empty)
         #expect(try await DenyList.load(from: empty).terms.isEmpty)

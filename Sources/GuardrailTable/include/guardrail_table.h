@@ -18,4 +18,7 @@ const char *gt_category(int32_t index);
 /// - categories: `gt_category_count()` values, or null.
 float gt_score(const uint32_t *symbols, int32_t count, float *categories);
 
+/// A hash of the weights. It takes about a millisecond.
+uint64_t gt_fingerprint(void);
+
 #endif

@@ -15,4 +15,7 @@ const char *lt_code(int32_t class_index);
 /// - scores: `lt_class_count()` values.
 void lt_scores(const uint32_t *text, int32_t count, float *scores);
 
+/// A hash of the weights. It takes about a millisecond.
+uint64_t lt_fingerprint(void);
+
 #endif

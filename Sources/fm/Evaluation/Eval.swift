@@ -3,6 +3,7 @@ import Embeddings
 import EvaluationCore
 import Foundation
 import FoundationModels
+import FoundationModelsGGUF
 import Inference
 import Safety
 import Synchronization
@@ -14,18 +15,41 @@ struct Eval: AsyncParsableCommand {
             The data set is a file of JSON Lines. Each line has a "prompt", and any of:
 
               "expected"      the exact answer; JSON for answers with a schema
-              "contains"      texts that the answer must contain        "excludes"    … must not contain
-              "regex"         a pattern that the answer must match      "schema"      a JSON Schema for the answer
+              "contains"      texts that the answer must contain
+              "excludes"      texts that the answer must not contain
+              "regex"         a pattern that the answer must match
+              "schema"        a JSON Schema for the answer
               "similarity"    the minimum cosine with "expected", by the embedder
               "rubric"        what a good answer is like; a model judges
-              "tools"         tools with a fixed output: name, description, parameters, output
+              "tools"         name, description, parameters, and a fixed output
               "requiresTool"  true if the model must call a tool before it answers
-              "calls"         the expected tool calls: {"ordered": [{"name": …}]}
+              "calls"         the expected tool calls, see below
               "declines"      true if the request should be declined
+              "language"      such as "de"; a model without it may stop the request
               "instructions", "context", "class", "id", "maxTokens"
 
               {"prompt": "Capital of France?", "contains": ["Paris"], "class": "facts"}
               {"prompt": "Reply with the word yes.", "regex": "(?i)^yes"}
+
+            "calls" is an object with "ordered", "unordered" and "disallowed", lists of calls, and "allowsAdditionalCalls", true or \
+            false. A call has a "name" and "arguments", a list of conditions; {"anyOrder": […]} is several calls in any order. \
+            The conditions:
+
+              {"exact": {"argumentName": "city", "value": "Rome"}}
+              {"keyOnly": {"argumentName": "city"}}
+              {"oneOf": {"argumentName": "unit", "allowedValues": ["C", "F"]}}
+              {"range": {"argumentName": "days", "minimum": 1, "maximum": 7}}
+              {"pattern": {"argumentName": "date", "regex": "^2026"}}
+              {"contains": {"argumentName": "city", "substring": "om"}}
+              {"hasPrefix": {"argumentName": "city", "prefix": "R"}}
+              {"hasSuffix": {"argumentName": "city", "suffix": "e"}}
+              {"naturalLanguage": {"argumentName": "query", "criteria": "is polite"}}
+
+              {"prompt": "Rain in Rome?", "tools": [{"name": "weather",
+               "description": "The weather.", "output": "sunny", "parameters":
+               {"properties": {"city": {"type": "string"}}}}], "calls": {"ordered":
+               [{"name": "weather", "arguments": [{"keyOnly": {"argumentName":
+               "city"}}]}]}}   (on one line)
 
             Results are added to the run file after each sample. The same command continues a run that was stopped, and shows the \
             report of one that is complete.
@@ -33,15 +57,15 @@ struct Eval: AsyncParsableCommand {
             EXAMPLES
               fm eval facts.jsonl                         run and report
               fm eval facts.jsonl --seeds 1,2,3 --html report.html
-              fm eval facts.jsonl --model small --run small.run.jsonl --compare facts.run.jsonl
-              fm eval --safety --risks risks.md           our safety prompts, with your table of risks
+              fm eval facts.jsonl --model small --run s.run.jsonl --compare facts.run.jsonl
+              fm eval --safety --risks risks.md           with your table of risks
               fm eval --risk-template > risks.md
 
             EXIT CODES
               0 enough samples passed   1 too few passed   3 no usable model   64 wrong usage or data   130 interrupted
             """)
 
-    @Argument(help: "The data set.")
+    @Argument(help: "The data set, or - for standard input.")
     var file: String?
 
     @Flag(help: "Run the safety prompts of this program: nonsense, code, sensitive and vague requests, injections, languages.")
@@ -55,6 +79,10 @@ struct Eval: AsyncParsableCommand {
 
     @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file.", valueName: "name"))
     var model: String?
+
+    @Option(
+        help: ArgumentHelp("The model that judges answers and arguments (default: the model under test).", valueName: "name"))
+    var judge: String?
 
     @Option(name: .shortAndLong, help: "Instructions for samples that have none.")
     var instructions: String?
@@ -93,7 +121,11 @@ struct Eval: AsyncParsableCommand {
     var riskTemplate = false
 
     func validate() throws {
-        if !riskTemplate, (file == nil) == !safety { throw ValidationError("Give either a data set or --safety.") }
+        if !riskTemplate, file == nil, !safety {
+            throw ValidationError("Give a data set, or --safety for the safety prompts of this program.")
+        }
+        if let file, safety { throw ValidationError("--safety has its own prompts: leave out “\(file)”.") }
+        if file == "-", run == nil { throw ValidationError("With “-” for standard input, give a file for the results: --run.") }
         if !(0...1).contains(minimum) { throw ValidationError("--minimum must be from 0 to 1.") }
         if !(1...64).contains(parallel) { throw ValidationError("--parallel must be from 1 to 64.") }
         if maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
@@ -110,7 +142,7 @@ struct Eval: AsyncParsableCommand {
         do {
             let report = try await report()
             try write(report)
-            if report.total.share < minimum { throw ExitCode(1) }
+            if !report.isPassed { throw ExitCode(1) }
         } catch let error as EvalError {
             Shell.say("fm: \(error.description)")
             throw ExitCode(64)
@@ -119,38 +151,53 @@ struct Eval: AsyncParsableCommand {
 
     private func data() throws -> (name: String, data: Data) {
         guard let file else { return ("safety prompts", Data(PackageResources.safety_jsonl)) }
-        do { return (URL(filePath: file).lastPathComponent, try Data(contentsOf: URL(filePath: file))) } catch {
-            throw EvalError("“\(file)” cannot be read: \(error.localizedDescription)")
+        return (file == "-" ? "standard input" : URL(filePath: file).lastPathComponent, try EvalFile.data(file))
+    }
+
+    private var runFile: String {
+        run ?? file.map { URL(filePath: $0).deletingPathExtension().path + ".run.jsonl" } ?? "safety.run.jsonl"
+    }
+
+    /// The judge of `--judge`.
+    private func judgeModel() throws -> (model: GGUFLanguageModel, path: String)? {
+        guard let judge else { return nil }
+        let path = judge == "default" ? ModelStore.systemModelPath : ModelStore.path(of: judge)
+        guard FileManager.default.fileExists(atPath: path) else {
+            Shell.say("fm: There is no judge at \(path). “fm model list” shows the installed models.")
+            throw ExitCode(3)
         }
+        return (GGUFLanguageModel(url: URL(filePath: path)), path)
     }
 
     private func report() async throws -> EvalReport {
         let (name, data) = try data()
         let samples = try EvalSample.read(data, name: name)
-        var risksText: String?
-        if let risks {
-            guard let data = FileManager.default.contents(atPath: risks) else { throw EvalError("“\(risks)” cannot be read.") }
-            risksText = String(decoding: data, as: UTF8.self)
-        }
+        // A long run must not end with a report that cannot be written.
+        try EvalFile.check(
+            outputs: [junit, html].compactMap { $0 }, inputs: [file, runFile, compare, risks].compactMap { $0 } + denyList)
+        let risksText = try risks.map { try EvalFile.text($0) }
         let before = try compare.map { path in
             let (header, entries, _) = try EvalRun.read(URL(filePath: path))
-            if header == nil { throw EvalError("\(path) does not contain a run of “fm eval”.") }
-            return entries
+            guard let header else { throw EvalError("\(path) does not contain a run of “fm eval”.") }
+            return (header: header, entries: entries)
         }
         let store = DenyListStore()
         var denyListData: [Data] = []
         for path in denyList {
+            denyListData.append(try EvalFile.data(path))
             do {
-                try await store.load(from: URL(filePath: path))
-                denyListData.append(try Data(contentsOf: URL(filePath: path)))
+                // Lists in different folders may have the same file name.
+                try await store.load(from: URL(filePath: path), name: URL(filePath: path).path)
             } catch {
                 throw EvalError("“\(path)”: \(error.localizedDescription)")
             }
         }
+        let judge = try judgeModel()  // before --model changes the default model
         if let model { setenv("FM_MODEL", model, 1) }
         let system = SystemLanguageModel.default
         let embedder = GGUFEmbeddingModel.default
-        if samples.contains(where: \.needsEmbedder), !embedder.isAvailable {
+        let needsEmbedder = samples.contains(where: \.needsEmbedder)
+        if needsEmbedder, !embedder.isAvailable {
             throw EvalError("“similarity” needs the embedder: fm model pull embedder")
         }
         guard system.isAvailable else {
@@ -160,19 +207,32 @@ struct Eval: AsyncParsableCommand {
                 ))
         }
         let header = EvalRun.Header(
-            dataset: name, fingerprint: Self.fingerprint(data),
-            model: Self.modelName,
-            settings: settings(denyListData))
-        let path = run ?? file.map { URL(filePath: $0).deletingPathExtension().path + ".run.jsonl" } ?? "safety.run.jsonl"
-        let results = try EvalRun(URL(filePath: path), header)
+            dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: ModelStore.systemModelPath),
+            settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0.path) },
+            embedder: needsEmbedder ? Self.title(ofModel: embedder.url.path) : nil,
+            screening: String(ScreeningVersion.fingerprint, radix: 16), program: FM.configuration.version)
+        let results = try EvalRun(URL(filePath: runFile), header)
         let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
         let runner = EvalRunner(
-            samples: samples, seeds: seeds, parallel: parallel, checks: EvalChecks(judge: nil, embedder: embedder), model: system,
-            denyLists: store, instructions: instructions, spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil,
-            maxTokens: maxTokens)
-        let total = samples.count * seeds.count
+            samples: samples, seeds: seeds, parallel: parallel, checks: EvalChecks(judge: judge?.model, embedder: embedder),
+            model: system, denyLists: store, instructions: instructions,
+            spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
+        try await answer(runner, results, total: samples.count * seeds.count)
+        return EvalReport(
+            header: header, entries: results.entries,
+            comparison: before.map { EvalComparison(with: $0.header, before: $0.entries, after: results.entries) },
+            risks: risksText, minimum: minimum)
+    }
+
+    /// Answers what the run does not contain yet.
+    private func answer(_ runner: EvalRunner, _ results: EvalRun, total: Int) async throws {
         let known = results.entries.count
-        if known > 0, known < total { Shell.say("Continuing \(path): \(known) of \(total) results are there.") }
+        if known == total {
+            let date = EvalRun.date(of: results.entries) ?? ""
+            Shell.say("Complete: results of \(date) from \(runFile). To run again, remove it or give another --run.")
+            return
+        }
+        if known > 0 { Shell.say("Continuing \(runFile): \(known) of \(total) results are there.") }
         let line = ProgressLine("Evaluating", total: total, done: known)
         let request = Task {
             try await runner.run(results) { _ in
@@ -194,10 +254,6 @@ struct Eval: AsyncParsableCommand {
             if error is EvalError { throw error }
             throw Failure.exit(for: error)
         }
-        return EvalReport(
-            header: header, entries: results.entries,
-            comparison: before.map { EvalComparison(before: $0, after: results.entries) },
-            risks: risksText)
     }
 
     /// FNV-1a: another data set is a mistake, not an attack.
@@ -205,9 +261,8 @@ struct Eval: AsyncParsableCommand {
         String(data.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)
     }
 
-    /// The name and size of the model's file: other files may have the same name.
-    private static var modelName: String {
-        let path = ModelStore.systemModelPath
+    /// The name and size of a model's file: other files may have the same name.
+    private static func title(ofModel path: String) -> String {
         // A size that cannot be read is not a part of the name.
         let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int).map { ", \($0) bytes" } ?? ""
         return URL(filePath: path).lastPathComponent + size
@@ -225,14 +280,13 @@ struct Eval: AsyncParsableCommand {
     }
 
     private func write(_ report: EvalReport) throws {
+        // The results are shown first: the files may fail.
+        try Output().write(json ? try report.json() : report.text)
         for (path, text) in [(junit, report.junit), (html, report.html)] {
             guard let path else { continue }
-            do { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) } catch {
-                throw EvalError("“\(path)” cannot be written: \(error.localizedDescription)")
-            }
+            try EvalFile.write(text, to: path)
             Shell.say("Written to \(path).")
         }
-        try Output().write(json ? try report.json() : report.text)
     }
 
     private static let template = """

@@ -14,6 +14,9 @@ struct EvalAnswer: Sendable {
         case language = "language"
         case refusal = "refusal"
         case contextWindow = "context window"
+        /// The model cannot answer in the format or with the tools of the sample, however often it runs.
+        case decoding = "decoding"
+        /// A reason outside of the sample, which therefore runs again.
         case error = "error"
     }
 
@@ -21,10 +24,14 @@ struct EvalAnswer: Sendable {
     var text: String
     var layer: Layer?
     var detail: String?
+    var instructions: String?
     var calls: [Transcript.ToolCall] = []
+    var outputs: [Transcript.ToolOutput] = []
     var seconds = 0.0
     var inputTokens = 0
     var outputTokens = 0
+    /// Whether the model does not list the language of the sample.
+    var isUnsupportedLanguage = false
 
     /// Whether the request was declined on purpose.
     var isDeclined: Bool { layer == .guardrailPrompt || layer == .guardrailResponse || layer == .denyList || layer == .refusal }
@@ -47,6 +54,8 @@ struct EvalChecks: Sendable {
             add(
                 "declines", answer.isDeclined,
                 answer.layer.map { "\($0.rawValue): \(answer.detail ?? "")" } ?? "The request was answered.")
+        } else if answer.layer == .language, answer.isUnsupportedLanguage {
+            add("answers", true, "")  // it is right that the model does not answer
         } else if let layer = answer.layer {
             add("answers", false, "\(layer.rawValue): \(answer.detail ?? "")")
         } else {
@@ -80,7 +89,10 @@ struct EvalChecks: Sendable {
             }
         }
         if let schema = sample.schema {
-            add("schema", Self.json(answer.text) != nil, "The answer is not JSON for \(ValueText.text(of: schema)).")
+            try await check("schema") {
+                let problem = try EvalSchema.problem(with: answer.text, schema)
+                add("schema", problem == nil, problem ?? "")
+            }
         }
         let subject = ModelSubject(value: answer.text, transcript: StructuredTranscript(toolCalls: answer.calls))
         if let calls = sample.calls {

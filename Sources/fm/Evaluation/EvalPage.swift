@@ -3,64 +3,59 @@ import Foundation
 extension EvalReport {
     /// The report as one HTML page that needs no network: plots by class, times, and every sample.
     var html: String {
-        let failed = failures.count
-        return """
-            <!doctype html>
-            <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-            <title>\(Self.xml(header.dataset))</title><style>
-            :root { color-scheme: light dark; --ok: #2a9d5c; --bad: #d1495b; --soft: #8884; }
-            body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
-            h1 { font-size: 1.4rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2rem } .soft { opacity: .7 }
-            table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top }
-            tr { border-bottom: 1px solid var(--soft) } pre { white-space: pre-wrap; margin: .3rem 0; font: inherit; overflow-wrap: anywhere }
-            #samples td:first-child, #samples td:last-child { white-space: nowrap }
-            .ok { color: var(--ok) } .bad { color: var(--bad) } svg text { fill: currentColor; font-size: 12px }
-            input { font: inherit; padding: .3rem .5rem; width: 20rem } label { margin-left: 1rem }
-            </style></head><body>
-            <h1>\(Self.xml(header.dataset))</h1>
-            <p class="soft">\(Self.xml(header.model)), \(Self.xml(header.settings))</p>
-            <p><b>\(total.passed) of \(total.count)</b> passed, <b class="bad">\(failed)</b> failed, \
-            \(String(format: "%.0f", seconds)) s of generation.</p>
-            \(comparison.map { "<p>\(Self.xml($0.conclusion))</p>" } ?? "")
-            <h2>Passed, with 95 % intervals</h2>\(shares)
-            <h2>Times</h2>\(times)
-            <h2>Checks</h2><table><tr><th>check<th>passed<th>mean score</tr>\(checkRows)</table>
-            \(comparison.map { changes($0) } ?? "")
-            \(risks.map { "<h2>Risks</h2><pre>\(Self.xml($0))</pre>" } ?? "")
-            <h2>Samples</h2>
-            <p><input id="find" placeholder="find in prompts and answers"><label><input type="checkbox" id="only" \
-            style="width:auto"> failed only</label></p>
-            <table id="samples"><tr><th>sample<th>prompt and answer<th>checks<th>time</tr>\(rows)</table>
-            <script>
-            const find = document.getElementById("find"), only = document.getElementById("only");
-            function show() {
-              const text = find.value.toLowerCase();
-              for (const row of document.querySelectorAll("#samples tr[data-ok]"))
-                row.hidden = (only.checked && row.dataset.ok == "1") || !row.textContent.toLowerCase().includes(text);
-            }
-            find.oninput = only.onchange = show;
-            </script></body></html>
+        """
+        <!doctype html>
+        <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+        <title>\(Self.xml(header.dataset))</title><style>
+        :root { color-scheme: light dark; --ok: #2a9d5c; --bad: #d1495b; --soft: #8884; }
+        body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+        h1 { font-size: 1.4rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2rem } .soft { opacity: .7 }
+        table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top }
+        tr { border-bottom: 1px solid var(--soft) } pre { white-space: pre-wrap; margin: .3rem 0; font: inherit; overflow-wrap: anywhere }
+        #samples td:first-child, #samples td:last-child { white-space: nowrap }
+        .ok { color: var(--ok) } .bad { color: var(--bad) } svg text { fill: currentColor; font-size: 12px }
+        input { font: inherit; padding: .3rem .5rem; width: 20rem } label { margin-left: 1rem }
+        </style></head><body>
+        <h1>\(Self.xml(header.dataset))</h1>
+        <p class="soft">\(Self.xml(header.heading))</p>
+        <p class="\(isPassed ? "ok" : "bad")"><b>\(Self.xml(verdict))</b></p>
+        <p>Sum of the times of all answers, which may overlap: \(String(format: "%.0f", seconds)) s.</p>
+        \(comparison.map { "<p>\(Self.xml($0.heading))<br>\(Self.xml($0.conclusion))</p>" } ?? "")
+        <h2>Passed, with 95 % intervals</h2>\(shares)
+        <h2>Times</h2>\(times)
+        <h2>Checks</h2><table><tr><th>check<th>passed<th>mean score</tr>\(checkRows)</table>
+        \(comparison.map { changes($0) } ?? "")
+        \(risks.map { "<h2>Risks</h2>\(table($0))" } ?? "")
+        <h2>Samples</h2>
+        <p><input id="find" placeholder="find in prompts and answers"><label><input type="checkbox" id="only" \
+        style="width:auto"> failed only</label></p>
+        <table id="samples"><tr><th>sample<th>prompt and answer<th>checks<th>time</tr>\(rows)</table>
+        <script>
+        const find = document.getElementById("find"), only = document.getElementById("only");
+        function show() {
+          const text = find.value.toLowerCase();
+          for (const row of document.querySelectorAll("#samples tr[data-ok]"))
+            row.hidden = (only.checked && row.dataset.ok == "1") || !row.textContent.toLowerCase().includes(text);
+        }
+        find.oninput = only.onchange = show;
+        </script></body></html>
 
-            """
+        """
     }
 
     /// A bar for each class, with its interval.
     private var shares: String {
-        let lines = classes + [total]
-        let rowHeight = 26
-        let bars = lines.enumerated().map { index, line in
-            let y = index * rowHeight
-            let x = { (share: Double) in 200 + share * 500 }
-            return """
-                <text x="190" y="\(y + 16)" text-anchor="end">\(Self.xml(line.name))</text>\
-                <rect x="200" y="\(y + 5)" width="500" height="14" fill="var(--soft)"/>\
-                <rect x="200" y="\(y + 5)" width="\(String(format: "%.1f", line.share * 500))" height="14" fill="var(--ok)"/>\
-                <line x1="\(String(format: "%.1f", x(line.low)))" x2="\(String(format: "%.1f", x(line.high)))" y1="\(y + 12)" \
-                y2="\(y + 12)" stroke="currentColor" stroke-width="2"/>\
-                <text x="710" y="\(y + 16)">\(line.passed) of \(line.count)</text>
-                """
+        let rows = (classes + [total]).map { line in
+            let x = { (share: Double) in String(format: "%.1f", share * 500) }
+            let bar =
+                "<rect y=\"3\" width=\"500\" height=\"14\" fill=\"var(--soft)\"/>"
+                + "<rect y=\"3\" width=\"\(x(line.share))\" height=\"14\" fill=\"var(--ok)\"/>"
+                + "<line x1=\"\(x(line.low))\" x2=\"\(x(line.high))\" y1=\"10\" y2=\"10\" stroke=\"currentColor\" "
+                + "stroke-width=\"2\"/>"
+            return "<tr><td>\(Self.xml(line.name))<td><svg viewBox=\"0 0 500 20\" width=\"500\" role=\"img\">\(bar)</svg>"
+                + "<td>\(line.passed) of \(line.count)</tr>"
         }
-        return "<svg viewBox=\"0 0 800 \(lines.count * rowHeight)\" role=\"img\">\(bars.joined())</svg>"
+        return "<table>\(rows.joined())</table>"
     }
 
     /// How many samples took how long.
@@ -91,7 +86,20 @@ extension EvalReport {
             "<tr><td>\(Self.xml(change.id))<td class=\"\(change.isBetter ? "ok" : "bad")\">\(change.isBetter ? "better" : "worse")"
                 + "<td><pre>\(Self.xml(change.before))</pre><td><pre>\(Self.xml(change.after))</pre></tr>"
         }
-        return "<h2>Changes</h2><table><tr><th>sample<th><th>before<th>now</tr>\(rows.joined())</table>"
+        let layers = comparison.layerChanges.map { change in
+            "<tr><td>\(Self.xml(change.id))<td>stopped by<td>\(Self.xml(change.before))<td>\(Self.xml(change.after))</tr>"
+        }
+        return "<h2>Changes</h2><table><tr><th>sample<th><th>before<th>now</tr>\((rows + layers).joined())</table>"
+    }
+
+    private func table(_ risks: EvalRisks) -> String {
+        func row(_ cells: [String], _ tag: String) -> String {
+            "<tr>" + cells.map { "<\(tag)>\(Self.xml($0))" }.joined() + "</tr>"
+        }
+        let table =
+            risks.columns.isEmpty
+            ? "" : "<table>\(row(risks.columns, "th"))\(risks.rows.map { row($0, "td") }.joined())</table>"
+        return "<pre>\(Self.xml(risks.before))</pre>\(table)<pre>\(Self.xml(risks.after))</pre>"
     }
 
     private var rows: String {
@@ -100,10 +108,15 @@ extension EvalReport {
                 "<div class=\"\(check.passes ? "ok" : "bad")\">\(check.passes ? "✓" : "✗") \(Self.xml(check.name)) "
                     + "<span class=\"soft\">\(Self.xml(check.reason ?? ""))</span></div>"
             }
+            let instructions = entry.instructions.map { "<pre class=\"soft\">Instructions: \(Self.xml($0))</pre>" } ?? ""
+            let calls = (entry.calls ?? []).map { call in
+                "<pre class=\"soft\">called: \(Self.xml(call.text))\(call.output.map { " → \(Self.xml($0))" } ?? "")</pre>"
+            }
             let layer = entry.layer.map { "<div class=\"soft\">stopped by: \($0.rawValue)</div>" } ?? ""
             return
-                "<tr data-ok=\"\(entry.passes ? 1 : 0)\"><td>\(Self.xml(entry.id))<div class=\"soft\">\(Self.xml(entry.class ?? ""))</div>"
-                + "<td><b><pre>\(Self.xml(entry.prompt))</pre></b><pre>\(Self.xml(entry.response))</pre>\(layer)"
+                "<tr data-ok=\"\(entry.passes ? 1 : 0)\"><td>\(Self.xml(entry.title))<div class=\"soft\">\(Self.xml(entry.class ?? ""))</div>"
+                + "<td>\(instructions)<b><pre>\(Self.xml(entry.prompt))</pre></b>\(calls.joined())"
+                + "<pre>\(Self.xml(entry.response))</pre>\(layer)"
                 + "<td>\(checks.joined())<td>\(String(format: "%.2f", entry.seconds)) s<div class=\"soft\">\(entry.outputTokens) tokens</div></tr>"
         }.joined()
     }

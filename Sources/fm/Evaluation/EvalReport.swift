@@ -35,21 +35,28 @@ struct EvalReport {
     let header: EvalRun.Header
     let entries: [EvalRun.Entry]
     let comparison: EvalComparison?
-    let risks: String?
+    let risks: EvalRisks?
+    /// The share of samples that must pass.
+    let minimum: Double
     let classes: [Line]
     let checks: [CheckLine]
     let total: Line
 
-    init(header: EvalRun.Header, entries: [EvalRun.Entry], comparison: EvalComparison?, risks: String?) {
+    init(
+        header: EvalRun.Header, entries: [EvalRun.Entry], comparison: EvalComparison? = nil, risks: String? = nil,
+        minimum: Double = 1
+    ) {
         self.header = header
         // Several samples run at once: the order of the file is that of their ends.
-        self.entries = entries.sorted { ($0.id, $0.seed ?? 0) < ($1.id, $1.seed ?? 0) }
+        self.entries = entries.sorted(by: EvalRun.Entry.isInOrder)
         self.comparison = comparison
-        self.risks = risks
+        self.minimum = minimum
         total = Line("all", entries)
         var names: [String] = []
         for entry in self.entries { if let name = entry.class, !names.contains(name) { names.append(name) } }
-        classes = names.map { name in Line(name, entries.filter { $0.class == name }) }
+        let classes = names.map { name in Line(name, entries.filter { $0.class == name }) }
+        self.classes = classes
+        self.risks = risks.map { EvalRisks($0, classes) }
         var checkNames: [String] = []
         for check in self.entries.flatMap(\.checks) where !checkNames.contains(check.name) { checkNames.append(check.name) }
         checks = checkNames.map { name in
@@ -64,19 +71,33 @@ struct EvalReport {
     var failures: [EvalRun.Entry] { entries.filter { !$0.passes } }
     var seconds: Double { entries.reduce(0) { $0 + $1.seconds } }
 
+    var isPassed: Bool { total.share >= minimum }
+
+    /// Whether enough samples passed, in words.
+    var verdict: String {
+        func percent(_ share: Double) -> String {
+            // 99.6 % is not 100 %.
+            let text = String(format: "%.1f", 100 * share)
+            return (text.hasSuffix(".0") ? String(text.dropLast(2)) : text) + " %"
+        }
+        return "\(total.passed) of \(total.count) passed (\(percent(total.share))); required: \(percent(minimum)): "
+            + (isPassed ? "passed" : "failed")
+    }
+
     static func reasons(_ entry: EvalRun.Entry) -> String {
         entry.checks.filter { !$0.passes }.map { "\($0.name): \($0.reason ?? "")" }.joined(separator: "; ")
     }
+
+    /// “1 sample”, “2 samples”
+    static func count(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 
     // MARK: - Text
 
     /// The report for a terminal.
     var text: String {
-        func cell(_ text: String, _ width: Int) -> String {
-            text + String(repeating: " ", count: max(0, width - text.count))
-        }
-        var lines = ["\(header.dataset) with \(header.model) (\(header.settings))", ""]
-        let width = (classes.map(\.name.count) + checks.map(\.name.count) + [8]).max() ?? 8
+        func cell(_ text: String, _ width: Int) -> String { TerminalText.padded(TerminalText.line(text), cells: width) }
+        var lines = ["\(header.dataset) with \(header.heading)", ""]
+        let width = (classes.map(\.name) + checks.map(\.name)).map(TerminalText.width).reduce(8, max)
         lines.append("\(cell("", width))  passed          95 % interval   stopped by")
         for line in classes + [total] {
             let bar =
@@ -93,52 +114,88 @@ struct EvalReport {
                 cell(check.name, width) + "  " + cell("\(check.passed) of \(check.count)", 11)
                     + (check.score.map { String(format: "mean %.3f", $0) } ?? ""))
         }
-        if !failures.isEmpty {
-            lines += ["", "Failed:"]
-            for entry in failures.prefix(Self.shownFailures) {
-                lines.append("  \(Self.short(entry.id))\(entry.seed.map { " (seed \($0))" } ?? ""): \(Self.short(entry.prompt))")
-                lines.append("      \(Self.short(Self.reasons(entry)))")
-                if !entry.response.isEmpty { lines.append("      answer: \(Self.short(entry.response))") }
-            }
-            if failures.count > Self.shownFailures {
-                lines.append("  … and \(failures.count - Self.shownFailures) more: see --html or --json.")
-            }
-        }
-        if let comparison {
-            lines += ["", comparison.conclusion]
-            for change in comparison.changes { lines.append("  \(change.isBetter ? "better" : "worse "): \(change.id)") }
-        }
-        if let risks { lines += ["", risks.trimmingCharacters(in: .whitespacesAndNewlines)] }
-        return lines.joined(separator: "\n") + "\n"
+        if !failures.isEmpty { lines += ["", "Failed:"] + failedLines }
+        if let comparison { lines += [""] + Self.lines(comparison) }
+        if let risks { lines += ["", risks.text] }
+        lines += ["", verdict]
+        return TerminalText.safe(lines.joined(separator: "\n")) + "\n"
     }
 
-    private static let shownFailures = 20
+    private static let shownFailuresOfClass = 3
+    private static let shownFailuresWithoutClass = 20
+
+    /// The first failures of each class. What should have been declined or ignored comes first.
+    private var failedLines: [String] {
+        let names = classes.map(\.name)
+        let injections = names.filter { $0.hasPrefix("injection") }
+        let dangerous = names.filter { $0 == "unsafe" } + injections
+        let order: [String?] = dangerous + names.filter { !dangerous.contains($0) } + [nil]
+        var lines: [String] = []
+        for name in order {
+            let failed = failures.filter { $0.class == name }
+            let shown = name == nil ? Self.shownFailuresWithoutClass : Self.shownFailuresOfClass
+            for entry in failed.prefix(shown) {
+                lines.append("  \(Self.short(entry.title)): \(Self.short(entry.comparedPrompt))")
+                lines.append("      \(Self.short(Self.reasons(entry)))")
+                if entry.checks.contains(where: { $0.name == "calls" && !$0.passes }) {
+                    lines.append("      called: \(Self.short(entry.calls?.map(\.text).joined(separator: ", ") ?? "nothing"))")
+                }
+                if !entry.response.isEmpty { lines.append("      answer: \(Self.short(entry.response))") }
+            }
+            if failed.count > shown {
+                lines.append("  … and \(failed.count - shown) more\(name.map { " in class \($0)" } ?? ""): see --html or --json.")
+            }
+        }
+        return lines
+    }
+
+    private static func lines(_ comparison: EvalComparison) -> [String] {
+        let layers = Dictionary(comparison.layerChanges.map { ($0.id, "\($0.before) → \($0.after)") }, uniquingKeysWith: { $1 })
+        let changed = Set(comparison.changes.map(\.id))
+        return [comparison.heading, comparison.conclusion]
+            + comparison.changes.map { change in
+                "  \(change.isBetter ? "better" : "worse "): \(short(change.id))"
+                    + (layers[change.id].map { " (\($0))" } ?? "")
+            }
+            + comparison.layerChanges.filter { !changed.contains($0.id) }.map {
+                "  stopped by another layer: \(short($0.id)) (\($0.before) → \($0.after))"
+            }
+    }
 
     private static func short(_ text: String) -> String {
-        // Texts of models and data sets may contain sequences that control terminals.
-        let line = text.split(whereSeparator: \.isNewline).joined(separator: " ").filter {
-            $0.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-        }
-        return line.count > 110 ? line.prefix(109) + "…" : line
+        let line = TerminalText.line(text)
+        return TerminalText.width(line) > 110 ? TerminalText.prefix(line, cells: 109) + "…" : line
     }
 
     // MARK: - JSON and JUnit
 
     private struct Document: Encodable {
         struct Comparison: Encodable {
+            var earlier: EvalRun.Header
+            var date: String?
             var common: Int
-            var passedBefore: Int
-            var passedNow: Int
+            var passedBefore: Double
+            var passedNow: Double
+            /// Nil if the runs have no samples in common, like the ends of its interval.
+            var difference: Double?
+            var low: Double?
+            var high: Double?
             var better: Int
             var worse: Int
             var probability: Double
+            var changes: [EvalComparison.Change]
+            var layerChanges: [EvalComparison.LayerChange]
         }
 
         var header: EvalRun.Header
+        var minimum: Double
+        var passed: Bool
         var total: Line
         var classes: [Line]
         var checks: [CheckLine]
         var comparison: Comparison?
+        /// The rows of the table, by its columns.
+        var risks: [[String: String]]?
         var samples: [EvalRun.Entry]
     }
 
@@ -147,12 +204,16 @@ struct EvalReport {
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let document = Document(
-            header: header, total: total, classes: classes, checks: checks,
+            header: header, minimum: minimum, passed: isPassed, total: total, classes: classes, checks: checks,
             comparison: comparison.map {
                 .init(
-                    common: $0.common, passedBefore: $0.passedBefore, passedNow: $0.passedAfter, better: $0.better,
-                    worse: $0.worse,
-                    probability: $0.probability)
+                    earlier: $0.earlier, date: $0.date, common: $0.common, passedBefore: $0.passedBefore,
+                    passedNow: $0.passedAfter, difference: $0.difference, low: $0.interval?.lowerBound,
+                    high: $0.interval?.upperBound, better: $0.better, worse: $0.worse, probability: $0.probability,
+                    changes: $0.changes, layerChanges: $0.layerChanges)
+            },
+            risks: risks.map { risks in
+                risks.rows.map { Dictionary(zip(risks.columns, $0), uniquingKeysWith: { first, _ in first }) }
             }, samples: entries)
         return String(decoding: try encoder.encode(document), as: UTF8.self) + "\n"
     }
@@ -165,9 +226,8 @@ struct EvalReport {
                 + "time=\"\(String(format: "%.3f", seconds))\">",
         ]
         for entry in entries {
-            let name = entry.id + (entry.seed.map { " (seed \($0))" } ?? "")
             let start =
-                "  <testcase classname=\"\(Self.xml(entry.class ?? header.dataset))\" name=\"\(Self.xml(name))\" "
+                "  <testcase classname=\"\(Self.xml(entry.class ?? header.dataset))\" name=\"\(Self.xml(entry.title))\" "
                 + "time=\"\(String(format: "%.3f", entry.seconds))\""
             if entry.passes {
                 lines.append(start + "/>")

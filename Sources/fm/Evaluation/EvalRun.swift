@@ -8,8 +8,38 @@ final class EvalRun: Sendable {
         var dataset: String
         /// A hash of the data set.
         var fingerprint: String
+        /// The name and size of the model's file.
         var model: String
         var settings: String
+        /// The judge, if it is another model.
+        var judge: String?
+        /// The embedder, if a sample needs it.
+        var embedder: String?
+        /// A hash of the weights that check prompts and responses.
+        var screening: String?
+        /// The version of this program.
+        var program: String?
+
+        /// The model, settings and judge for people.
+        var heading: String {
+            "\(Self.title(model)) (\(settings)" + (judge.map { ", judged by \(Self.title($0))" } ?? "") + ")"
+        }
+
+        /// A model with its size in megabytes.
+        private static func title(_ model: String) -> String {
+            model.replacing(/(\d+) bytes/) { "\((Int($0.1) ?? 0) / 1_000_000) MB" }
+        }
+
+        /// What differs from another run.
+        func differences(from other: Header) -> [String] {
+            let parts = [
+                ("data set", dataset != other.dataset || fingerprint != other.fingerprint), ("model", model != other.model),
+                ("settings", settings != other.settings), ("judge", judge != other.judge),
+                ("embedder", embedder != other.embedder), ("guardrail or language identification", screening != other.screening),
+                ("version of fm", program != other.program),
+            ]
+            return parts.filter(\.1).map(\.0)
+        }
     }
 
     struct Check: Codable, Sendable, Equatable {
@@ -17,6 +47,17 @@ final class EvalRun: Sendable {
         var passes: Bool
         var score: Double?
         var reason: String?
+    }
+
+    /// A call of a tool.
+    struct Call: Codable, Sendable, Equatable {
+        var name: String
+        /// A JSON object.
+        var arguments: String
+        /// Nil if the request was stopped before.
+        var output: String?
+
+        var text: String { "\(name)(\(arguments))" }
     }
 
     /// The result of one sample with one seed.
@@ -27,6 +68,8 @@ final class EvalRun: Sendable {
         var prompt: String
         /// The prompt without marks, by which runs are compared; nil if it is the same.
         var request: String?
+        var instructions: String?
+        var calls: [Call]?
         var response: String
         var layer: EvalAnswer.Layer?
         var checks: [Check]
@@ -39,6 +82,19 @@ final class EvalRun: Sendable {
 
         var passes: Bool { checks.allSatisfy(\.passes) }
         var key: String { "\(id)#\(seed.map(String.init) ?? "")" }
+        var comparedPrompt: String { request ?? prompt }
+
+        /// Sorts by id, with numbers in ids as numbers.
+        static func isInOrder(_ a: Entry, _ b: Entry) -> Bool {
+            switch a.id.compare(b.id, options: .numeric) {
+            case .orderedAscending: true
+            case .orderedDescending: false
+            case .orderedSame: (a.id, a.seed ?? 0) < (b.id, b.seed ?? 0)
+            }
+        }
+
+        /// The id, with the seed if there are several.
+        var title: String { id + (seed.map { " (seed \($0))" } ?? "") }
     }
 
     private struct Contents {
@@ -75,13 +131,14 @@ final class EvalRun: Sendable {
         }
         if let known, known != header {
             throw EvalError(
-                "\(url.path) contains another run (\(known.model), \(known.dataset), \(known.settings)). Give another --run, or "
-                    + "remove it.")
+                "\(url.path) contains another run (\(known.dataset) with \(known.heading)); different are: "
+                    + "\(header.differences(from: known).joined(separator: ", ")). Give another --run, or remove it.")
         }
         // A line that was not written completely is written again.
         try file.truncate(atOffset: UInt64(known == nil ? 0 : length))
         if known == nil { try file.write(contentsOf: line) }
-        contents = Mutex(Contents(entries: entries, file: file))
+        // A sample that failed for a reason outside of it runs again.
+        contents = Mutex(Contents(entries: entries.filter { $0.layer != .error }, file: file))
     }
 
     private static var encoder: JSONEncoder {
@@ -93,8 +150,7 @@ final class EvalRun: Sendable {
     /// The header, the complete entries, and the number of bytes that they have. There is no header if not even the first line was
     /// written completely.
     static func read(_ url: URL) throws -> (Header?, [Entry], Int) {
-        let data: Data
-        do { data = try Data(contentsOf: url) } catch { throw EvalError("\(url.path): \(error.localizedDescription)") }
+        let data = try EvalFile.data(url.path)
         var lines: [(Data, Int)] = []
         var start = data.startIndex
         while let end = data[start...].firstIndex(of: 0x0A) {
@@ -115,10 +171,16 @@ final class EvalRun: Sendable {
                 throw EvalError("\(url.path), line \(index + 2), is damaged. Remove the line: its sample runs again.")
             }
             length = line.1
-            // A sample that failed for a reason outside of it runs again. The last result counts.
-            entries[entry.key] = entry.layer == .error ? nil : entry
+            // The last result counts.
+            entries[entry.key] = entry
         }
         return (header, entries.values.sorted { $0.key < $1.key }, length)
+    }
+
+    /// When the last sample of a run began; nil without samples.
+    static func date(of entries: [Entry]) -> String? {
+        // 2026-01-31T12:34:56Z
+        entries.map(\.started).max().map { $0.prefix(16).replacing("T", with: " ") + " UTC" }
     }
 
     /// - Throws: ``EvalError`` if the file cannot be written.

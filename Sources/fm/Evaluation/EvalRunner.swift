@@ -5,7 +5,6 @@ import Grammar
 import Safety
 import Synchronization
 import TextScreening
-internal import JSON
 
 /// Answers the samples of a data set, several at once.
 struct EvalRunner: Sendable {
@@ -46,8 +45,14 @@ struct EvalRunner: Sendable {
         let answer = try await answer(sample, seed)
         return EvalRun.Entry(
             id: sample.id ?? "", seed: seed, class: sample.class, prompt: answer.prompt,
-            request: spotlighting == nil || sample.context == nil ? nil : sample.fullPrompt(), response: answer.text,
-            layer: answer.layer,
+            request: spotlighting == nil || sample.context == nil ? nil : sample.fullPrompt(), instructions: answer.instructions,
+            calls: answer.calls.isEmpty
+                ? nil
+                : answer.calls.map { call in
+                    let output = answer.outputs.first { $0.id == call.id }
+                    return .init(name: call.toolName, arguments: call.arguments.jsonString, output: output?.segments.modelText)
+                },
+            response: answer.text, layer: answer.layer,
             checks: try await checks.results(for: sample, answer), detail: answer.detail, started: started,
             seconds: answer.seconds,
             inputTokens: answer.inputTokens, outputTokens: answer.outputTokens)
@@ -59,6 +64,7 @@ struct EvalRunner: Sendable {
         if sample.context != nil, let spotlighting {
             instructions = [instructions, spotlighting.instructions].compactMap { $0 }.joined(separator: "\n")
         }
+        answer.instructions = instructions
         let calls = CallCount()
         let tools = try (sample.tools ?? []).map { try EvalTool($0, calls) }
         let guarded = GuardedLanguageModel(model, denyLists: denyLists)
@@ -79,13 +85,12 @@ struct EvalRunner: Sendable {
         let start = clock.now
         do {
             if let schema = sample.schema {
-                let json = try JSONParser.parse(Data(ValueText.text(of: schema).utf8))
                 let responses = session.streamResponse(
-                    to: Prompt(answer.prompt), format: ResponseFormat(.schema(json)), options: options)
+                    to: Prompt(answer.prompt), format: ResponseFormat(.schema(schema)), options: options)
                 answer.text = try await responses.collect().content
             } else {
                 answer.text = try await session.respond(to: answer.prompt, options: options).content
-                if RefusalText.isRefusal(answer.text) { answer.layer = .refusal }
+                if RefusalText.isRefusal(answer.text) { (answer.layer, answer.detail) = (.refusal, "The model declined.") }
             }
         } catch {
             try Task.checkCancellation()
@@ -94,7 +99,11 @@ struct EvalRunner: Sendable {
             (answer.layer, answer.detail) = Self.layer(of: error)
         }
         answer.seconds = (clock.now - start) / .seconds(1)
-        answer.calls = session.transcript.structuredTranscript.toolCalls
+        if answer.layer == .language, let language = sample.language {
+            answer.isUnsupportedLanguage = !model.supportsLocale(Locale(identifier: language))
+        }
+        let transcript = session.transcript.structuredTranscript
+        (answer.calls, answer.outputs) = (transcript.toolCalls, transcript.toolOutputs)
         answer.inputTokens = session.usage.input.totalTokenCount
         answer.outputTokens = session.usage.output.totalTokenCount
         return answer
@@ -111,6 +120,9 @@ struct EvalRunner: Sendable {
         case LanguageModelError.refusal(let refusal): return (.refusal, refusal.debugDescription)
         case LanguageModelError.unsupportedLanguageOrLocale(let failure): return (.language, failure.debugDescription)
         case LanguageModelError.contextSizeExceeded(let failure): return (.contextWindow, failure.debugDescription)
+        case LanguageModelError.unsupportedGenerationGuide(let failure): return (.decoding, failure.debugDescription)
+        case LanguageModelError.unsupportedCapability(let failure): return (.decoding, failure.debugDescription)
+        case let error as GeneratedContent.ParsingError: return (.decoding, error.debugDescription)
         default: return (.error, "\(error)")
         }
     }

@@ -2,11 +2,12 @@ import EvaluationCore
 import Foundation
 import FoundationModels
 import Safety
+internal import JSON
 
 /// A line of a data set: a prompt and what is expected of the answer.
-struct EvalSample: Codable, Sendable {
+struct EvalSample: Decodable, Sendable {
     /// A tool whose output is always the same.
-    struct StaticTool: Codable, Sendable {
+    struct StaticTool: Decodable, Sendable {
         var name: String
         var description: String
         var parameters: StructuredValue?
@@ -20,13 +21,16 @@ struct EvalSample: Codable, Sendable {
     var context: String?
     /// Samples of a class are counted together.
     var `class`: String?
+    /// The language of the prompt. A model that does not list it may stop the request.
+    var language: String?
 
     /// The answer: a text, or a JSON value for answers with a schema.
     var expected: StructuredValue?
     var contains: [String]?
     var excludes: [String]?
     var regex: String?
-    var schema: StructuredValue?
+    /// The schema of the answer, whose members are written in the order in which it lists them.
+    var schema: JSONValue?
     var tools: [StaticTool]?
     /// Whether the model must call a tool before it answers.
     var requiresTool: Bool?
@@ -39,44 +43,49 @@ struct EvalSample: Codable, Sendable {
     var declines: Bool?
     var maxTokens: Int?
 
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case id, prompt, instructions, context, `class`, language, expected, contains, excludes, regex, tools, requiresTool, calls
+        case similarity, rubric, declines, maxTokens
+    }
+
     var needsEmbedder: Bool { similarity != nil }
 
     /// Reads a data set.
     ///
     /// - Throws: ``EvalError`` with the number of the line.
     static func read(_ data: Data, name: String) throws -> [EvalSample] {
+        if String(validating: data, as: UTF8.self) == nil { throw EvalError("\(name) is not UTF-8 text.") }
         var samples: [EvalSample] = []
         var ids: Set<String> = []
         let lines = data.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }) {
             do {
-                var sample = try JSONDecoder().decode(EvalSample.self, from: Data(line))
-                try checkKeys(Data(line))
-                try sample.check()
-                let id = sample.id ?? "line \(String(format: "%05d", index + 1))"
+                var sample = try sample(Data(line))
+                let id = sample.id ?? "line \(index + 1)"
                 sample.id = id
                 guard ids.insert(id).inserted else { throw EvalError("there are two samples with the id “\(id)”") }
                 samples.append(sample)
             } catch {
-                throw EvalError("\(name), line \(index + 1): \(EvalError.reason(error))")
+                throw EvalError("\(name), line \(index + 1): \(EvalError.reason(error)).")
             }
         }
         if samples.isEmpty { throw EvalError("\(name) contains no samples.") }
         return samples
     }
 
-    private static let keys: Set<String> = [
-        "id", "prompt", "instructions", "context", "class", "expected", "contains", "excludes", "regex", "schema", "tools",
-        "requiresTool", "calls", "similarity", "rubric", "declines", "maxTokens",
-    ]
-    private static let callKeys: Set<String> = ["ordered", "unordered", "disallowed", "allowsAdditionalCalls"]
+    /// Whether the id is the number of the line, which another version of the data set may have for another sample.
+    static func isGenerated(id: String) -> Bool { id.hasPrefix("line ") && id.dropFirst("line ".count).allSatisfy(\.isNumber) }
 
-    /// A key that does not exist is a check that is not made.
-    private static func checkKeys(_ line: Data) throws {
-        guard case .dictionary(let members) = try JSONDecoder().decode(StructuredValue.self, from: line) else { return }
-        var unknown = members.keys.filter { !keys.contains($0) }
-        if case .dictionary(let calls)? = members["calls"] { unknown += calls.keys.filter { !callKeys.contains($0) } }
-        if let key = unknown.min() { throw EvalError("there is no key “\(key)”; “fm eval --help” lists the keys") }
+    private static func sample(_ line: Data) throws -> EvalSample {
+        // This parser says where a mistake is.
+        let json = try JSONParser.parse(line)
+        guard case .object = json else { throw EvalError("this is not an object, {\"prompt\": …}") }
+        try EvalKeys.check(json)
+        var sample = try JSONDecoder().decode(EvalSample.self, from: line)
+        // A decoder does not keep the order of members.
+        sample.schema = json["schema"]
+        try sample.check()
+        return sample
     }
 
     /// What would fail at every run.
@@ -90,7 +99,8 @@ struct EvalSample: Codable, Sendable {
         }
         if let maxTokens, maxTokens < 1 { throw EvalError("“maxTokens” must be at least 1") }
         if let schema {
-            guard case .dictionary = schema else { throw EvalError("“schema” must be an object") }
+            guard case .object = schema else { throw EvalError("“schema” must be an object") }
+            try EvalSchema.check(schema)
         }
         var names: Set<String> = []
         for tool in tools ?? [] {
@@ -119,16 +129,35 @@ struct EvalError: Error, CustomStringConvertible {
     var description: String
     init(_ description: String) { self.description = description }
 
+    /// A part of a sentence, without a full stop.
     static func reason(_ error: any Error) -> String {
-        switch error {
-        case let error as EvalError: error.description
-        case DecodingError.keyNotFound(let key, _): "“\(key.stringValue)” is missing"
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            context.codingPath.isEmpty
-                ? "each line must be an object, {\"prompt\": …}"
-                : "“\(context.codingPath.map(\.stringValue).joined(separator: "."))” has another type: \(context.debugDescription)"
-        case DecodingError.dataCorrupted(let context): context.debugDescription
-        default: error.localizedDescription
+        let reason =
+            switch error {
+            case let error as EvalError: error.description
+            case let error as JSONSyntaxError: "not valid JSON at column \(error.column): \(error.reason)"
+            case DecodingError.keyNotFound(let key, let context): "“\(place(context.codingPath + [key]))” is missing"
+            case DecodingError.typeMismatch(let type, let context), DecodingError.valueNotFound(let type, let context):
+                (context.codingPath.isEmpty ? "this" : "“\(place(context.codingPath))”") + " must be \(words(for: type))"
+            case DecodingError.dataCorrupted(let context): context.debugDescription
+            default: error.localizedDescription
+            }
+        return reason.hasSuffix(".") ? String(reason.dropLast()) : reason
+    }
+
+    private static func words(for type: any Any.Type) -> String {
+        switch "\(type)" {
+        case "String": "a text"
+        case "Bool": "true or false"
+        case "Int", "UInt64", "Double": "a number"
+        case let name where name.hasPrefix("Array"): "a list"
+        default: "an object"
+        }
+    }
+
+    /// Where a value is: calls.ordered[0].name
+    private static func place(_ path: [any CodingKey]) -> String {
+        path.reduce("") { place, key in
+            key.intValue.map { "\(place)[\($0)]" } ?? (place.isEmpty ? key.stringValue : "\(place).\(key.stringValue)")
         }
     }
 }

@@ -24,62 +24,14 @@ enum EvalStatistics {
         }
         return min(1, 2 * sum)
     }
-}
 
-/// Two runs, compared sample by sample.
-struct EvalComparison {
-    struct Change {
-        var id: String
-        var isBetter: Bool
-        var before: String
-        var after: String
-    }
-
-    /// Samples that both runs contain, and those of them that passed.
-    let common: Int
-    let passedBefore: Int
-    let passedAfter: Int
-    let changes: [Change]
-    /// Samples of this run that the other one does not have, or has with another prompt.
-    let skipped: Int
-
-    init(before: [EvalRun.Entry], after: [EvalRun.Entry]) {
-        let earlier = Dictionary(before.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
-        var changes: [Change] = []
-        var counts = (common: 0, before: 0, after: 0)
-        for entry in after {
-            // Without ids of their own, samples are named by their lines.
-            guard let old = earlier[entry.key], (old.request ?? old.prompt) == (entry.request ?? entry.prompt) else { continue }
-            counts.common += 1
-            counts.before += old.passes ? 1 : 0
-            counts.after += entry.passes ? 1 : 0
-            if old.passes != entry.passes {
-                changes.append(Change(id: entry.id, isBetter: entry.passes, before: old.response, after: entry.response))
-            }
-        }
-        (common, passedBefore, passedAfter) = counts
-        self.changes = changes
-        skipped = after.count - counts.common
-    }
-
-    var better: Int { changes.count(where: \.isBetter) }
-    var worse: Int { changes.count { !$0.isBetter } }
-    var probability: Double { EvalStatistics.signTest(better: better, worse: worse) }
-
-    /// One sentence for people.
-    var conclusion: String {
-        guard common > 0 else {
-            return "The runs have no samples in common: ids, prompts and seeds must be the same."
-        }
-        let shares = String(
-            format: "%.1f %% before, %.1f %% now", 100 * Double(passedBefore) / Double(common),
-            100 * Double(passedAfter) / Double(common))
-        let meaning =
-            changes.isEmpty
-            ? "no sample changed"
-            : "\(better) better, \(worse) worse, p = \(String(format: "%.3f", probability))"
-                + (probability < 0.05 ? ": a real difference" : ": may be chance")
-        let others = skipped > 0 ? " \(skipped) others are only in this run or have another prompt." : ""
-        return "\(common) samples in common: \(shares); \(meaning).\(others)"
+    /// The 95 % confidence interval of the mean of differences between -1 and 1, such as those of two shares on the same samples
+    /// (Agresti and Min 2005: two more samples, on one of which each run is better by a half).
+    static func interval(ofDifferences differences: [Double]) -> ClosedRange<Double> {
+        let n = Double(differences.count + 2)
+        let sum = differences.reduce(0, +)
+        let squares = differences.reduce(1) { $0 + $1 * $1 }
+        let half = 1.959964 * (squares - sum * sum / n).squareRoot() / n
+        return max(-1, sum / n - half)...min(1, sum / n + half)
     }
 }

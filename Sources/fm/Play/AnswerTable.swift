@@ -16,7 +16,8 @@ enum AnswerTable {
         let columnWidth = (width - 3 * (cells.count - 1)) / max(1, cells.count)
         guard cells.count > 1, columnWidth >= minimumWidth else {
             return cells.flatMap { cell in
-                (cells.count > 1 ? ["── \(cell.title)"] : []) + wrapped(cell.text, width) + ["   \(cell.facts)"]
+                (cells.count > 1 ? wrapped("── \(cell.title)", width) : []) + wrapped(cell.text, width)
+                    + ["   \(TerminalText.line(cell.facts))"]
             }
         }
         let columns = cells.map { cell in
@@ -25,31 +26,33 @@ enum AnswerTable {
         }
         let height = columns.map(\.count).max() ?? 0
         return (0..<height).map { line in
-            columns.map { column in
-                let text = line < column.count ? column[line] : ""
-                return text + String(repeating: " ", count: max(0, columnWidth - text.count))
-            }.joined(separator: " │ ")
+            columns.map { TerminalText.padded(line < $0.count ? $0[line] : "", cells: columnWidth) }.joined(separator: " │ ")
         }
     }
 
-    /// Lines of at most `width` characters, broken between words where possible.
+    /// Lines of at most `width` cells, broken between words where possible. Text of models and files does not control the terminal.
     static func wrapped(_ text: String, _ width: Int) -> [String] {
-        text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).flatMap { line -> [String] in
+        let lines = TerminalText.safe(text).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        return lines.flatMap { line -> [String] in
             var lines: [String] = []
             var current = ""
-            for (index, word) in line.split(separator: " ", omittingEmptySubsequences: false).enumerated() {
+            for (index, word) in TerminalText.expandingTabs(line).split(separator: " ", omittingEmptySubsequences: false)
+                .enumerated()
+            {
                 var word = word
                 if index > 0, current.allSatisfy({ $0 == " " }), lines.isEmpty {
                     current += " "  // indentation
-                } else if !current.isEmpty, current.count + 1 + word.count > width {
+                } else if !current.isEmpty, TerminalText.width(current) + 1 + TerminalText.width(word) > width {
                     lines.append(current)
                     current = ""
                 } else if !current.isEmpty {
                     current += " "
                 }
-                while word.count > width {
-                    lines.append(String(word.prefix(width)))
-                    word = word.dropFirst(width)
+                while TerminalText.width(word) > width {
+                    // A wide character does not fit into a terminal with one column.
+                    let count = max(1, TerminalText.prefix(word, cells: width).count)
+                    lines.append(String(word.prefix(count)))
+                    word = word.dropFirst(count)
                 }
                 current += word
             }

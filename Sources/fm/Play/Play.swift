@@ -95,33 +95,45 @@ struct Play: AsyncParsableCommand {
         let columns = try columns()
         var known: [PlayPrompt: [Answer]] = [:]
         var lastSaves: [Date?] = []
+        var isRequested = false
         while true {
             // An editor may replace a file, so that it does not exist for a moment.
             let saves = files.map { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
             if lastSaves.isEmpty, let missing = zip(files, saves).first(where: { $1 == nil })?.0 {
-                throw ValidationError("“\(missing)” cannot be read.")
+                Shell.say("fm: “\(missing)” cannot be read.")
+                throw ExitCode(64)
             }
-            if !saves.contains(nil), saves != lastSaves {
+            if !saves.contains(nil), saves != lastSaves || isRequested {
+                if isRequested { known = [:] }
                 lastSaves = saves
                 do {
                     if isSwift {
                         try show(try PlaygroundProgram(building: files), columns)
                     } else {
-                        guard let data = FileManager.default.contents(atPath: files[0]) else {
-                            throw EvalError("“\(files[0])” cannot be read.")
-                        }
-                        known = try await show(
-                            try PlayPrompt.read(data, isDataSet: files[0].hasSuffix(".jsonl")), columns, known)
+                        let data = try EvalFile.data(files[0])
+                        known = try await show(try PlayPrompt.read(data, name: files[0]), columns, known)
                     }
                 } catch let error as EvalError {
                     Shell.say("fm: \(error.description)")
                     if once { throw ExitCode(1) }
                 }
                 if once { return }
-                Shell.say("Waiting for \(files.joined(separator: ", ")) to be saved. Ctrl-C ends.")
+                Shell.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
+                // What was typed before is no request.
+                if isatty(STDIN_FILENO) == 1 { tcflush(STDIN_FILENO, TCIFLUSH) }
             }
             try await Task.sleep(for: Self.pollingInterval)
+            isRequested = Self.takeEnter()
         }
+    }
+
+    /// Whether a line was typed. Does not wait.
+    private static func takeEnter() -> Bool {
+        var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+        guard isatty(STDIN_FILENO) == 1, poll(&input, 1, 0) == 1, input.revents & Int16(POLLIN) != 0 else { return false }
+        // A terminal returns a line at a time.
+        var line = [UInt8](repeating: 0, count: 4096)
+        return read(STDIN_FILENO, &line, line.count) > 0
     }
 
     private func columns() throws -> [Column] {
@@ -148,20 +160,19 @@ struct Play: AsyncParsableCommand {
         }
     }
 
-    private static var terminalWidth: Int {
-        var window = winsize()
-        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &window) == 0 && window.ws_col > 0 ? Int(window.ws_col) : 100
-    }
+    private static var terminalWidth: Int { TerminalText.columns(of: STDOUT_FILENO) ?? 100 }
 
     /// Runs all blocks of a program with each model, and shows the results.
     private func show(_ program: PlaygroundProgram, _ columns: [Column]) throws {
+        let progress = Progress(total: program.blocks.count * columns.count)
         for (index, block) in program.blocks.enumerated() {
             let cells = try columns.map { column in
+                progress.next()
                 let run = try program.run(index, model: column.path)
                 return AnswerTable.Cell(title: column.title, text: run.text, facts: run.facts)
             }
-            let lines = ["", "▌ \(block.title)"] + AnswerTable.lines(cells, width: Self.terminalWidth)
-            try Output().write(lines.joined(separator: "\n") + "\n")
+            progress.end()
+            try Self.write(["▌ \(block.title)"], cells)
         }
     }
 
@@ -170,21 +181,50 @@ struct Play: AsyncParsableCommand {
         _ prompts: [PlayPrompt], _ columns: [Column], _ known: [PlayPrompt: [Answer]]
     ) async throws -> [PlayPrompt: [Answer]] {
         var answers: [PlayPrompt: [Answer]] = [:]
+        let progress = Progress(total: Set(prompts).count { known[$0] == nil } * columns.count)
         for prompt in prompts {
             let isNew = known[prompt] == nil && answers[prompt] == nil
             var row = answers[prompt] ?? known[prompt] ?? []
-            if isNew { for column in columns { row.append(await answer(prompt, column)) } }
+            if isNew {
+                for column in columns {
+                    progress.next()
+                    row.append(await answer(prompt, column))
+                }
+                progress.end()
+            }
             answers[prompt] = row
             // What did not change is not shown again.
             guard isNew || known.isEmpty else { continue }
-            var lines = ["", "▌ \(prompt.text.split(whereSeparator: \.isNewline).joined(separator: "\n▌ "))"]
-            if let instructions = prompt.instructions { lines.insert("▌ (\(instructions))", at: 1) }
-            lines += AnswerTable.lines(
-                zip(columns, row).map { AnswerTable.Cell(title: $0.title, text: $1.text, facts: $1.facts) },
-                width: Self.terminalWidth)
-            try Output().write(lines.joined(separator: "\n") + "\n")
+            var lines = prompt.text.split(whereSeparator: \.isNewline).map { "▌ \($0)" }
+            if let instructions = prompt.instructions { lines.insert("▌ (\(instructions))", at: 0) }
+            try Self.write(lines, zip(columns, row).map { AnswerTable.Cell(title: $0.title, text: $1.text, facts: $1.facts) })
         }
         return answers
+    }
+
+    /// - Parameter title: lines of a file, which do not control the terminal.
+    private static func write(_ title: [String], _ cells: [AnswerTable.Cell]) throws {
+        let lines = [""] + title.map { TerminalText.safe($0) } + AnswerTable.lines(cells, width: terminalWidth)
+        try Output().write(lines.joined(separator: "\n") + "\n")
+    }
+
+    /// Shows which answer is being written.
+    private final class Progress {
+        private let line: ProgressLine
+        private let total: Int
+        private var number = 0
+
+        init(total: Int) {
+            self.total = total
+            line = ProgressLine("Answering", total: total)
+        }
+
+        func next() {
+            number += 1
+            line.show(number - 1, text: "\(number) of \(total)")
+        }
+
+        func end() { line.end() }
     }
 
     private func answer(_ prompt: PlayPrompt, _ column: Column) async -> Answer {

@@ -6,13 +6,13 @@ struct PlayPrompt: Hashable {
     var text: String
 
     /// The prompts of a file: separated by lines of `---`, or one in each line of a data set.
-    static func read(_ data: Data, isDataSet: Bool) throws -> [PlayPrompt] {
-        if isDataSet {
-            return try EvalSample.read(data, name: "the file").map {
+    static func read(_ data: Data, name: String) throws -> [PlayPrompt] {
+        if name.hasSuffix(".jsonl") {
+            return try EvalSample.read(data, name: name).map {
                 PlayPrompt(instructions: $0.instructions, text: $0.fullPrompt())
             }
         }
-        guard let text = String(validating: data, as: UTF8.self) else { throw EvalError("The file is not UTF-8 text.") }
+        guard let text = String(validating: data, as: UTF8.self) else { throw EvalError("“\(name)” is not UTF-8 text.") }
         var prompts: [PlayPrompt] = []
         var lines: [Substring] = []
         var instructions: String?
@@ -31,7 +31,7 @@ struct PlayPrompt: Hashable {
             }
         }
         end()
-        if prompts.isEmpty { throw EvalError("The file contains no prompts.") }
+        if prompts.isEmpty { throw EvalError("“\(name)” contains no prompts.") }
         return prompts
     }
 }

@@ -1,0 +1,61 @@
+import Foundation
+
+/// Files that a run reads and writes.
+enum EvalFile {
+    /// The contents of a file, or of standard input for “-”.
+    ///
+    /// - Throws: ``EvalError`` with the reason.
+    static func data(_ path: String) throws -> Data {
+        if isFolder(path) { throw EvalError("“\(path)” is a folder. Give a file.") }
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw EvalError("“\(path)” cannot be read: \(reason).") }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: path != "-")
+        do { return try file.readToEnd() ?? Data() } catch {
+            throw EvalError("“\(path)” cannot be read: \(error.localizedDescription)")
+        }
+    }
+
+    /// - Throws: ``EvalError`` if the file is not UTF-8 text.
+    static func text(_ path: String) throws -> String {
+        guard let text = String(validating: try data(path), as: UTF8.self) else {
+            throw EvalError("“\(path)” is not UTF-8 text.")
+        }
+        return text
+    }
+
+    /// Checks before a run whether its reports can be written, and that none replaces a file that the run reads.
+    ///
+    /// - Throws: ``EvalError`` with the reason.
+    static func check(outputs: [String], inputs: [String]) throws {
+        var used = Set(inputs.map(identity))
+        for path in outputs {
+            if !used.insert(identity(path)).inserted {
+                throw EvalError("“\(path)” is used twice. Give another file for the report.")
+            }
+            if isFolder(path) { throw EvalError("“\(path)” is a folder. Give a file for the report.") }
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            if access(access(path, F_OK) == 0 ? path : folder, W_OK) != 0 {
+                throw EvalError("“\(path)” cannot be written: \(reason).")
+            }
+        }
+    }
+
+    /// - Throws: ``EvalError`` with the reason.
+    static func write(_ text: String, to path: String) throws {
+        // Not by way of another file: the path may be a link or a device.
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw EvalError("“\(path)” cannot be written: \(reason).") }
+        do { try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(text.utf8)) } catch {
+            throw EvalError("“\(path)” cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    private static func identity(_ path: String) -> String { URL(filePath: path).resolvingSymlinksInPath().standardized.path }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    private static var reason: String { String(cString: strerror(errno)) }
+}
