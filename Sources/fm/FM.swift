@@ -8,7 +8,7 @@ struct FM: AsyncParsableCommand {
         discussion: """
             EXAMPLES
               fm "Suggest five names for a bakery."
-              fm -i "You are a pirate." "Where is the treasure?"
+              fm -i "Talk like a pirate." "How was your day?"
               cat letter.txt | fm "Summarise this in one sentence."
               fm chat --save holiday               a conversation of unlimited length, saved
               fm tokens -i "Be brief." "Hello"     count the tokens of a request without sending it

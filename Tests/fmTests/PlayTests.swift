@@ -38,10 +38,10 @@ import Testing
     @Test("prompts are separated by lines, with instructions of their own") func prompts() throws {
         let text = "@instructions Be brief.\nOne\nline\n---\n\n---\nTwo\n"
         #expect(
-            try PlayPrompt.read(Data(text.utf8), isDataSet: false) == [
+            try PlayPrompt.read(Data(text.utf8), name: "prompts.txt") == [
                 PlayPrompt(instructions: "Be brief.", text: "One\nline"), PlayPrompt(instructions: nil, text: "Two"),
             ])
-        #expect(throws: EvalError.self) { try PlayPrompt.read(Data("---\n".utf8), isDataSet: false) }
+        #expect(throws: EvalError.self) { try PlayPrompt.read(Data("---\n".utf8), name: "prompts.txt") }
     }
 
     @Test("answers are side by side if the terminal is wide enough") func table() {

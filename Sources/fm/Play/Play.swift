@@ -12,8 +12,8 @@ struct Play: AsyncParsableCommand {
             A text file has prompts with lines of --- between them; a line that begins with @instructions sets the instructions of \
             its prompt. Data sets of “fm eval” (.jsonl) work too. After a save, only what changed runs again.
 
-              @instructions You are a pirate.
-              Where is the treasure?
+              @instructions Talk like a pirate.
+              How was your day?
               ---
               Suggest three names for a bakery.
 
