@@ -12,10 +12,6 @@ extension DiagnosticsError {
     static func reserved(name: TokenSyntax) -> DiagnosticsError {
         DiagnosticsError("'\(name.plainName)' is the name of a member that '@Generable' adds; use another name.", at: name)
     }
-
-    static func conditional(_ what: String, in condition: IfConfigDeclSyntax) -> DiagnosticsError {
-        DiagnosticsError("\(what) of a '@Generable' type cannot be in an '#if'; put the '#if' around the type.", at: condition)
-    }
 }
 
 extension FixIt {

@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftIfConfig
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
@@ -19,12 +20,9 @@ struct EnumCase {
     /// `indirect` or empty.
     let modifiers: DeclModifierListSyntax
 
-    static func all(in enumeration: EnumDeclSyntax) throws -> [EnumCase] {
+    static func all(in enumeration: EnumDeclSyntax, _ configuration: (any BuildConfiguration)?) throws -> [EnumCase] {
         let members = enumeration.memberBlock.members
-        if let condition = members.firstCondition(around: { $0.is(EnumCaseDeclSyntax.self) }) {
-            throw DiagnosticsError.conditional("A case", in: condition)
-        }
-        let elements = members.compactMap { $0.decl.as(EnumCaseDeclSyntax.self) }.flatMap { declaration in
+        let elements = try members.active(in: configuration) { $0.as(EnumCaseDeclSyntax.self) }.flatMap { declaration in
             declaration.elements.map { (declaration, $0) }
         }
         guard !elements.isEmpty else {

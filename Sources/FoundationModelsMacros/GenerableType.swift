@@ -39,7 +39,10 @@ struct GenerableType {
         let inherited = declaration.inheritanceClause?.inheritedTypes.flatMap(\.type.components) ?? []
         let equatable = ["Equatable", "Hashable", "Comparable"]
         isEquatable = !isGeneric && inherited.contains { type in equatable.contains { type.isNamed($0) } }
-        hasPartialForm = declaration.memberBlock.members.contains { $0.decl.typeName == "PartiallyGenerated" }
+        let partialForms = try declaration.memberBlock.members.active(in: context.buildConfiguration) { member in
+            member.typeName == "PartiallyGenerated" ? member : nil
+        }
+        hasPartialForm = !partialForms.isEmpty
     }
 
     /// The modifiers of every generated member.

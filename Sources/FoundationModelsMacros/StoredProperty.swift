@@ -1,4 +1,5 @@
 import SwiftDiagnostics
+import SwiftIfConfig
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
@@ -10,19 +11,13 @@ struct StoredProperty {
     let field: Field?
 
     /// The properties in the order of their declaration.
-    static func all(in structure: StructDeclSyntax) throws -> [StoredProperty] {
-        let members = structure.memberBlock.members
-        if let condition = members.firstCondition(around: { $0.as(VariableDeclSyntax.self)?.storedBindings.isEmpty == false }) {
-            throw DiagnosticsError.conditional("A property", in: condition)
+    static func all(
+        in structure: StructDeclSyntax, _ configuration: (any BuildConfiguration)?
+    ) throws -> [StoredProperty] {
+        let variables = try structure.memberBlock.members.active(in: configuration) { declaration in
+            declaration.as(VariableDeclSyntax.self).flatMap { $0.generatedBindings.isEmpty ? nil : $0 }
         }
-        let bindings = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap { variable in
-            let bindings = variable.storedBindings.filter { binding, type in
-                // A constant with a value cannot be assigned and is therefore not generated. The type of a variable without
-                // an annotation is unknown; it keeps its initial value.
-                binding.initializer == nil || !variable.isConstant && (type != nil || variable.hasGuide)
-            }
-            return bindings.map { (variable, $0.binding, $0.type) }
-        }
+        let bindings = variables.flatMap { variable in variable.generatedBindings.map { (variable, $0.binding, $0.type) } }
         return try bindings.mapReportingAll { variable, binding, type in
             try StoredProperty(binding, type: type, of: variable, in: structure.name)
         }
@@ -64,7 +59,15 @@ struct StoredProperty {
 }
 
 extension VariableDeclSyntax {
-    fileprivate var hasGuide: Bool {
+    /// A constant with a value cannot be assigned and is therefore not generated. The type of a variable without an annotation
+    /// is unknown; it keeps its initial value.
+    fileprivate var generatedBindings: [(binding: PatternBindingSyntax, type: TypeSyntax?)] {
+        storedBindings.filter { binding, type in
+            binding.initializer == nil || !isConstant && (type != nil || hasGuide)
+        }
+    }
+
+    private var hasGuide: Bool {
         attributes.contains { $0.as(AttributeSyntax.self)?.attributeName.isNamed("Guide") == true }
     }
 }

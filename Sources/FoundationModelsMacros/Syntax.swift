@@ -105,16 +105,6 @@ extension PatternBindingSyntax {
     }
 }
 
-extension MemberBlockItemListSyntax {
-    /// The first `#if` that contains a matching declaration.
-    func firstCondition(around isMatch: (DeclSyntax) -> Bool) -> IfConfigDeclSyntax? {
-        compactMap { $0.decl.as(IfConfigDeclSyntax.self) }.first { condition in
-            let members = condition.clauses.compactMap { $0.elements?.as(MemberBlockItemListSyntax.self) }
-            return members.contains { $0.contains { isMatch($0.decl) } || $0.firstCondition(around: isMatch) != nil }
-        }
-    }
-}
-
 extension EnumCaseParameterSyntax {
     /// The argument label; nil for `_`.
     var label: TokenSyntax? {

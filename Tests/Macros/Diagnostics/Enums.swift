@@ -23,7 +23,9 @@ enum Labels {
 enum ConditionalCases {
     case a
     #if DEBUG
-        // expected-error@-1:5 {{A case of a '@Generable' type cannot be in an '#if'; put the '#if' around the type.}}
+        case a
+    #elseif canImport(FoundationModels)
+        // expected-error@-3:5 {{'@Generable' cannot evaluate this '#if'; put it around the type.}}
         case b
     #endif
 }

@@ -23,9 +23,13 @@ struct Untyped {
 @Generable
 struct Conditional {
     var name: String
-    #if DEBUG
-        // expected-error@-1:5 {{A property of a '@Generable' type cannot be in an '#if'; put the '#if' around the type.}}
+    #if canImport(FoundationModels)
+        // expected-error@-1:5 {{'@Generable' cannot evaluate this '#if'; put it around the type.}}
         var level: Int
+    #endif
+    #if canImport(FoundationModels)
+        var computed: Int { 1 }
+        var notGenerated = 1
     #endif
 }
 
