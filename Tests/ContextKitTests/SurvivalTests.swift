@@ -100,6 +100,64 @@ struct SurvivalTests {
         #expect(try archive.conversations().count == 4)
     }
 
+    /// Overwrites the beginning of the last page of tables and indexes.
+    private static func damageLastPages(of file: URL, _ names: [String]) throws {
+        let roots = try DatabaseQueue(path: file.path).read { database in
+            try names.map { name in
+                try #require(
+                    try Int.fetchOne(database, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [name]))
+            }
+        }
+        var bytes = try Data(contentsOf: file)
+        let size = Int(bytes[16]) << 8 | Int(bytes[17])
+        for root in roots {
+            var start = (root - 1) * size
+            // Pages above the leaves end with the number of the last page below.
+            while bytes[start] == 2 || bytes[start] == 5 {
+                start = (bytes[start + 8..<start + 12].reduce(0) { $0 << 8 | Int($1) } - 1) * size
+            }
+            bytes.replaceSubrange(start..<start + 64, with: Data(repeating: 0xEE, count: 64))
+        }
+        try bytes.write(to: file)
+    }
+
+    @Test(
+        "[D4] whichever page is damaged: all conversations continue, earlier turns are found, and the repair is done once",
+        arguments: [
+            ["turn"], ["sqlite_autoindex_turn_1"], ["turn_text_data"], ["turn_text_idx"], ["conversation"],
+            ["sqlite_autoindex_conversation_1"], ["compaction"], ["turn_vector"], ["sqlite_autoindex_turn_vector_1"],
+            ["turn", "conversation", "turn_text_data"],
+        ])
+    func damagedPages(names: [String]) async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let file = try await Self.filledArchive(in: folder)
+        try Self.damageLastPages(of: file, names)
+        func damagedTables() throws -> Int {
+            try DatabaseQueue(path: file.path).read {
+                try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master WHERE name LIKE 'damaged%'") ?? 0
+            }
+        }
+        var tables: [Int] = []
+        for round in 0..<3 {
+            let store = try SQLiteArchiveStore(url: file, isReadOnly: false, maximumPageCount: nil)
+            let archive = ConversationArchive(store: store)
+            #expect(Set(try archive.conversations().map(\.id)).isSuperset(of: ["one", "two", "three"]))
+            for name in ["one", "two", "three"] {
+                let conversation = try await Conversation(model: StubModel(contextSize: 400), archive: archive, id: name)
+                try await conversation.respond(to: "Round \(round) of \(name).")
+                await conversation.compact()
+                #expect(await conversation.archiveProblem == nil)
+                #expect(try archive.turns(of: name).last?.prompt == "Round \(round) of \(name).")
+                let found = try await conversation.recall(for: "What did I say about \(name) and 7?")
+                #expect(found.problem == nil && found.items.contains { $0.turn == 7 })
+            }
+            #expect(try archive.turns(of: "two").count >= 20)
+            tables.append(try damagedTables())
+        }
+        #expect(tables[1] == tables[0] && tables[2] == tables[0])
+    }
+
     @Test("[D4] several programs open a new archive and begin the same conversation at the same moment") func openedTogether()
         async throws
     {

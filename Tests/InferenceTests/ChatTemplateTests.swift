@@ -141,6 +141,18 @@ struct ChatTemplateTests {
         #expect(throws: TemplateError.self) { try render(source) }
     }
 
+    /// Positions of long conversations, which real templates use for each message, cost no more in a longer one.
+    @Test func longConversations() throws {
+        let messages = (0..<20_000).map { ChatMessage(role: $0 % 2 == 0 ? .user : .assistant, content: "Message \($0).") }
+        let text = try render(
+            """
+            {% for m in messages %}{% if loop.index < messages|length and messages[loop.index0].content == m.content %}\
+            {% if (messages|last).role == 'assistant' %}{{ m.role }}: {{ m.content|trim }}
+            {% endif %}{% endif %}{% endfor %}
+            """, messages)
+        #expect(text.split(separator: "\n").count == 19_999)
+    }
+
     @Test func elementsOfStrings() throws {
         #expect(
             try render("{{ 'äbc'[0] }}{{ 'abc'[-1] }}{{ 'abc'[3] }}{{ 'abc'|first }}{{ 'abc'|last }}{{ ''|first }}") == "äcac")

@@ -50,6 +50,8 @@ extension ConversationArchive {
         var context: Context
         var revision: Int
         var damage: Damage?
+        /// Whether the pinned facts and instructions are those of the archive.
+        var hasHead = true
     }
 
     /// Compared to detect whether another program has continued the conversation.
@@ -80,7 +82,8 @@ extension ConversationArchive {
                 turn: nil,
                 reason: head == nil
                     ? "the context and its pinned facts cannot be read; the new one contains the newest turns"
-                    : "the context cannot be read; the new one contains the pinned facts and the newest turns"))
+                    : "the context cannot be read; the new one contains the pinned facts and the newest turns"),
+            hasHead: head != nil)
     }
 
     /// Larger revisions are damaged.

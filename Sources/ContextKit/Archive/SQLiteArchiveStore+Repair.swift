@@ -5,15 +5,17 @@ import GRDB
 ///
 /// SQLite fails every statement that meets such a page, so that no conversation of the archive could be continued. A damaged table
 /// is renamed and replaced by a new one with all rows that can be read. A turn that cannot be read gets an empty row whose checksum
-/// is wrong: it is reported as damaged, and its number is not used again. The old table stays in the file, for other tools.
+/// is wrong: it is reported as damaged, and its number is not used again. The old table stays in the file, for other tools. A damaged
+/// index is replaced with its table, and the full-text index by an empty one.
 extension SQLiteArchiveStore {
-    private static let tables = ["conversation", "turn", "compaction", "turn_vector"]
+    /// Conversations are last: what is lost of them is completed from the new table of turns.
+    private static let tables = ["turn", "compaction", "turn_vector", "conversation"]
     /// Rows are at least this large on average; it limits the search for rows if no other limit can be read.
     private static let minimumRowBytes = 64
 
     /// Replaces damaged tables. Other programs wait meanwhile.
     ///
-    /// - Returns: Whether a table was damaged.
+    /// - Returns: Whether something was damaged.
     func repair() throws -> Bool {
         guard !isReadOnly, let file else { return false }
         // Reads that meet damaged pages make a transaction fail: another connection searches for them, while this one prevents
@@ -28,12 +30,13 @@ extension SQLiteArchiveStore {
             defer { try? database.execute(sql: "PRAGMA foreign_keys = ON; PRAGMA legacy_alter_table = OFF") }  // cannot fail
             var isRepaired = false
             try database.inTransaction(.immediate) {
-                let damaged = try reader.unsafeRead { reader in
-                    try Self.tables.compactMap { try Self.damage(of: $0, reader) }
+                let (damaged, isIndexReadable) = try reader.unsafeRead { reader in
+                    (try Self.tables.compactMap { try Self.damage(of: $0, reader) }, try Self.isIndexReadable(reader))
                 }
                 for table in damaged { try Self.replace(table, database) }
                 if !damaged.isEmpty { try Self.addMissingConversations(database) }
-                isRepaired = !damaged.isEmpty
+                if !isIndexReadable { try Self.replaceIndex(database) }
+                isRepaired = !damaged.isEmpty || !isIndexReadable
                 return .commit
             }
             return isRepaired
@@ -58,6 +61,7 @@ extension SQLiteArchiveStore {
             switch table {
             case "conversation": "id"
             case "turn": "conversation, number"
+            case "turn_vector": "conversation, turn"
             default: nil
             }
         // The values of an index that have no damaged page of their own.
@@ -68,9 +72,10 @@ extension SQLiteArchiveStore {
                     "SELECT rowid AS row, \(key) FROM \(table) INDEXED BY sqlite_autoindex_\(table)_1 WHERE \(key.prefix { $0 != "," }) >= ''"
             )
         }
-        // Nil if there is no such row, or if it cannot be read: the other limits are used.
+        // Nil if they cannot be read: the other limits are used.
         let sequence = try? Int64.fetchOne(database, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?", arguments: [table])
-        let newest = try? Int64.fetchOne(database, sql: "SELECT max(rowid) FROM \(table)")
+        let newest = try? Int64.fetchOne(database, sql: "SELECT coalesce(max(rowid), 0) FROM \(table)")
+        let isIndexDamaged = key != nil && keys == nil
         let limits = [sequence, newest].compactMap(\.self) + (keys ?? []).compactMap { $0["row"] as Int64? }
         let bytes =
             try Int64.fetchOne(database, sql: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") ?? 0
@@ -85,7 +90,7 @@ extension SQLiteArchiveStore {
                 isDamaged = true
             }
         }
-        guard isDamaged || newest == nil else { return nil }
+        guard isDamaged || newest == nil || isIndexDamaged else { return nil }
         guard
             let definition = try String.fetchOne(
                 database, sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", arguments: [table])
@@ -114,14 +119,35 @@ extension SQLiteArchiveStore {
             sql: "INSERT OR IGNORE INTO \(table.name) (\(columns)) SELECT \(columns) FROM \(old) NOT INDEXED WHERE rowid = ?")
         for row in table.readable { try copy.execute(arguments: [row]) }
         for row in table.lost {
-            if table.name == "turn" {
+            switch table.name {
+            case "turn":
                 try database.execute(
                     sql: "INSERT OR IGNORE INTO turn (conversation, number, prompt, checksum) VALUES (?, ?, x'', 0)",
                     arguments: [row["conversation"] as DatabaseValue, row["number"] as DatabaseValue])
-            } else {
-                try addDamagedConversation(row["id"] as DatabaseValue, database)
+            case "conversation": try addDamagedConversation(row["id"] as DatabaseValue, database)
+            default: break  // computed again
             }
         }
+    }
+
+    private static let indexTables = ["turn_text_data", "turn_text_idx", "turn_text_docsize", "turn_text_config"]
+
+    /// Whether all pages of the full-text index can be read.
+    private static func isIndexReadable(_ database: Database) throws -> Bool {
+        do {
+            for table in indexTables {
+                let rows = try Row.fetchCursor(database, sql: "SELECT * FROM \(table)")
+                while let row = try rows.next() { _ = row.copy() }
+            }
+            return true
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CORRUPT { return false }
+    }
+
+    private static func replaceIndex(_ database: Database) throws {
+        var number = 1
+        while try database.tableExists("damaged_turn_text_\(number)") { number += 1 }
+        try database.execute(sql: "ALTER TABLE turn_text RENAME TO damaged_turn_text_\(number)")
+        try database.execute(sql: "CREATE VIRTUAL TABLE turn_text USING fts5(\(indexDefinition))")
     }
 
     /// Conversations of which only turns are left get a context that is reported as damaged.

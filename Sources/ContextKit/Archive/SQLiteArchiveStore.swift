@@ -1,10 +1,13 @@
 import Foundation
 import GRDB
+import Synchronization
 
 /// An archive in an SQLite file, or in memory.
 final class SQLiteArchiveStore: ArchiveStore {
     let database: DatabaseQueue
     let isReadOnly: Bool
+    /// Whether a repair failed, or did not help.
+    private let cannotRepair = Mutex(false)
 
     var file: URL? { database.path == ":memory:" ? nil : URL(filePath: database.path) }
 
@@ -99,7 +102,7 @@ final class SQLiteArchiveStore: ArchiveStore {
     }
 
     /// Columns and options of the full-text index.
-    private static let indexDefinition = "text, content = '', tokenize = 'porter unicode61 remove_diacritics 2'"
+    static let indexDefinition = "text, content = '', tokenize = 'porter unicode61 remove_diacritics 2'"
 
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -155,15 +158,20 @@ final class SQLiteArchiveStore: ArchiveStore {
         do { return try database.unsafeRead(body) } catch { throw ConversationError(archive: error) }
     }
 
-    /// Repeats an operation that meets a damaged page after a repair.
+    /// Repeats an operation that meets a damaged page after a repair, which another program may have done meanwhile.
     private func repairing<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch let error as DatabaseError
             where error.resultCode == .SQLITE_CORRUPT && error.extendedResultCode != .SQLITE_CORRUPT_VTAB && !isReadOnly
+            && !cannotRepair.withLock({ $0 })
         {
-            // If the repair fails, the reason is the damage.
-            guard (try? repair()) == true else { throw ConversationError(archive: error) }
-            try? rebuildIndex()  // the next search tries again and reports the error
-            do { return try body() } catch { throw ConversationError(archive: error) }
+            do {
+                if try repair() { try database.write(Self.rebuildIndex) }
+                return try body()
+            } catch let again as DatabaseError {
+                // A repair reads the whole archive: it is not tried for each operation.
+                if again.resultCode != .SQLITE_BUSY { cannotRepair.withLock { $0 = true } }
+                throw ConversationError(archive: error)
+            }
         } catch { throw ConversationError(archive: error) }
     }
 
@@ -417,16 +425,16 @@ final class SQLiteArchiveStore: ArchiveStore {
         }
     }
 
+    private func rebuildIndex() throws { try write(Self.rebuildIndex) }
+
     /// Rebuilds the index from all turns that can be read.
-    private func rebuildIndex() throws {
-        try write { database in
-            try Self.emptyIndex(database)
-            for conversation in try String.fetchAll(database, sql: "SELECT id FROM conversation WHERE typeof(id) = 'text'") {
-                guard let first = try Self.firstRow(database, conversation) else { continue }
-                let turns = ConversationArchive.turns(from: try Self.turns(database, conversation, "1")).turns
-                for turn in turns where !turn.entries.isEmpty {
-                    try Self.index(turn.searchedText, turn: turn.number, behind: first, database)
-                }
+    private static func rebuildIndex(_ database: Database) throws {
+        try emptyIndex(database)
+        for conversation in try String.fetchAll(database, sql: "SELECT id FROM conversation WHERE typeof(id) = 'text'") {
+            guard let first = try firstRow(database, conversation) else { continue }
+            let turns = ConversationArchive.turns(from: try turns(database, conversation, "1")).turns
+            for turn in turns where !turn.entries.isEmpty {
+                try index(turn.searchedText, turn: turn.number, behind: first, database)
             }
         }
     }

@@ -218,8 +218,8 @@ struct ConversationState {
     /// turns that followed it are added with ``merge(_:from:)``.
     mutating func merge(_ stored: ConversationArchive.StoredContext) {
         note(stored.damage.map { [$0] } ?? [])
-        // A context that cannot be read is replaced by the one that this program has.
-        if stored.damage != nil {
+        // A context of which nothing can be read is replaced by the one that this program has.
+        if !stored.hasHead {
             revision = stored.revision
             isContextUnsaved = true
             return

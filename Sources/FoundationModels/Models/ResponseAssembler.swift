@@ -31,11 +31,16 @@ package struct ResponseAssembler: Sendable {
         }
 
         var id: String
+        /// The id that the executor uses.
+        let key: String
         let content: Content
         var segments: [Segment] = []
         var calls: [Call] = []
         var signature: Data?
         var metadata: [String: GeneratedContent] = [:]
+
+        /// The id of the segment with the response's text or value.
+        var segmentID: String { if case .text(let text)? = segments.first { text.id } else { id } }
     }
 
     /// The change that an event makes to the text of the response.
@@ -52,7 +57,10 @@ package struct ResponseAssembler: Sendable {
     private var counted = LanguageModelSession.Usage.zero
     private var reported: LanguageModelSession.Usage?
 
-    package init() {}
+    /// The ids that other entries of the transcript have.
+    private var usedIDs: Set<String>
+
+    package init(usedIDs: Set<String> = []) { self.usedIDs = usedIDs }
 
     package var usage: LanguageModelSession.Usage { reported ?? counted }
     var hasToolCalls: Bool { entries.contains { !$0.calls.isEmpty } }
@@ -155,13 +163,16 @@ package struct ResponseAssembler: Sendable {
     private mutating func entry(_ id: String?, _ content: Entry.Content) -> Int {
         defer { lastKind = content }
         if let id {
-            if let index = entries.firstIndex(where: { $0.id == id && $0.content == content }) { return index }
+            if let index = entries.firstIndex(where: { $0.key == id && $0.content == content }) { return index }
         } else if content != .reasoning || lastKind == .reasoning,
             let index = entries.lastIndex(where: { $0.content == content })
         {
             return index
         }
-        entries.append(Entry(id: id ?? UUID().uuidString, content: content))
+        let key = id ?? UUID().uuidString
+        // Some executors number the entries of each request in the same way.
+        let isNew = usedIDs.insert(key).inserted
+        entries.append(Entry(id: isNew ? key : UUID().uuidString, key: key, content: content))
         return entries.count - 1
     }
 
@@ -271,7 +282,10 @@ package struct ResponseAssembler: Sendable {
             return .response(
                 .init(
                     id: entry.id, metadata: entry.metadata,
-                    segments: [.structure(.init(schemaName: structure.schemaName, content: structure.content))]))
+                    segments: [
+                        .structure(
+                            .init(id: entry.segmentID, schemaName: structure.schemaName, content: structure.content))
+                    ]))
         }
         // A response entry that only reports usage is omitted.
         if entry.segments.isEmpty, hasToolCalls { return nil }

@@ -26,7 +26,8 @@ extension LanguageModelSession {
         state.withLock { $0.progress = progress }
         let trace = RequestTrace()
         return try await SessionPropertyValues.$current.withValue(properties) {
-            let profile = await behavior.resolved(on: request.isolation)
+            let profile =
+                if let made = request.profile { made } else { await behavior.resolved(on: request.isolation) }
             let model = profile.model ?? SystemLanguageModel.default
             return try await withSpan("chat", ofKind: .client) { span in
                 span.attributes["gen_ai.operation.name"] = "chat"

@@ -14,8 +14,13 @@ extension LanguageModelSession {
     func stream<Content>(_ request: SessionRequest) -> sending ResponseStream<Content> {
         let progress = ResponseProgress(schemaName: request.schema?.name)
         let value = ResponseValue<Content>()
-        // A synchronous function has no other way to learn its caller's actor.
-        let request = request.making(value, on: MainQueue.isCurrent ? MainActor.shared : nil)
+        // A synchronous function has no other way to learn its caller's actor. It evaluates the first profile itself, because the
+        // caller may be a thread of a program that does not run the main queue.
+        var making = request.making(value, on: MainQueue.isCurrent ? MainActor.shared : nil)
+        if !behavior.isFixed {
+            making.profile = SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
+        }
+        let request = making
         let running = progress.run { try await self.run(request, $0) }
         return ResponseStream(progress: progress, value: value, request: running)
     }

@@ -100,7 +100,8 @@ struct RequestRounds {
             id: UUID(), transcript: transcript, enabledTools: tools.map { Transcript.ToolDefinition(tool: $0) },
             schema: request.schema, generationOptions: options, contextOptions: contextOptions, metadata: request.metadata)
         executorRequest.format = request.format
-        progress.withOutput { $0.beginRound() }
+        let usedIDs = session.state.withLock { $0.transcript.usedIDs }
+        progress.withOutput { $0.beginRound(usedIDs: usedIDs) }
         try await respond(with: model, executorRequest)
         try checkMutation()
         // At once, so that no reader of the transcript sees less than before.

@@ -37,8 +37,10 @@ struct ResponseOutput: Sendable {
     mutating func record(_ entry: Transcript.Entry) { entries.append(entry) }
 
     /// Begins one model request of this session request.
-    mutating func beginRound() {
-        assembler = ResponseAssembler()
+    ///
+    /// - Parameter usedIDs: The ids of the transcript's entries, which new entries must not have.
+    mutating func beginRound(usedIDs: Set<String>) {
+        assembler = ResponseAssembler(usedIDs: usedIDs)
         restart()
     }
 

@@ -61,14 +61,24 @@ extension LanguageModelSession {
             public mutating func next(
                 isolation actor: isolated (any Actor)? = #isolation
             ) async throws -> LanguageModelSession.ResponseStream<Content>.Snapshot? {
-                while !isComplete, try await changes.next(isolation: actor) != nil {
+                while !isComplete, try await nextChange(isolation: actor) {
                     let now = progress.current()
                     isComplete = now.isComplete
                     if let snapshot = try Self.snapshot(now) { return snapshot }
                 }
-                if Task.isCancelled { progress.cancel(reader: reader) }
                 try Task.checkCancellation()
                 return nil
+            }
+
+            /// Returns false after the last change. Cancelling the task cancels the request immediately, so that the next request
+            /// of the session waits for its end.
+            private mutating func nextChange(isolation actor: isolated (any Actor)?) async throws -> Bool {
+                let (progress, reader) = (progress, reader)
+                return try await withTaskCancellationHandler {
+                    try await changes.next(isolation: actor) != nil
+                } onCancel: {
+                    progress.cancel(reader: reader)
+                }
             }
 
             /// Nil if there is no content yet from which a snapshot can be created.

@@ -17,10 +17,13 @@ struct SessionBehavior: @unchecked Sendable {  // Profiles were sent to the sess
 
     init(source: Source) { self.source = source }
 
-    /// Evaluates the current profile on the actor of the code that made the request.
+    /// Whether instructions and tools do not change.
+    var isFixed: Bool { if case .fixed = source { true } else { false } }
+
+    /// Evaluates the current profile on the actor of the code that made the request, whose executor must run.
     func resolved(on actor: (any Actor)?) async -> ResolvedProfile {
         // Fixed instructions and tools need no actor, which may be busy.
-        if case .fixed = source { resolved() } else { await evaluated(on: actor) }
+        isFixed ? resolved() : await evaluated(on: actor)
     }
 
     private func evaluated(on actor: isolated (any Actor)?) -> ResolvedProfile { resolved() }

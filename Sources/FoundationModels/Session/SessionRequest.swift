@@ -9,6 +9,8 @@ struct SessionRequest: Sendable {
     var format: ResponseFormat?
     /// The actor of the code that made the request. Profiles are evaluated there, because their bodies may read its state.
     var isolation: (any Actor)?
+    /// The profile of the first round, if it was evaluated by the function that made the request.
+    var profile: ResolvedProfile?
     /// Throws if the response cannot be converted to the requested type.
     var validate: @Sendable (GeneratedContent) throws -> Void = { _ in }
 

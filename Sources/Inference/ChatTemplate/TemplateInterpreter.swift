@@ -244,7 +244,7 @@ struct TemplateInterpreter {
         case .attribute(let object, let name): return try TemplateFilters.attribute(name, of: try evaluate(object))
         case .element(let object, let key):
             let object = try evaluate(object)
-            charge(object)
+            if case .string = object { charge(object) }
             return try TemplateFilters.element(try evaluate(key), of: object)
         case .slice(let object, let from, let to, let step):
             var bounds: [Int?] = []
@@ -261,7 +261,8 @@ struct TemplateInterpreter {
         case .call(let callee, let arguments): return try checked(try call(callee, arguments))
         case .filter(let value, let name, let arguments):
             let input = try evaluate(value)
-            charge(input)
+            // Templates use these for each message, and they do not read the list.
+            if case .list = input, ["length", "count", "first", "last", "default", "d"].contains(name) {} else { charge(input) }
             // Each item is compared with all previous ones.
             if name == "unique", case .list(let items) = input { steps += items.count * items.count / 8 }
             try count()

@@ -135,14 +135,17 @@ package struct PackedCache: Sendable {
             for (index, word) in key.enumerated() { mapped.base.storeBytes(of: word, toByteOffset: index * 8, as: UInt64.self) }
             mapped.base.storeBytes(of: Self.runningSystem, toByteOffset: Self.systemOffset, as: UInt64.self)
             // If the file cannot be renamed, the weights of this process are valid all the same.
-            if rename(temporary.path, location.path) != 0 { unlink(temporary.path) }
+            if rename(temporary.path, location.path) == 0 { synchronize(location.path) } else { unlink(temporary.path) }
         }
     }
+
+    /// The end of a process waits for a file that it is writing to the disk: a short one leaves this to another.
+    private static let delay: DispatchTimeInterval = .seconds(30)
 
     /// Writes a complete file to the disk in the background, and notes in it that it is there. A process that ends earlier leaves
     /// this to the next one that uses the file.
     private func synchronize(_ path: String) {
-        DispatchQueue.global(qos: .utility).async {
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.delay) {
             let descriptor = open(path, O_RDWR | O_CLOEXEC)
             guard descriptor >= 0 else { return }
             defer { close(descriptor) }

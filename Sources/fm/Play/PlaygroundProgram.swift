@@ -1,5 +1,6 @@
 import ContextKit
 import Foundation
+import Inference
 
 /// A Swift file with `#Playground { … }` blocks, built as a program that runs one of the blocks.
 ///
@@ -132,7 +133,8 @@ struct PlaygroundProgram {
 
         // Each file has a package of its own. They share the modules that are built, one set with macros and one without:
         // without them, most of the time of the first build is saved.
-        let cache = Self.cacheFolder.appending(path: "play/" + Self.name(for: library.path + (usesMacros ? " with macros" : "")))
+        let cache = PackedCache.standard.directory.deletingLastPathComponent().appending(
+            path: "play/" + Self.name(for: library.path + (usesMacros ? " with macros" : "")))
         let name = "Playground" + Self.name(for: files.map { URL(filePath: $0).path }.joined(separator: "\n"))
         let folder = cache.appending(path: name)
         let products = Self.products.filter { used.contains($0[...]) }.map {
@@ -180,12 +182,6 @@ struct PlaygroundProgram {
             folder = current.deletingLastPathComponent()
         }
         throw EvalError("#Playground blocks need the source of this package. Set FM_PACKAGE to its folder.")
-    }
-
-    private static var cacheFolder: URL {
-        let cache = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? URL(filePath: $0) : nil }
-        return (cache ?? FileManager.default.homeDirectoryForCurrentUser.appending(path: ".cache"))
-            .appending(path: "foundation-models")
     }
 
     /// A short name that is the same for the same text: its FNV-1a hash.
@@ -290,7 +286,7 @@ extension PlaygroundProgram.Run {
         // Most blocks print the response.
         let printed = printed.trimmingCharacters(in: .newlines)
         let isShown = requests.contains {
-            ($0.response ?? "").contains(printed) || $0.error.map { printed == "error: \($0)" } ?? false
+            $0.response?.trimmingCharacters(in: .newlines) == printed || $0.error.map { printed == "error: \($0)" } ?? false
         }
         if !printed.isEmpty, !isShown { parts.append((requests.isEmpty ? "" : "printed:\n") + printed) }
         return parts.joined(separator: "\n")
