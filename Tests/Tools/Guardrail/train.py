@@ -31,6 +31,7 @@ MAXIMUM_WORD = 40
 CATEGORIES = ["sexual", "hate", "violence", "harassment", "self-harm", "sexual/minors", "weapons", "crime"]
 LABELS = {"S": 0, "H": 1, "H2": 1, "V": 2, "V2": 2, "HR": 3, "SH": 4, "S3": 5}
 STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ƀ": "b", "ɨ": "i", "ʉ": "u", "ɍ": "r", "ɏ": "y", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ı": "i"}
+APOSTROPHES = dict.fromkeys(map(ord, "‘’ʼ＇´′"), "'")
 DENSE_SCALE = 0.15
 # How much words, pairs and signs count beside a sequence of letters.
 WORD, PAIR, SIGN = 2, 1, 2
@@ -43,7 +44,7 @@ PLAIN = 0.5
 def fold(text):
     """Like TextFolding without diacritics, for texts in common scripts."""
     out = []
-    for c in unicodedata.normalize("NFKD", text):
+    for c in unicodedata.normalize("NFKD", text.translate(APOSTROPHES)):
         for d in unicodedata.normalize("NFKD", c.upper().lower()):
             category = unicodedata.category(d)
             if "\u0300" <= d <= "\u036f" or (category in ("Cf", "Cc", "Cn", "Cs") and not d.isspace()) or "\ufe00" <= d <= "\ufe0f":
