@@ -4,7 +4,8 @@ public import Foundation
 ///
 /// Written data survives when the process is killed. A turn is written before it is sent to the model and again when it
 /// is answered, so that at most the answer in progress is lost. Each turn has a checksum: a damaged turn is reported
-/// and left out, and all others stay usable. Several processes may use one archive and take turns in one conversation.
+/// and left out, and all others stay usable; a table or an index of which a page is damaged is replaced by one with everything that
+/// can be read. Several processes may use one archive and take turns in one conversation.
 ///
 /// The database is SQLite. The product `FoundationModelsPostgreSQL` opens archives on a PostgreSQL server, which many machines
 /// may use.

@@ -166,10 +166,14 @@ final class SQLiteArchiveStore: ArchiveStore {
         {
             do {
                 if try repair() { try database.write(Self.rebuildIndex) }
-                return try body()
-            } catch let again as DatabaseError {
-                // A repair reads the whole archive: it is not tried for each operation.
-                if again.resultCode != .SQLITE_BUSY { cannotRepair.withLock { $0 = true } }
+            } catch let failure as DatabaseError {
+                // A repair reads the whole archive: one that failed is not tried for each operation.
+                let isTemporary = failure.resultCode == .SQLITE_BUSY || failure.resultCode == .SQLITE_FULL
+                if !isTemporary { cannotRepair.withLock { $0 = true } }
+                throw ConversationError(archive: error)
+            }
+            do { return try body() } catch {
+                if (error as? DatabaseError)?.resultCode == .SQLITE_CORRUPT { cannotRepair.withLock { $0 = true } }
                 throw ConversationError(archive: error)
             }
         } catch { throw ConversationError(archive: error) }
