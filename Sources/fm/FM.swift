@@ -10,47 +10,47 @@ struct FM: AsyncParsableCommand {
               fm "Suggest five names for a bakery."
               fm -i "Talk like a pirate." "How was your day?"
               cat letter.txt | fm "Summarise this in one sentence."
-              fm chat --save holiday               a conversation of unlimited length, saved
-              fm tokens -i "Be brief." "Hello"     count the tokens of a request without sending it
-              FM_TRACE=t.jsonl fm "Hello"; fm trace t.jsonl   show requests: tokens, cache, times
+              fm chat --save holiday               a conversation of any length, saved
+              fm tokens -i "Be brief." "Hello"     count the tokens without sending them
+              FM_TRACE=t.jsonl fm "Hello"; fm trace t.jsonl   show tokens, cache, times
               fm --greedy --stats "Hello"          a repeatable answer, and statistics
               fm --json "Hello" | jq -r .content   for scripts
-              fm --schema person.json "Invent a person."   an answer that conforms to the JSON Schema
+              fm --schema person.json "Invent a person."   an answer that conforms to it
               fm --choice yes --choice no "Is water wet?"   one of these texts
               fm schema check person.json          check a schema and show an example
               fm --model small "Hello"             another model, by name or file
               fm model list --all                  models that can be downloaded by name
               fm model pull Qwen/Qwen3-0.6B-GGUF   any GGUF model of the Hugging Face hub
               fm model info                        show the contents of the model file
-              fm embed "The cat sleeps."           the vector of a text, for search by meaning
-              fm embed --similar "felines" notes.txt   the lines of a file that mean something similar
+              fm embed "The cat sleeps."           the vector of a text
+              fm embed --similar "felines" notes.txt   lines that mean something similar
               fm index docs --out docs.index       a search index of documents
               fm search --in docs.index "passports"   its best passages
-              fm ask --in docs.index "How do I renew a passport?"   an answer with citations
-              fm eval questions.jsonl              test prompts against what their answers should be
+              fm ask --in docs.index "Where are passports renewed?"   with citations
+              fm eval questions.jsonl              test prompts and compare runs
               fm eval --safety                     which safety layer stops which prompts
-              fm play prompts.txt -m small -m default   try prompts at each save, models side by side
+              fm play prompts.txt -m small -m default   try prompts at each save
               fm play Prompts.swift                the same for #Playground blocks
-              fm feedback                          ratings collected in “fm chat” or by programs
+              fm feedback                          ratings of answers in “fm chat”
 
             ENVIRONMENT
               FM_MODEL        the model to use: a name of “fm model list”, or a GGUF file
               FM_EMBEDDER     the model for embeddings: a name, or a GGUF file
-              FM_MODEL_URL    the address to download the default model from, instead of the published ones
-              FM_TRACE        the file in which every request is recorded; “fm trace” shows it
+              FM_MODEL_URL    another address of the default model
+              FM_TRACE        the file in which requests are recorded, for “fm trace”
               FM_TRACE_TEXT   1 records prompts and responses too
-              FM_PACKAGE      the folder of this package, for “fm play FILE.swift” with an installed fm
+              FM_PACKAGE      the folder of this package, for “fm play FILE.swift”
               FM_THREADS      number of threads (default: number of physical cores)
-              FM_CACHE_BITS   8 halves the memory of long conversations, with a small loss of precision
+              FM_CACHE_BITS   8 halves the memory of long conversations, less precisely
               FM_LOOPS        1 does not stop answers that repeat themselves endlessly
-              HF_TOKEN        an access token of the Hugging Face hub, for models that need one
+              HF_TOKEN        an access token of the Hugging Face hub
               HF_ENDPOINT     another address of the hub (default: https://huggingface.co)
               XDG_CACHE_HOME  the directory for packed weights (default: ~/.cache)
               XDG_DATA_HOME   the directory for models (default: ~/.local/share)
 
             EXIT CODES
-              0 answered   1 failed   3 no usable model   4 the prompt exceeds the context window
-              5 the schema cannot be used   64 wrong usage   130 interrupted with Ctrl-C
+              0 answered   1 failed   3 no usable model   4 the prompt is too large
+              5 the schema cannot be used   64 wrong usage   130 interrupted (Ctrl-C)
             """,
         version: "0.1.0",
         subcommands: [
