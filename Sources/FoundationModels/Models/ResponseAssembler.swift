@@ -17,7 +17,9 @@ package struct ResponseAssembler: Sendable {
     }
 
     private struct Call {
-        var id: String
+        let id: String
+        /// The id that the executor uses.
+        let key: String
         let name: String
         var arguments = ""
         var metadata: [String: GeneratedContent] = [:]
@@ -30,7 +32,7 @@ package struct ResponseAssembler: Sendable {
             case toolCalls
         }
 
-        var id: String
+        let id: String
         /// The id that the executor uses.
         let key: String
         let content: Content
@@ -57,7 +59,7 @@ package struct ResponseAssembler: Sendable {
     private var counted = LanguageModelSession.Usage.zero
     private var reported: LanguageModelSession.Usage?
 
-    /// The ids that other entries of the transcript have.
+    /// The ids of the entries and calls of the transcript, and of those generated so far.
     private var usedIDs: Set<String>
 
     package init(usedIDs: Set<String> = []) { self.usedIDs = usedIDs }
@@ -134,16 +136,16 @@ package struct ResponseAssembler: Sendable {
         let index = entry(calls.entryID, .toolCalls)
         switch calls.action.kind {
         case .toolCall(let call):
-            let known = entries[index].calls.firstIndex { $0.id == call.id }
+            let known = entries[index].calls.firstIndex { $0.key == call.id }
             let place = known ?? entries[index].calls.count
-            if known == nil { entries[index].calls.append(Call(id: call.id, name: call.name)) }
+            if known == nil { entries[index].calls.append(Call(id: unusedID(call.id), key: call.id, name: call.name)) }
             switch call.action.kind {
             case .arguments(let fragment):
                 counted.output.totalTokenCount.add(fragment.tokenCount)
                 entries[index].calls[place].arguments += fragment.content
             case .metadata(let metadata): entries[index].calls[place].metadata = metadata.values
             }
-        case .removeToolCall(let id): entries[index].calls.removeAll { $0.id == id }
+        case .removeToolCall(let id): entries[index].calls.removeAll { $0.key == id }
         case .metadata(let metadata): entries[index].metadata = metadata.values
         case .usage: break
         }
@@ -170,10 +172,17 @@ package struct ResponseAssembler: Sendable {
             return index
         }
         let key = id ?? UUID().uuidString
-        // Some executors number the entries of each request in the same way.
-        let isNew = usedIDs.insert(key).inserted
-        entries.append(Entry(id: isNew ? key : UUID().uuidString, key: key, content: content))
+        entries.append(Entry(id: unusedID(key), key: key, content: content))
         return entries.count - 1
+    }
+
+    /// An id for a new entry or call: some executors number those of each request in the same way, but an id must not occur twice
+    /// in a transcript.
+    private mutating func unusedID(_ key: String) -> String {
+        if usedIDs.insert(key).inserted { return key }
+        let id = UUID().uuidString
+        usedIDs.insert(id)
+        return id
     }
 
     /// - Returns: Whether the text was appended at the end of the entry's text.
@@ -205,21 +214,6 @@ package struct ResponseAssembler: Sendable {
     }
 
     // MARK: - Entries
-
-    /// Replaces ids of entries and calls that other entries of the transcript have: some executors number the entries
-    /// of each request in the same way, but an id must not occur twice in a transcript.
-    mutating func replaceIDs(in used: Set<String>) {
-        var used = used
-        func replace(_ id: inout String) {
-            if used.insert(id).inserted { return }
-            id = UUID().uuidString
-            used.insert(id)
-        }
-        for index in entries.indices {
-            replace(&entries[index].id)
-            for call in entries[index].calls.indices { replace(&entries[index].calls[call].id) }
-        }
-    }
 
     /// The entries generated so far.
     ///

@@ -126,8 +126,7 @@ extension LanguageModelSession {
         _ before: Transcript, _ profile: ResolvedProfile, _ error: any Swift.Error, _ progress: ResponseProgress
     ) {
         let policy = state.withLock { $0.policy } ?? profile.policy
-        let usedIDs = state.withLock { $0.transcript.usedIDs }
-        let (output, partial) = progress.withOutput { ($0, $0.partialEntries(usedIDs: usedIDs)) }
+        let (output, partial) = progress.withOutput { ($0, $0.partialEntries) }
         var keeps = partial.hasText && !(error is ToolCallError)
         // Unsafe output must not become part of the next prompt, and neither must a value that is not one.
         switch error {

@@ -16,11 +16,8 @@ extension LanguageModelSession {
         let value = ResponseValue<Content>()
         // A synchronous function has no other way to learn its caller's actor. It evaluates the first profile itself, because the
         // caller may be a thread of a program that does not run the main queue.
-        var making = request.making(value, on: MainQueue.isCurrent ? MainActor.shared : nil)
-        if !behavior.isFixed {
-            making.profile = SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
-        }
-        let request = making
+        let profile = behavior.isFixed ? nil : SessionPropertyValues.$current.withValue(properties) { behavior.resolved() }
+        let request = request.making(value, on: MainQueue.isCurrent ? MainActor.shared : nil, profile: profile)
         let running = progress.run { try await self.run(request, $0) }
         return ResponseStream(progress: progress, value: value, request: running)
     }
@@ -385,9 +382,11 @@ private enum MainQueue {
 }
 
 extension SessionRequest {
-    fileprivate func making<Content: Generable>(_ value: ResponseValue<Content>, on actor: (any Actor)?) -> SessionRequest {
+    fileprivate func making<Content: Generable>(
+        _ value: ResponseValue<Content>, on actor: (any Actor)?, profile: ResolvedProfile? = nil
+    ) -> SessionRequest {
         var request = self
-        request.isolation = actor
+        (request.isolation, request.profile) = (actor, profile)
         request.validate = { try value.make(from: $0) }
         return request
     }

@@ -106,8 +106,7 @@ struct RequestRounds {
         try checkMutation()
         // At once, so that no reader of the transcript sees less than before.
         return try session.update { state in
-            let usedIDs = state.transcript.usedIDs
-            let made = try progress.withOutput { try $0.endRound(usedIDs: usedIDs) }
+            let made = try progress.withOutput { try $0.endRound() }
             state.transcript.append(contentsOf: made)
             return made
         }

@@ -70,10 +70,8 @@ struct ResponseOutput: Sendable {
 
     /// Ends the round and returns the entries that the model generated in it.
     ///
-    /// - Parameter usedIDs: The ids of the transcript's entries, which new entries must not have.
     /// - Throws: ``GeneratedContent/ParsingError`` if a structured response is not a complete JSON value.
-    mutating func endRound(usedIDs: Set<String>) throws -> [Transcript.Entry] {
-        assembler.replaceIDs(in: usedIDs)
+    mutating func endRound() throws -> [Transcript.Entry] {
         var structure: (String, GeneratedContent)?
         if let schemaName, !assembler.hasToolCalls { structure = (schemaName, try value()) }
         let made = try assembler.transcriptEntries(structure: structure)
@@ -98,10 +96,7 @@ struct ResponseOutput: Sendable {
     }
 
     /// The entries of an interrupted round, and whether they contain text.
-    mutating func partialEntries(usedIDs: Set<String>) -> (entries: [Transcript.Entry], hasText: Bool) {
-        assembler.replaceIDs(in: usedIDs)
-        return (assembler.partialEntries(), !assembler.text.isEmpty)
-    }
+    var partialEntries: (entries: [Transcript.Entry], hasText: Bool) { (assembler.partialEntries(), !assembler.text.isEmpty) }
 
     /// The tokens used so far by all rounds.
     var usage: LanguageModelSession.Usage {

@@ -184,10 +184,8 @@ struct PlaygroundProgram {
         throw EvalError("#Playground blocks need the source of this package. Set FM_PACKAGE to its folder.")
     }
 
-    /// A short name that is the same for the same text: its FNV-1a hash.
-    private static func name(for text: String) -> String {
-        String(text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 36)
-    }
+    /// A short name that is the same for the same text.
+    private static func name(for text: String) -> String { String(GGUFFile.hash(text.utf8), radix: 36) }
 
     /// Writes the files whose contents changed, so that the others are not compiled again, and removes those of an earlier run
     /// with more files.
