@@ -27,7 +27,8 @@ extension SQLiteArchiveStore {
         return try database.writeWithoutTransaction { database in
             // References to a renamed table must continue to refer to the new one.
             try database.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON")
-            defer { try? database.execute(sql: "PRAGMA foreign_keys = ON; PRAGMA legacy_alter_table = OFF") }  // flags in memory: nothing is read or written
+            // These are flags in memory: nothing is read or written that could fail.
+            defer { try? database.execute(sql: "PRAGMA foreign_keys = ON; PRAGMA legacy_alter_table = OFF") }
             var isRepaired = false
             try database.inTransaction(.immediate) {
                 let (damaged, isIndexReadable) = try reader.unsafeRead { reader in
