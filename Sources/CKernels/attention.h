@@ -15,6 +15,27 @@ enum { NAME(SPAN) = 256 };  // positions per step of the online softmax: 12 KB o
 #define QUERIES q
 #define WEIGHTS scores
 
+TARGET INLINE float NAME(largest_score)(const float *scores, int padded) {
+    v16f largest = NAME(load)(scores);
+    for (int p = 16; p < padded; p += 16) {
+        v16f v = NAME(load)(scores + p);
+        largest = NAME(select)(v > largest, v, largest);
+    }
+    return NAME(reduce_max)(largest);
+}
+
+/// Replaces scores by exp(score − maximum), times the factors of values with 8 bits, and returns the sum without factors.
+TARGET INLINE float NAME(exponentials)(float *weights, const float *scores, const float *factors, float maximum, int padded) {
+    v16f sum = NAME(splat)(0);
+    for (int p = 0; p < padded; p += 16) {
+        v16f v = NAME(load)(scores + p), e = NAME(exp16)(v - maximum);
+        e = NAME(select)(v == -INFINITY, NAME(splat)(0), e);
+        sum += e;
+        NAME(store)(weights + p, factors ? e * NAME(load)(factors + p) : e);
+    }
+    return NAME(sum)(sum);
+}
+
 /// Scores of `rows` query rows against `wide` blocks of 16 keys. `factors` are those of keys with 8 bits. With `ahead`, `next` is
 /// prefetched, which has the shape of `keys`.
 TARGET INLINE void NAME(score_blocks)(bool ahead, int rows, int wide, bool bytes, const float *const *q, const uint8_t *keys,
@@ -128,15 +149,10 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
             int low = first[r] > start ? first[r] - start : 0, high = last[r] - start < positions ? last[r] - start : positions;
             for (int p = 0; p < low && p < padded; p++) scores[r][p] = -INFINITY;
             for (int p = high > 0 ? high : 0; p < padded; p++) scores[r][p] = -INFINITY;
-            v16f largest = NAME(load)(scores[r]);
-            for (int p = 16; p < padded; p += 16) {
-                v16f v = NAME(load)(&scores[r][p]);
-                largest = NAME(select)(v > largest, v, largest);
-            }
-            float maximum = NAME(reduce_max)(largest);
+            float maximum = NAME(largest_score)(scores[r], padded);
             if (maximum <= row[0]) maximum = row[0];
             if (maximum == -INFINITY) {  // all positions of this span are masked for this row
-                memset(scores[r], 0, sizeof scores[r]);
+                memset(WEIGHTS[r], 0, sizeof WEIGHTS[r]);
                 continue;
             }
             if (maximum > row[0] && row[0] != -INFINITY) {
@@ -146,18 +162,10 @@ TARGET INLINE void NAME(attend_rows)(int rows, bool bytes, const ck_attention *a
                     NAME(store)(row + 2 + i, NAME(load)(row + 2 + i) * correction);
             }
             row[0] = maximum;
-            v16f sum = NAME(splat)(0);
-            for (int p = 0; p < padded; p += 16) {
-                v16f v = NAME(load)(&scores[r][p]), e = NAME(exp16)(v - maximum);
-                e = NAME(select)(v == -INFINITY, NAME(splat)(0), e);
-                sum += e;
-                NAME(store)(&scores[r][p], bytes ? e * NAME(load)(value_factors + start % CK_PAGE + p) : e);
-            }
-            row[1] += NAME(sum)(sum);
+            row[1] += NAME(exponentials)(WEIGHTS[r], scores[r], bytes ? value_factors + start % CK_PAGE : NULL, maximum, padded);
+            // The weight of a second position that does not exist is not a number if its factor, which may be anything, is not.
+            if (bytes && positions % 2) WEIGHTS[r][positions] = 0;
         }
-#ifdef ROUNDS_TO_BFLOAT16
-        for (int r = 0; r < rows; r++) NAME(round_weights)(rounded.weights[r], scores[r], positions);
-#endif
         int32_t i;
 #define MIX(ahead, first, rows, wide)                                                                                       \
     NAME(mix_blocks)(ahead, rows, wide, bytes, WEIGHTS + (first), positions, span_values + (size_t)i * size,                \

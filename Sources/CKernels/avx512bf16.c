@@ -34,12 +34,36 @@ TARGET INLINE void round_queries_avx512bf16(rounded_avx512bf16 *rounded, int row
         }
 }
 
-/// Rounds the weights of `positions`. One of a pair without a second position gets the weight zero.
-TARGET INLINE void round_weights_avx512bf16(uint16_t *weights, const float *scores, int positions) {
-    for (int p = 0; p < positions; p += 16)
-        _mm256_store_si256((__m256i *)(weights + p), (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(scores + p)));
-    // Its score is not a number if the factor of that value, which may be anything, is not.
-    if (positions % 2) weights[positions] = 0;
+TARGET INLINE float largest_score_avx512bf16(const float *scores, int padded) {
+    __m512 largest = _mm512_load_ps(scores);
+    for (int p = 16; p < padded; p += 16) largest = _mm512_max_ps(largest, _mm512_load_ps(scores + p));
+    return _mm512_reduce_max_ps(largest);
+}
+
+/// exp(score − maximum) = 2^x, where x is rounded to an integer n and 2^(x − n) is a polynomial that is 1 at 0 (our own fit to equal
+/// errors; 3·10⁻⁶ at most, while weights are rounded by up to 2·10⁻³). Most of its instructions are executed by units that have no products.
+TARGET INLINE __m512 exponential_avx512bf16(__m512 score, __m512 maximum) {
+    __m512 log2e = _mm512_set1_ps(1.44269504f);
+    // −200 instead of −infinity, of which nothing can be subtracted; the result is zero as well.
+    __m512 x = _mm512_max_ps(_mm512_mul_ps(_mm512_sub_ps(score, maximum), log2e), _mm512_set1_ps(-200));
+    __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), r = _mm512_sub_ps(x, n);
+    __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(9.58257665e-3f), r, _mm512_set1_ps(5.59068300e-2f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.40241073e-1f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.93124118e-1f));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1));
+    return _mm512_scalef_ps(p, n);
+}
+
+/// Rounded weights exp(score − maximum), times the factors of values with 8 bits; returns the sum without factors and rounding.
+TARGET INLINE float exponentials_avx512bf16(uint16_t *weights, const float *scores, const float *factors, float maximum, int padded) {
+    __m512 sum = _mm512_setzero_ps(), most = _mm512_set1_ps(maximum);
+    for (int p = 0; p < padded; p += 16) {
+        __m512 e = exponential_avx512bf16(_mm512_load_ps(scores + p), most);
+        sum = _mm512_add_ps(sum, e);
+        if (factors) e = _mm512_mul_ps(e, _mm512_loadu_ps(factors + p));
+        _mm256_store_si256((__m256i *)(weights + p), (__m256i)_mm512_cvtneps_pbh(e));
+    }
+    return _mm512_reduce_add_ps(sum);
 }
 
 /// Lane i of the result has element i of both vectors.
