@@ -5,6 +5,7 @@ import Retrieval
 
 struct Ask: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "ask",
         abstract: "Answer a question from the documents of an index, with citations.",
         discussion: """
             The best passages are put before the question, as far as they fit. The numbers in the answer refer to the list of \

@@ -4,6 +4,7 @@ import Inference
 
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "bench",
         abstract: "Measure how fast a model runs on this machine.",
         discussion: """
             Prompt processing and generation in tokens per second, medians of several runs. The tokens are arbitrary, \

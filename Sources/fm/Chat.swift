@@ -8,6 +8,7 @@ import Synchronization
 
 struct Chat: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "chat",
         abstract: "Hold a conversation of unlimited length.",
         discussion: """
             When the context window is full, older turns are moved to an archive and recalled automatically when a prompt \

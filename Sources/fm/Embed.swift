@@ -5,6 +5,7 @@ import Inference
 
 struct Embed: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "embed",
         abstract: "Compute vectors of texts, or find the lines of a file that mean something similar.",
         discussion: """
             Each line of standard input, or each argument, is a text. A vector has the length 1: the dot product of two vectors \

@@ -6,6 +6,7 @@ internal import JSON
 
 struct Feedback: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "feedback",
         abstract: "Show and collect feedback on answers.",
         discussion: """
             Feedback is what LanguageModelSession.logFeedbackAttachment returns: the transcript, a rating, issues, and the answer that \

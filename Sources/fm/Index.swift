@@ -5,6 +5,7 @@ import Retrieval
 
 struct Index: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "index",
         abstract: "Build or update a search index of documents.",
         discussion: """
             Text, Markdown, HTML, source code and PDF (with pdftotext installed) are cut into passages and stored in one file, \
@@ -79,6 +80,7 @@ struct Index: AsyncParsableCommand {
 
 struct Search: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "search",
         abstract: "Search an index by words and by meaning.",
         discussion: """
             The best passages come first, with a score from 0 to 1 and their place.

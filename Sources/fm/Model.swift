@@ -35,6 +35,7 @@ struct Model: AsyncParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List the installed models; * marks the one in use.",
             discussion: "With --all, also the catalogue of models to download, and whether they fit this machine.")
 
@@ -82,6 +83,7 @@ struct Model: AsyncParsableCommand {
 
     struct Pull: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "pull",
             abstract: "Download a model, verify it and install it.",
             discussion: """
                 NAME is a model of the catalogue, OWNER/REPO or OWNER/REPO:QUANTISATION of the Hugging Face hub, or the web \
@@ -173,6 +175,7 @@ struct Model: AsyncParsableCommand {
 
     struct Import: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "import",
             abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
             discussion: """
                 FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Models of the \
@@ -207,7 +210,7 @@ struct Model: AsyncParsableCommand {
     }
 
     struct Use: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Choose the model that is used by default.")
+        static let configuration = CommandConfiguration(commandName: "use", abstract: "Choose the model that is used by default.")
 
         @Argument(help: "The name of an installed model, or “best” for the best installed one.")
         var name: String
@@ -229,7 +232,7 @@ struct Model: AsyncParsableCommand {
     }
 
     struct Path: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print the path of a model file.")
+        static let configuration = CommandConfiguration(commandName: "path", abstract: "Print the path of a model file.")
 
         @Argument(help: "A model's name (default: the model in use).")
         var name: String?
@@ -239,6 +242,7 @@ struct Model: AsyncParsableCommand {
 
     struct Info: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "info",
             abstract: "Show a model's architecture, size, memory, quantisation, context, tokenizer and template.")
 
         @Argument(
@@ -273,6 +277,7 @@ struct Model: AsyncParsableCommand {
 
     struct Cache: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "cache",
             abstract: "Show or clear the packed weights.",
             discussion: """
                 The first use of a model packs its weights for this engine and keeps them, so that later starts copy nothing. \

@@ -4,6 +4,7 @@ import FoundationModels
 
 struct Respond: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "respond",
         abstract: "Answer one prompt (the default command).",
         discussion: """
             The prompt is the argument, standard input, or both: standard input is appended to the argument. The answer is \

@@ -5,10 +5,12 @@ internal import JSON
 
 struct Schema: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "schema",
         abstract: "Check JSON Schemas.", subcommands: [Check.self], defaultSubcommand: Check.self)
 
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "check",
             abstract: "Check whether a schema can be enforced, and show an example.",
             discussion: """
                 The example is written to standard output, notes on the schema to standard error. The exit code is 0 if the \

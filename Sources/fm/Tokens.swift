@@ -5,6 +5,7 @@ import FoundationModels
 
 struct Tokens: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "tokens",
         abstract: "Count the tokens of a request exactly, by part, without sending it.",
         discussion: """
             Nothing is generated: counting takes milliseconds. With --strict, exits with 4 if the request does not fit.

@@ -4,6 +4,7 @@ import Foundation
 
 struct Trace: ParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "trace",
         abstract: "Show recorded requests: tokens, cache, times, compactions.",
         discussion: """
             Requests are recorded if FM_TRACE names a file, by this command and by every program that uses the framework.

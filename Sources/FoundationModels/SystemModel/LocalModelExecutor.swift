@@ -43,7 +43,9 @@ package final class LocalModelExecutor: Sendable {
 
     private func conversation() async throws -> Conversation {
         if let known = loaded.withLock({ $0 }) { return known }
+        async let checks: Void = Self.prepareChecks()
         let model = try await configuration.load()
+        await checks
         let made = Conversation(
             model: model,
             sequence: try model.makeSequence(
@@ -54,6 +56,12 @@ package final class LocalModelExecutor: Sendable {
             known = made
             return made
         }
+    }
+
+    /// Unpacks the tables of the checks, which takes as long as loading a small model does, and is done at the same time.
+    private static func prepareChecks() async {
+        _ = Guardrail.violation(in: "A text", threshold: 1)
+        _ = LanguageIdentifier.candidates(for: "A text")
     }
 
     /// Loads the model and processes the tokens that are common to all requests that begin with this transcript.

@@ -44,7 +44,7 @@ package struct ToolFormat: Sendable, Equatable {
     ///
     /// - Parameter hasToken: whether the vocabulary has a special token of this name.
     package init?(template: String, hasToken: (String) -> Bool) {
-        func has(_ text: String) -> Bool { template.contains(text) }
+        func has(_ text: String) -> Bool { template.hasBytes(of: text) }
         // Without the variable `tools`, a template cannot describe the tools to the model.
         guard has("tools") else { return nil }
         if has("<|tool_call>") {
@@ -133,13 +133,14 @@ package struct ThinkingFormat: Sendable, Equatable {
     package var close: String
 
     package init?(template: String) {
-        if template.contains("<|channel>thought") {
+        func has(_ text: String) -> Bool { template.hasBytes(of: text) }
+        if has("<|channel>thought") {
             (open, close) = ("<|channel>thought\n", "<channel|>")
-        } else if template.contains("<|channel|>analysis") || template.contains("<|channel|>") && template.contains("analysis") {
+        } else if has("<|channel|>analysis") || has("<|channel|>") && has("analysis") {
             (open, close) = ("<|channel|>analysis<|message|>", "<|end|>")
-        } else if template.contains("[THINK]") {
+        } else if has("[THINK]") {
             (open, close) = ("[THINK]", "[/THINK]")
-        } else if template.contains("<think>") || template.contains("</think>") {
+        } else if has("<think>") || has("</think>") {
             (open, close) = ("<think>", "</think>")
         } else {
             return nil

@@ -33,7 +33,7 @@ package final class GGUFFile: Sendable {
         self.path = path
         source = try SourceFile(path: path)
         let contents: Contents
-        (header, contents) = try Self.readHeader(of: source, shard: shard)
+        (header, contents) = try Self.readHeader(of: source)
         version = contents.version
         metadata = contents.metadata
         var table = contents.table
@@ -71,8 +71,6 @@ package final class GGUFFile: Sendable {
     }
 
     private static let maximumShards = 1_000
-    /// The size of the header, with all tokens of the vocabulary, is not stored in the file. Nearly all are smaller.
-    private static let firstHeaderBytes = 16 << 20
     private static let maximumHeaderBytes = 256 << 20
 
     /// The fields before the tensors' data.
@@ -84,24 +82,17 @@ package final class GGUFFile: Sendable {
         var names: [String]
     }
 
-    private static func readHeader(of source: SourceFile, shard: Int) throws(ModelError) -> (FileHeader, Contents) {
-        // The vocabulary is in the first file only.
-        var count = min(source.size, shard == 0 ? firstHeaderBytes : firstHeaderBytes / 16)
-        while true {
-            let header = try FileHeader(of: source, count: count)
-            do { return (header, try contents(header.bytes, fileSize: source.size)) } catch {
-                if count == source.size || !error.isAboutLength { throw error }
-                guard count < maximumHeaderBytes else {
-                    let limit = maximumHeaderBytes >> 20
-                    throw .invalid(field: "the header", reason: "is damaged or larger than \(limit) MB: \(error)")
-                }
-                count = min(source.size, maximumHeaderBytes)
-            }
+    private static func readHeader(of source: SourceFile) throws(ModelError) -> (FileHeader, Contents) {
+        let header = try FileHeader(of: source, limit: maximumHeaderBytes)
+        do { return (header, try contents(header, fileSize: source.size)) } catch {
+            guard source.size > maximumHeaderBytes, error.isAboutLength else { throw error }
+            let limit = maximumHeaderBytes >> 20
+            throw .invalid(field: "the header", reason: "is damaged or larger than \(limit) MB: \(error)")
         }
     }
 
-    private static func contents(_ bytes: UnsafeRawBufferPointer, fileSize: Int) throws(ModelError) -> Contents {
-        var reader = GGUFReader(bytes: bytes)
+    private static func contents(_ header: FileHeader, fileSize: Int) throws(ModelError) -> Contents {
+        var reader = GGUFReader(header: header)
         let magic = try reader.bytes(4, field: "the magic number")
         guard Array(magic) == Array("GGUF".utf8) else { throw .notGGUF(found: Array(magic)) }
         let version = try reader.integer(UInt32.self, field: "the version")
@@ -116,7 +107,7 @@ package final class GGUFFile: Sendable {
             throw .invalid(field: "general.alignment", reason: "is \(alignment), not a power of two")
         }
         var entries: [GGUFTensor] = []
-        entries.reserveCapacity(tensorCount)
+        entries.reserveCapacity(min(tensorCount, 4_096))
         for index in 0..<tensorCount {
             entries.append(try GGUFTensor(reader: &reader, index: index))
         }

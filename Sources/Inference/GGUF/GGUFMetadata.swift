@@ -92,7 +92,7 @@ package struct GGUFMetadata: Sendable {
         if let size = elementType.size {
             _ = try reader.bytes(count * size, field: key)
         } else {
-            for _ in 0..<count { _ = try reader.stringBytes(field: "an element of \(key)") }
+            try reader.skipStrings(count, field: "an element of \(key)")
         }
         return GGUFArray(elementType: elementType, count: count, range: start..<reader.offset)
     }

@@ -40,15 +40,29 @@ final class SourceFile: Sendable {
     }
 }
 
-/// The first bytes of a file, in memory.
-final class FileHeader: @unchecked Sendable {  // The memory is written only by the initializer.
+/// The first bytes of a file. They are read into memory when they are needed: the size of the header, with all tokens of the
+/// vocabulary, is not stored in the file.
+final class FileHeader: @unchecked Sendable {  // One thread opens the file; then nothing is written.
     let bytes: UnsafeRawBufferPointer
+    private let memory: Memory
+    private let file: SourceFile
+    private var loaded = 0
 
-    init(of file: SourceFile, count: Int) throws(ModelError) {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
-        bytes = UnsafeRawBufferPointer(memory)
-        try file.read(into: memory, at: 0)
+    /// - Parameter limit: the maximum number of bytes.
+    init(of file: SourceFile, limit: Int) throws(ModelError) {
+        self.file = file
+        // Pages that are not written take no memory.
+        memory = try Memory(bytes: min(limit, file.size))
+        bytes = UnsafeRawBufferPointer(start: memory.base, count: memory.count)
     }
 
-    deinit { bytes.deallocate() }
+    /// Reads at least the bytes before `end`, which is at most the number of all, and returns how many are in memory.
+    func load(upTo end: Int) throws(ModelError) -> Int {
+        let wanted = min(bytes.count, max(end, loaded + 1 << 20))
+        if wanted > loaded {
+            try file.read(into: UnsafeMutableRawBufferPointer(start: memory.base + loaded, count: wanted - loaded), at: loaded)
+            loaded = wanted
+        }
+        return loaded
+    }
 }

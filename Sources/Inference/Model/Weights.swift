@@ -521,7 +521,7 @@ final class Weights {
         origins = packer.origins.filter { origin in
             // Older files have a tensor for each expert, such as blk.0.ffn_up.7.weight.
             origin.value.name.split(separator: ".").count <= 4
-                && !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.contains("." + $0) }
+                && !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.hasBytes(of: "." + $0) }
         }
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices

@@ -32,13 +32,13 @@ struct BytePairEncoder {
 
     private func encodeByScanning(_ word: UnsafeBufferPointer<UInt8>, with vocabulary: Vocabulary, into output: inout [TokenID]) {
         withUnsafeTemporaryAllocation(of: TokenID.self, capacity: Self.scanLimit) { tokens in
-            withUnsafeTemporaryAllocation(of: Vocabulary.Merge.self, capacity: Self.scanLimit) { merges in
+            withUnsafeTemporaryAllocation(of: MergeTable.Merge.self, capacity: Self.scanLimit) { merges in
                 var count = 0
                 Self.forEachSymbol(of: word, in: vocabulary) {
                     tokens[count] = $0
                     count += 1
                 }
-                let none = Vocabulary.Merge(rank: .max, result: -1)
+                let none = MergeTable.Merge(rank: .max, result: -1)
                 // merges[i] is the merge of tokens[i] and tokens[i + 1].
                 for i in 0..<max(0, count - 1) { merges[i] = vocabulary.merge(tokens[i], tokens[i + 1]) ?? none }
                 while count > 1 {

@@ -331,7 +331,7 @@ private struct EncoderState: ~Copyable {
         var (low, high): (UInt64, UInt64) = (0, 0)
         for index in 0..<min(8, word.count) { low |= UInt64(word[index]) << (8 * UInt64(index)) }
         for index in 8..<max(8, word.count) { high |= UInt64(word[index]) << (8 * UInt64(index - 8)) }
-        let slot = Int(Vocabulary.mix(low ^ Vocabulary.mix(high ^ UInt64(word.count))) >> 52)
+        let slot = Int(mixedHash(low ^ mixedHash(high ^ UInt64(word.count))) >> 52)
         if cache[slot].length == word.count, cache[slot].low == low, cache[slot].high == high {
             let found = cache[slot].tokens
             tokens.append(found.0)

@@ -11,16 +11,9 @@ package final class Vocabulary: Sendable {
     }
 
     package let count: Int
-    private let offsets: [UInt32]
-    private let arena: [UInt8]
     private let kinds: [UInt8]
-    /// Hash table with open addressing, by token bytes; -1 is an empty slot.
-    private let slots: [TokenID]
-    /// Hash table with open addressing, by `left << 32 | right`.
-    private let mergeKeys: [UInt64]
-    private let mergeValues: [Merge]
-
-    struct Merge { var rank: UInt32, result: TokenID }
+    private let texts: TokenTexts
+    private let merges: MergeTable
 
     /// The token of each single byte, or -1: vocabularies that were built from text lack control characters and bytes
     /// that do not occur in valid UTF-8. Encoding omits such bytes, as the reference implementation does.
@@ -110,60 +103,13 @@ package final class Vocabulary: Sendable {
             }
         }
 
-        var offsets: [UInt32] = [0]
-        offsets.reserveCapacity(tokens.count + 1)
-        var arena: [UInt8] = []
-        arena.reserveCapacity(tokens.count * 8)
-        var unreachable: Set<Int> = []
-        try file.forEachString(in: tokens) { (index, bytes) throws(ModelError) in
-            // In GPT-2 vocabularies, special tokens are plain text; all others encode their bytes in GPT-2's printable
-            // alphabet. In other vocabularies, a byte token is written “<0xAB>”.
-            if model != .gpt2 {
-                if kinds[index] == Kind.byte.rawValue, let byte = Self.byteValue(bytes) {
-                    arena.append(byte)
-                } else {
-                    Self.appendWithSpaces(bytes, to: &arena)
-                }
-                guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
-                offsets.append(UInt32(arena.count))
-                return
-            }
-            let plain = kinds[index] == Kind.control.rawValue || kinds[index] == Kind.userDefined.rawValue
-            if plain || !Self.appendDecoded(bytes, to: &arena) {
-                arena.append(contentsOf: bytes)
-                // A token with characters outside the alphabet is decoded as text, but never results from encoding.
-                if !plain { unreachable.insert(index) }
-            }
-            guard arena.count < 1 << 31 else { throw .invalid(field: "tokenizer.ggml.tokens", reason: "is too long") }
-            offsets.append(UInt32(arena.count))
-        }
-        let bits = Self.tableBits(for: tokens.count)
-        var slots = [TokenID](repeating: -1, count: 1 << bits)
-        for index in 0..<tokens.count where offsets[index] < offsets[index + 1] {
-            // Encoding never produces unused and unknown tokens, and special ones only from template text.
-            // Byte tokens of vocabularies other than GPT-2's are found with `byteTokens`, if no other token matches.
-            guard kinds[index] == Kind.normal.rawValue || kinds[index] == Kind.byte.rawValue && model == .gpt2 else { continue }
-            if unreachable.contains(index) { continue }
-            let range = Int(offsets[index])..<Int(offsets[index + 1])
-            var slot = arena.withUnsafeBufferPointer { Self.hash(UnsafeBufferPointer(rebasing: $0[range])) } >> (64 - bits)
-            var isKnown = false
-            while slots[Int(slot)] >= 0, !isKnown {
-                let other = Int(slots[Int(slot)])
-                let bytes = Int(offsets[other])..<Int(offsets[other + 1])
-                isKnown = bytes.count == range.count && arena[bytes].elementsEqual(arena[range])
-                slot = (slot + 1) & (1 << bits - 1)
-            }
-            // Of several tokens with equal bytes the first is found.
-            if !isKnown { slots[Int(slot)] = TokenID(index) }
-        }
-        (count, self.offsets, self.arena, self.kinds, self.slots) = (tokens.count, offsets, arena, kinds, slots)
+        let texts = try TokenTexts(file: file, tokens: tokens, kinds: kinds, model: model)
+        let (offsets, arena) = (texts.offsets, texts.arena)
+        (count, self.kinds, self.texts) = (tokens.count, kinds, texts)
 
-        func find(_ bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
-            Self.find(bytes, slots: slots, bits: bits, offsets: offsets, arena: arena)
-        }
         if model == .gpt2 {
             byteTokens = (0..<256).map { byte in
-                withUnsafePointer(to: UInt8(byte)) { find(UnsafeBufferPointer(start: $0, count: 1)) ?? -1 }
+                withUnsafePointer(to: UInt8(byte)) { texts.find(UnsafeBufferPointer(start: $0, count: 1)) ?? -1 }
             }
         } else {
             var byteTokens = [TokenID](repeating: -1, count: 256)
@@ -219,75 +165,7 @@ package final class Vocabulary: Sendable {
         specialsByFirstByte = byFirst
         openSpecialsByFirstByte = openByFirst
 
-        guard model == .gpt2 || model == .gemma4 else {
-            (mergeKeys, mergeValues) = ([.max], [Merge(rank: 0, result: 0)])
-            return
-        }
-        guard let merges = try file.metadata.array("tokenizer.ggml.merges", of: .string) else {
-            throw .missing("tokenizer.ggml.merges")
-        }
-        let mergeBits = Self.tableBits(for: merges.count)
-        var keys = [UInt64](repeating: .max, count: 1 << mergeBits)
-        var values = [Merge](repeating: Merge(rank: 0, result: 0), count: 1 << mergeBits)
-        func insert(_ left: TokenID, _ right: TokenID, _ whole: TokenID, rank: Int) {
-            let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
-            var slot = Self.mix(key) >> (64 - mergeBits)
-            while keys[Int(slot)] != .max {
-                if keys[Int(slot)] == key { return }  // the lower rank takes precedence
-                slot = (slot + 1) & (1 << mergeBits - 1)
-            }
-            keys[Int(slot)] = key
-            values[Int(slot)] = Merge(rank: UInt32(rank), result: whole)
-        }
-        var pair: [UInt8] = []
-        try file.forEachString(in: merges) { (rank, bytes) throws(ModelError) in
-            // The first character of the left part may itself be a space.
-            guard let space = bytes.dropFirst().firstIndex(of: UInt8(ascii: " ")) else {
-                throw .invalid(field: "tokenizer.ggml.merges", reason: "has no space in element \(rank)")
-            }
-            pair.removeAll(keepingCapacity: true)
-            var middle = 0
-            for part in [bytes[..<space], bytes[(space + 1)...]] {
-                middle = pair.count
-                let part = UnsafeRawBufferPointer(rebasing: part)
-                if model == .gemma4 {
-                    Self.appendWithSpaces(part, to: &pair)
-                } else if !Self.appendDecoded(part, to: &pair) {
-                    throw .invalid(
-                        field: "tokenizer.ggml.merges", reason: "has a character outside the byte alphabet in element \(rank)")
-                }
-            }
-            // A merge whose parts or result are not tokens can never be applied.
-            let ids: (TokenID, TokenID, TokenID)? = pair.withUnsafeBufferPointer { all in
-                guard let left = find(UnsafeBufferPointer(rebasing: all[..<middle])),
-                    let right = find(UnsafeBufferPointer(rebasing: all[middle...])), let whole = find(all)
-                else { return nil }
-                return (left, right, whole)
-            }
-            if let (left, right, whole) = ids { insert(left, right, whole, rank: rank) }
-        }
-        mergeKeys = keys
-        mergeValues = values
-    }
-
-    /// Parses a byte token such as `<0xAB>`.
-    private static func byteValue(_ text: UnsafeRawBufferPointer) -> UInt8? {
-        guard text.count == 6, text[0] == UInt8(ascii: "<") else { return nil }
-        return UInt8(String(decoding: text[3..<5], as: UTF8.self), radix: 16)
-    }
-
-    /// Appends text with each U+2581 replaced by a space.
-    private static func appendWithSpaces(_ text: UnsafeRawBufferPointer, to output: inout [UInt8]) {
-        var index = 0
-        while index < text.count {
-            if index + 2 < text.count, text[index] == mark[0], text[index + 1] == mark[1], text[index + 2] == mark[2] {
-                output.append(0x20)
-                index += 3
-            } else {
-                output.append(text[index])
-                index += 1
-            }
-        }
+        merges = try MergeTable(file: file, texts: texts, model: model)
     }
 
     // MARK: - Look-up
@@ -298,13 +176,11 @@ package final class Vocabulary: Sendable {
     package func kind(of token: TokenID) -> Kind { Kind(rawValue: kinds[Int(token)]) ?? .normal }
 
     /// The bytes that a token represents; for special tokens, the text of their name.
-    package func bytes(of token: TokenID) -> ArraySlice<UInt8> {
-        arena[Int(offsets[Int(token)])..<Int(offsets[Int(token) + 1])]
-    }
+    package func bytes(of token: TokenID) -> ArraySlice<UInt8> { texts.bytes(of: token) }
 
     /// The normal token with exactly these bytes.
     func token(for bytes: UnsafeBufferPointer<UInt8>) -> TokenID? {
-        Self.find(bytes, slots: slots, bits: slots.count.trailingZeroBitCount, offsets: offsets, arena: arena)
+        texts.find(bytes)
     }
 
     /// The special token with this name, such as `<|im_end|>`.
@@ -315,107 +191,5 @@ package final class Vocabulary: Sendable {
     }
 
     /// The merge of two adjacent tokens; nil if there is none.
-    func merge(_ left: TokenID, _ right: TokenID) -> Merge? {
-        let key = UInt64(UInt32(bitPattern: left)) << 32 | UInt64(UInt32(bitPattern: right))
-        let mask = UInt64(mergeKeys.count - 1)
-        var slot = Self.mix(key) >> UInt64(64 - mergeKeys.count.trailingZeroBitCount)
-        while mergeKeys[Int(slot)] != .max {
-            if mergeKeys[Int(slot)] == key { return mergeValues[Int(slot)] }
-            slot = (slot + 1) & mask
-        }
-        return nil
-    }
-
-    private static func find(
-        _ bytes: UnsafeBufferPointer<UInt8>, slots: [TokenID], bits: Int, offsets: [UInt32], arena: [UInt8]
-    ) -> TokenID? {
-        var slot = hash(bytes) >> UInt64(64 - bits)
-        while slots[Int(slot)] >= 0 {
-            let id = Int(slots[Int(slot)])
-            let start = Int(offsets[id])
-            if Int(offsets[id + 1]) - start == bytes.count,
-                arena.withUnsafeBufferPointer({ memcmpEqual($0, start, bytes) })
-            {
-                return TokenID(id)
-            }
-            slot = (slot + 1) & UInt64(slots.count - 1)
-        }
-        return nil
-    }
-
-    private static func memcmpEqual(_ arena: UnsafeBufferPointer<UInt8>, _ start: Int, _ bytes: UnsafeBufferPointer<UInt8>)
-        -> Bool
-    {
-        for i in 0..<bytes.count where arena[start + i] != bytes[i] { return false }
-        return true
-    }
-
-    // MARK: - Hashing
-
-    /// The base-2 logarithm of the number of slots, which is a power of two greater than twice the number of items, at
-    /// least 16.
-    private static func tableBits(for count: Int) -> Int { max(4, Int.bitWidth - (count * 2).leadingZeroBitCount) }
-
-    static func mix(_ key: UInt64) -> UInt64 {
-        let product = (key ^ key >> 32) &* 0x9E37_79B9_7F4A_7C15
-        return (product ^ product >> 29) &* 0xBF58_476D_1CE4_E5B9
-    }
-
-    static func hash(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
-        var hash: UInt64 = UInt64(bytes.count)
-        var index = 0
-        let raw = UnsafeRawBufferPointer(bytes)
-        while index + 8 <= raw.count {
-            hash = mix(hash ^ raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            index += 8
-        }
-        var tail: UInt64 = 0
-        while index < raw.count {
-            tail = tail << 8 | UInt64(raw[index])
-            index += 1
-        }
-        return mix(hash ^ tail &* 0x2545_F491_4F6C_DD1D)
-    }
-
-    // MARK: - GPT-2's byte alphabet
-
-    /// GPT-2 represents each byte by a printable character: the same code point if it is printable, else the next
-    /// unused one from U+0100 on.
-    private static let byteOfCharacter: [Int16] = {
-        var table = [Int16](repeating: -1, count: 0x144)
-        var next = 0x100
-        for byte in 0..<256 {
-            let printable = (0x21...0x7E).contains(byte) || (0xA1...0xAC).contains(byte) || (0xAE...0xFF).contains(byte)
-            table[printable ? byte : next] = Int16(byte)
-            if !printable { next += 1 }
-        }
-        return table
-    }()
-
-    /// Appends the bytes that `text` (UTF-8) represents in the byte alphabet. If it contains other characters, appends
-    /// nothing and returns false.
-    private static func appendDecoded(_ text: UnsafeRawBufferPointer, to output: inout [UInt8]) -> Bool {
-        let start = output.count
-        return byteOfCharacter.withUnsafeBufferPointer { table in
-            var index = 0
-            while index < text.count {
-                var codePoint = Int(text[index])
-                index += 1
-                if codePoint >= 0x80 {
-                    guard codePoint >= 0xC2, codePoint < 0xE0, index < text.count, text[index] & 0xC0 == 0x80 else {
-                        output.removeLast(output.count - start)
-                        return false
-                    }
-                    codePoint = (codePoint & 0x1F) << 6 | Int(text[index] & 0x3F)
-                    index += 1
-                }
-                guard codePoint < table.count, table[codePoint] >= 0 else {
-                    output.removeLast(output.count - start)
-                    return false
-                }
-                output.append(UInt8(table[codePoint]))
-            }
-            return true
-        }
-    }
+    func merge(_ left: TokenID, _ right: TokenID) -> MergeTable.Merge? { merges.find(left, right) }
 }

@@ -10,6 +10,7 @@ import Synchronization
 
 struct Eval: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "eval",
         abstract: "Test prompts against what their answers should be, and compare runs.",
         discussion: """
             The data set is a file of JSON Lines. Each line has a "prompt", and any of:

@@ -7,6 +7,7 @@ import Synchronization
 
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
+        commandName: "play",
         abstract: "Try prompts or #Playground blocks, again at each save.",
         discussion: """
             A text file has prompts with lines of --- between them; a line that begins with @instructions sets the instructions of \
