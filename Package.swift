@@ -84,7 +84,9 @@ let package = Package(
         // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
         .target(name: "TabularData", swiftSettings: settings),
         // Everything but the trait for tests, so that programs without tests do not depend on the testing library.
-        .target(name: "EvaluationCore", dependencies: ["FoundationModels", "TabularData"], swiftSettings: settings),
+        .target(
+            name: "EvaluationCore", dependencies: ["Embeddings", "FoundationModels", "Grammar", "JSON", "TabularData"],
+            swiftSettings: settings),
         .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
         .target(name: "Safety", dependencies: ["FoundationModels", "TextScreening"], swiftSettings: settings),
         .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
@@ -135,7 +137,7 @@ let package = Package(
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .testTarget(
             name: "EvaluationsTests",
-            dependencies: ["Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData"],
+            dependencies: ["Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData"],
             swiftSettings: settings),
         .testTarget(
             name: "SafetyTests", dependencies: ["FoundationModels", "FoundationModelsTesting", "Safety", "TestSupport"],

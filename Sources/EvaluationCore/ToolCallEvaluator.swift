@@ -24,7 +24,8 @@ where Input: ModelSampleProtocol, Input.Expectation == TrajectoryExpectation {
         model = argumentMatchModel
     }
 
-    /// - Throws: ``EvaluationError/missingTranscript(evaluatorType:)``, or an error of the model that compares arguments.
+    /// - Throws: ``EvaluationError/missingTranscript(evaluatorType:)``, ``EvaluatorArgumentError/invalidPattern(_:)``, or an error
+    ///   of the model that compares arguments.
     public nonisolated(nonsending) func metrics(subject: ModelSubject<Input.ExpectedValue>, input: Input) async throws -> [Metric]
     {
         guard let expected = input.output.expectations else {
@@ -122,7 +123,7 @@ struct TrajectoryComparison {
         case .range(_, let minimum, let maximum):
             guard case .number(let number) = value.kind else { return false }
             return number >= minimum ?? -.infinity && number <= maximum ?? .infinity
-        case .pattern(_, let pattern): return try text.contains(Regex(pattern))
+        case .pattern(_, let pattern): return try text.contains(Regex(pattern: pattern))
         case .contains(_, let part): return text.contains(part)
         case .hasPrefix(_, let prefix): return text.hasPrefix(prefix)
         case .hasSuffix(_, let suffix): return text.hasSuffix(suffix)

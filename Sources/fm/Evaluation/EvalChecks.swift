@@ -3,6 +3,7 @@ import EvaluationCore
 import Foundation
 import FoundationModels
 import TextScreening
+internal import JSON
 
 /// The answer of the feature to a sample, and the layer that rejected it.
 struct EvalAnswer: Sendable {
@@ -62,10 +63,6 @@ struct EvalChecks: Sendable {
             let hasText = answer.text.contains { !$0.isWhitespace }
             add("answers", hasText || sample.calls != nil && !answer.calls.isEmpty, "The answer is empty.")
         }
-        if let excluded = sample.excludes {
-            let found = excluded.filter { answer.text.localizedCaseInsensitiveContains($0) }
-            add("excludes", found.isEmpty, "The answer contains \(Self.quoted(found)).")
-        }
         /// A check that cannot be made fails, with the reason; the other checks and samples go on.
         func check(_ name: String, _ body: () async throws -> Void) async throws {
             do { try await body() } catch {
@@ -74,34 +71,42 @@ struct EvalChecks: Sendable {
                 add(name, false, "This cannot be checked: \((error as? any LocalizedError)?.errorDescription ?? "\(error)")")
             }
         }
-        // The other checks need an answer; without one, "answers" has failed.
-        guard answer.layer == nil, sample.declines != true else { return checks }
-        if let expected = sample.expected, sample.similarity == nil {
-            add("exact", Self.equals(answer.text, expected), "Expected \(ValueText.text(of: expected)).")
-        }
-        if let parts = sample.contains {
-            let missing = parts.filter { !answer.text.localizedCaseInsensitiveContains($0) }
-            add("contains", missing.isEmpty, "The answer does not contain \(Self.quoted(missing)).")
-        }
-        if let regex = sample.regex {
-            try await check("regex") {
-                add("regex", try answer.text.contains(Regex(regex)), "The answer does not match \(regex).")
-            }
-        }
-        if let schema = sample.schema {
-            try await check("schema") {
-                let problem = try EvalSchema.problem(with: answer.text, schema)
-                add("schema", problem == nil, problem ?? "")
+        /// A check by an evaluator that passes or fails.
+        func check<Evaluator: EvaluatorProtocol>(
+            _ name: String, _ subject: Evaluator.Subject, _ input: Evaluator.Input, by evaluator: (Metric) throws -> Evaluator
+        ) async throws {
+            try await check(name) {
+                for metric in try await evaluator(Metric(name)).metrics(subject: subject, input: input) {
+                    add(name, metric.value == .passing, metric.rationale ?? "")
+                }
             }
         }
         let subject = ModelSubject(value: answer.text, transcript: StructuredTranscript(toolCalls: answer.calls))
-        if let calls = sample.calls {
+        let input = ModelSample<String>(prompt: sample.prompt, expectations: sample.calls)
+        if let excluded = sample.excludes {
+            try await check("excludes", subject, input) { ContainsEvaluator($0, none: excluded) }
+        }
+        // The other checks need an answer; without one, "answers" has failed.
+        guard answer.layer == nil, sample.declines != true else { return checks }
+        if let expected = sample.expected, sample.similarity == nil {
+            let input = ModelSample<StructuredValue>(prompt: sample.prompt, expected: expected)
+            try await check("exact", ModelSubject(value: .string(answer.text)), input) { ExactMatchEvaluator($0) }
+        }
+        if let parts = sample.contains {
+            try await check("contains", subject, input) { ContainsEvaluator($0, all: parts) }
+        }
+        if let regex = sample.regex {
+            try await check("regex", subject, input) { try RegexEvaluator($0, pattern: regex) }
+        }
+        if let schema = sample.schema {
+            try await check("schema", subject, input) { try JSONSchemaEvaluator($0, schema: schema.text) }
+        }
+        if sample.calls != nil {
             try await check("calls") {
                 let evaluator = ToolCallEvaluator<ModelSample<String>>(
                     allPass: .toolsAllPass, percentagePass: .toolsPercentagePass,
                     argumentMatchModel: judge ?? SystemLanguageModel.default)
-                let metrics = try await evaluator.metrics(
-                    subject: subject, input: ModelSample<String>(prompt: sample.prompt, expectations: calls))
+                let metrics = try await evaluator.metrics(subject: subject, input: input)
                 if let all = metrics[.toolsAllPass] {
                     add("calls", all.value == .passing, all.rationale ?? "", score: metrics[.toolsPercentagePass]?.doubleValue)
                 }
@@ -109,9 +114,11 @@ struct EvalChecks: Sendable {
         }
         if let minimum = sample.similarity, let expected = sample.expected, let embedder {
             try await check("similarity") {
-                let vectors = try await embedder.embed([answer.text, ValueText.text(of: expected)], as: .document)
-                let cosine = Double(dotProduct(vectors[0], vectors[1]))
-                add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
+                let evaluator = SimilarityEvaluator<ModelSample<String>>(Metric("similarity"), embedder: embedder)
+                let input = ModelSample<String>(prompt: sample.prompt, expected: ValueText.text(of: expected))
+                for cosine in try await evaluator.metrics(subject: subject, input: input).compactMap(\.doubleValue) {
+                    add("similarity", cosine >= minimum, String(format: "%.3f, minimum %.3f", cosine, minimum), score: cosine)
+                }
             }
         }
         if let rubric = sample.rubric {
@@ -129,32 +136,5 @@ struct EvalChecks: Sendable {
             }
         }
         return checks
-    }
-
-    private static func quoted(_ texts: [String]) -> String { texts.map { "“\($0)”" }.joined(separator: ", ") }
-
-    static func json(_ text: String) -> StructuredValue? {
-        // Whether the text is JSON is the question.
-        try? JSONDecoder().decode(StructuredValue.self, from: Data(text.utf8))
-    }
-
-    /// Texts are equal without white space at both ends; other values as JSON.
-    private static func equals(_ text: String, _ expected: StructuredValue) -> Bool {
-        if case .string(let expected) = expected {
-            return text.trimmingCharacters(in: .whitespacesAndNewlines)
-                == expected.trimmingCharacters(in: .whitespacesAndNewlines)
-        }
-        return json(text).map { equals($0, expected) } ?? false
-    }
-
-    /// Numbers are equal whether they are written as integers or not.
-    private static func equals(_ a: StructuredValue, _ b: StructuredValue) -> Bool {
-        switch (a, b) {
-        case (.int(let a), .double(let b)), (.double(let b), .int(let a)): Double(a) == b
-        case (.array(let a), .array(let b)): a.count == b.count && zip(a, b).allSatisfy { equals($0, $1) }
-        case (.dictionary(let a), .dictionary(let b)):
-            a.count == b.count && a.allSatisfy { key, value in b[key].map { equals(value, $0) } ?? false }
-        default: a == b
-        }
     }
 }

@@ -90,9 +90,8 @@ struct EvalSample: Decodable, Sendable {
 
     /// What would fail at every run.
     private func check() throws {
-        if let regex, (try? Regex(regex)) == nil {  // the error of Regex has no readable text
-            throw EvalError("“\(regex.prefix(60))” is not a regular expression")
-        }
+        let metric = Metric("")
+        if let regex { _ = try RegexEvaluator<ModelSample<String>>(metric, pattern: regex) }
         if let similarity {
             if expected == nil { throw EvalError("“similarity” needs “expected”") }
             if !(-1...1).contains(similarity) { throw EvalError("“similarity” must be from -1 to 1") }
@@ -100,7 +99,11 @@ struct EvalSample: Decodable, Sendable {
         if let maxTokens, maxTokens < 1 { throw EvalError("“maxTokens” must be at least 1") }
         if let schema {
             guard case .object = schema else { throw EvalError("“schema” must be an object") }
-            try EvalSchema.check(schema)
+            do {
+                _ = try JSONSchemaEvaluator<ModelSample<String>>(metric, schema: schema.text)
+            } catch EvaluatorArgumentError.invalidSchema(let reason) {
+                throw EvalError("“schema” cannot be used: \(reason)")
+            }
         }
         var names: Set<String> = []
         for tool in tools ?? [] {
@@ -111,7 +114,8 @@ struct EvalSample: Decodable, Sendable {
         }
         if requiresTool == true, names.isEmpty { throw EvalError("“requiresTool” needs “tools”") }
         for call in (calls?.ordered ?? []) + (calls?.unordered ?? []) + (calls?.disallowed ?? []) {
-            for case .pattern(let name, let pattern) in call.arguments where (try? Regex(pattern)) == nil {  // as above
+            // The error of Regex has no readable text.
+            for case .pattern(let name, let pattern) in call.arguments where (try? Regex(pattern)) == nil {
                 throw EvalError("the pattern for “\(name)” is not a regular expression")
             }
         }
