@@ -115,8 +115,9 @@ public struct TraceReport: Sendable {
         let origin = events.map(\.start).min() ?? 0
         let end = events.map { $0.start + $0.seconds }.max() ?? origin
         let span = max(0.001, end - origin)
+        let models = Set(events.compactMap(\.model))
         var rows = ""
-        for event in events {
+        for event in events.sorted(by: { $0.start < $1.start }) {
             func bar(_ from: Double, _ length: Double, _ kind: String, _ title: String) -> String {
                 String(
                     format: "<i class=\"%@\" style=\"left:%.3f%%;width:%.3f%%\" title=\"%@\"></i>", kind, 100 * from / span,
@@ -139,7 +140,8 @@ public struct TraceReport: Sendable {
                 label =
                     "\(event.inputTokens ?? 0) input, \(event.cachedTokens ?? 0) cached, \(event.outputTokens ?? 0) generated"
             }
-            let words = Self.escaped(Self.words(for: event))
+            let model = models.count > 1 ? event.model : nil
+            let words = Self.escaped([model, Self.words(for: event)].compactMap(\.self).joined(separator: "; "))
             rows += "<tr><td>\(String(format: "%.2f s", at))</td><td>\(Self.escaped(label))</td><td>"
             if let prompt = event.prompt {
                 rows += "<details><summary>\(words.isEmpty ? "text" : words)</summary><pre>\(Self.escaped(prompt))</pre>"
@@ -150,13 +152,14 @@ public struct TraceReport: Sendable {
             rows += "</td><td class=\"t\">\(bars)</td></tr>\n"
         }
         return """
-            <!doctype html><html lang="en"><meta charset="utf-8"><title>Requests</title><style>
+            <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Requests</title><style>
             body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}
-            table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}td:first-child{white-space:nowrap}
+            table{border-collapse:collapse;width:100%}td,th{padding:3px 8px;text-align:left;border-bottom:1px solid #eee}td:first-child,td:nth-child(2){white-space:nowrap}td:nth-child(3){overflow-wrap:anywhere}
             .t{position:relative;width:55%;height:18px}.t i{position:absolute;top:4px;height:12px;border-radius:2px}
             pre{white-space:pre-wrap;margin:4px 0}.a{padding-left:8px;border-left:3px solid #5cb487}
             .p{background:#7aa7d9}.g{background:#5cb487}.e{background:#d9534f}.c{background:#b08ad6}
             span{display:inline-block;width:12px;height:12px;border-radius:2px;margin:0 4px 0 14px}
+            @media(max-width:50rem){td,th{display:block;border:0}.t{width:auto;border-bottom:1px solid #ddd}}
             @media(prefers-color-scheme:dark){body{background:#191919;color:#ddd}td,th{border-color:#333}}
             </style><h1>Requests</h1><p><span class="p"></span>time to first token<span class="g"></span>generation
             <span class="e"></span>failed<span class="c"></span>compaction</p>

@@ -12,9 +12,18 @@ extension EvalReport {
         h1 { font-size: 1.4rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2rem } .soft { opacity: .7 }
         table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top }
         tr { border-bottom: 1px solid var(--soft) } pre { white-space: pre-wrap; margin: .3rem 0; font: inherit; overflow-wrap: anywhere }
-        #samples td:first-child, #samples td:last-child { white-space: nowrap }
-        .ok { color: var(--ok) } .bad { color: var(--bad) } svg text { fill: currentColor; font-size: 12px }
-        input { font: inherit; padding: .3rem .5rem; width: 20rem } label { margin-left: 1rem }
+        #samples td:first-child, #samples td:last-child, #shares td { white-space: nowrap }
+        #shares td:nth-child(2) { width: 100% } #shares svg { width: 100%; height: 20px; display: block }
+        #changes { table-layout: fixed } #changes th:first-child { width: 14% } #changes th:nth-child(2) { width: 9% }
+        #changes td { overflow-wrap: anywhere }
+        #times { width: 100%; height: 100px; display: block } .ends { display: flex; justify-content: space-between }
+        @media (max-width: 45rem) {
+          #samples tr, #samples td { display: block } #samples tr[hidden], #samples th { display: none }
+          #samples td:first-child, #samples td:last-child { white-space: normal }
+          #changes th:first-child, #changes th:nth-child(2) { width: 18% }
+        }
+        .ok { color: var(--ok) } .bad { color: var(--bad) }
+        input { font: inherit; padding: .3rem .5rem; width: 20rem; max-width: 100%; box-sizing: border-box } label { margin-left: 1rem }
         </style></head><body>
         <h1>\(Self.xml(header.dataset))</h1>
         <p class="soft">\(Self.xml(header.heading))</p>
@@ -22,7 +31,7 @@ extension EvalReport {
         <p>Sum of the times of all answers, which may overlap: \(String(format: "%.0f", seconds)) s.</p>
         \(comparison.map { "<p>\(Self.xml($0.heading))<br>\(Self.xml($0.conclusion))</p>" } ?? "")
         <h2>Passed, with 95 % intervals</h2>\(shares)
-        <h2>Times</h2>\(times)
+        <h2>Answers by their time</h2>\(times)
         <h2>Checks</h2><table><tr><th>check<th>passed<th>mean score</tr>\(checkRows)</table>
         \(comparison.map { changes($0) } ?? "")
         \(risks.map { "<h2>Risks</h2>\(table($0))" } ?? "")
@@ -52,10 +61,12 @@ extension EvalReport {
                 + "<rect y=\"3\" width=\"\(x(line.share))\" height=\"14\" fill=\"var(--ok)\"/>"
                 + "<line x1=\"\(x(line.low))\" x2=\"\(x(line.high))\" y1=\"10\" y2=\"10\" stroke=\"currentColor\" "
                 + "stroke-width=\"2\"/>"
-            return "<tr><td>\(Self.xml(line.name))<td><svg viewBox=\"0 0 500 20\" width=\"500\" role=\"img\">\(bar)</svg>"
-                + "<td>\(line.passed) of \(line.count)</tr>"
+            let interval = String(format: "%.0f–%.0f %%", line.low * 100, line.high * 100)
+            return "<tr><td>\(Self.xml(line.name))"
+                + "<td><svg viewBox=\"0 0 500 20\" preserveAspectRatio=\"none\" role=\"img\">\(bar)</svg>"
+                + "<td>\(line.passed) of \(line.count)<td class=\"soft\">\(interval)</tr>"
         }
-        return "<table>\(rows.joined())</table>"
+        return "<table id=\"shares\">\(rows.joined())</table>"
     }
 
     /// How many samples took how long.
@@ -70,8 +81,8 @@ extension EvalReport {
             return "<rect x=\"\(index * 18)\" y=\"\(String(format: "%.1f", 90 - height))\" width=\"16\" "
                 + "height=\"\(String(format: "%.1f", height))\" fill=\"var(--ok)\"/>"
         }
-        return "<svg viewBox=\"0 0 800 110\" role=\"img\">\(bars.joined())<text x=\"0\" y=\"106\">0 s</text>"
-            + "<text x=\"720\" y=\"106\" text-anchor=\"end\">\(String(format: "%.1f", longest)) s</text></svg>"
+        return "<svg id=\"times\" viewBox=\"0 0 718 90\" preserveAspectRatio=\"none\" role=\"img\">\(bars.joined())</svg>"
+            + "<div class=\"ends soft\"><span>0 s</span><span>\(String(format: "%.1f", longest)) s</span></div>"
     }
 
     private var checkRows: String {
@@ -89,7 +100,7 @@ extension EvalReport {
         let layers = comparison.layerChanges.map { change in
             "<tr><td>\(Self.xml(change.id))<td>stopped by<td>\(Self.xml(change.before))<td>\(Self.xml(change.after))</tr>"
         }
-        return "<h2>Changes</h2><table><tr><th>sample<th><th>before<th>now</tr>\((rows + layers).joined())</table>"
+        return "<h2>Changes</h2><table id=\"changes\"><tr><th>sample<th><th>before<th>now</tr>\((rows + layers).joined())</table>"
     }
 
     private func table(_ risks: EvalRisks) -> String {
