@@ -68,7 +68,7 @@ struct LanguageTests {
         }
         print("languages: \(wronglyAccepted) of \(total) prompts pass although \(supported) lacks their language")
         #expect(total > 1_400 && wronglyRejected == 0)
-        #expect(Double(wronglyAccepted) / Double(total) <= 0.014, "\(wronglyAccepted) of \(total)")
+        #expect(Double(wronglyAccepted) / Double(total) <= 0.01, "\(wronglyAccepted) of \(total)")
     }
 
     @Test("[F2] source code, data, names and short phrases are never rejected")
@@ -116,6 +116,10 @@ struct LanguageTests {
             ("th", "ช่วยอธิบายวิธีทำแกงเขียวหวานหน่อย"), ("pl", "Napisz mi proszę krótki wiersz o wiośnie."),
         ]
         for (code, prompt) in prompts { #expect(check.unsupportedLanguage(of: prompt) == code, "\(prompt)") }
+        // A few words after a quotation in the same language, and in another one.
+        let quotation = "„Morgen gehen wir alle zusammen in den großen Wald und suchen Pilze“"
+        #expect(check.unsupportedLanguage(of: quotation + ", sagte die Mutter.") == "de")
+        #expect(check.unsupportedLanguage(of: quotation + ", she said quietly.") == nil)
         let transcript = Transcript(entries: [.prompt(.init(segments: [.text(.init(content: prompts[0].1))]))])
         do {
             try check.check(transcript)

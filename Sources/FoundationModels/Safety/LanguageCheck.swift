@@ -25,6 +25,7 @@ struct LanguageCheck {
     private static let minimumLetters = 20
     private static let minimumIdeographs = 6
     private static let minimumLettersOfSentence = 15
+    private static let minimumLettersWithQuotation = 10
     /// The minimum probability that a text is in a language that is not supported.
     private static let certainty = 0.93
     /// The minimum probability of the most probable language, for a text in Latin letters.
@@ -38,8 +39,21 @@ struct LanguageCheck {
     func unsupportedLanguage(of text: String) -> String? {
         guard !supported.isEmpty else { return nil }
         let own = Self.withoutQuotations(text)
-        let text = own.contains(where: \.isLetter) ? own : text
-        guard !Self.isName(text), let language = unsupported(LanguageIdentifier.letters(of: text)),
+        guard own.contains(where: \.isLetter) else { return unsupportedLanguage(ofOwn: text) }
+        if let language = unsupportedLanguage(ofOwn: own) { return language }
+        // A quotation and a few words in its language: “…,” he said.
+        let letters = LanguageIdentifier.letters(of: own)
+        let few = Self.minimumLettersWithQuotation..<Self.minimumLetters
+        guard few.contains(letters.count(where: { $0 != 0x20 })), !Self.isName(own),
+            let language = unsupportedLanguage(ofOwn: String(text.prefix(Self.maximumCharacters))),
+            let best = LanguageIdentifier.candidates(letters).first, Self.group(of: language).contains(best.code)
+        else { return nil }
+        return language
+    }
+
+    /// The same for a text without quotations.
+    private func unsupportedLanguage(ofOwn text: String) -> String? {
+        guard !Self.isName(text), let language = unsupported(LanguageIdentifier.letters(of: text), isProse: Self.isProse(text)),
             !Self.isCode(text, in: language)
         else { return nil }
         // Instructions in a supported language, followed by a long text in another one.
@@ -81,8 +95,8 @@ struct LanguageCheck {
         return result
     }
 
-    /// Languages that write prefixes before the capital letter of a name: uFlorian, eAdelaide.
-    private static let prefixing: Set<String> = ["xh", "zu"]
+    /// Languages that write prefixes before the capital letter of a name: uFlorian, eAdelaide, neAfrica.
+    private static let prefixing: Set<String> = ["sn", "ts", "xh", "zu"]
 
     /// Whether a text has as much punctuation or as many names in several words as source code, data and addresses have.
     private static func isCode(_ text: String, in language: String) -> Bool {
@@ -122,17 +136,33 @@ struct LanguageCheck {
         letters.count { $0 < 0x250 && $0 != 0x20 } * 2 > letters.count { $0 != 0x20 }
     }
 
-    private func unsupported(_ letters: [UInt32]) -> String? {
+    /// A language and those that cannot be told from it.
+    private static func group(of code: String) -> Set<String> { similar.first { $0.contains(code) } ?? [code] }
+
+    /// Whether a text is a sentence, or several: words and their punctuation, from a letter that is not lowercase to the last full
+    /// stop. Source code and data are hardly ever.
+    private static func isProse(_ text: String) -> Bool {
+        guard let first = text.first(where: { !$0.isWhitespace }), first.isLetter, !first.isLowercase,
+            let last = text.last(where: { !$0.isWhitespace }), ".!?…".contains(last)
+        else { return false }
+        return text.unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic || $0.properties.isWhitespace || $0.properties.generalCategory == .nonspacingMark
+                || ".,;:!?'’-–…".unicodeScalars.contains($0)
+        }
+    }
+
+    /// - Parameter isProse: whether the text is in a language; then its probability of being in none is disregarded.
+    private func unsupported(_ letters: [UInt32], isProse: Bool) -> String? {
         guard Self.isLongEnough(letters) else { return nil }
         let candidates = LanguageIdentifier.candidates(letters)
         guard let best = candidates.first, best.code != LanguageIdentifier.none, !accepted.contains(best.code) else { return nil }
-        let group = Self.similar.first { $0.contains(best.code) } ?? [best.code]
-        let likelihood = candidates.reduce(0) { group.contains($1.code) ? $0 + $1.probability : $0 }
-        if Self.isLatin(letters), likelihood < Self.minimumProbability { return nil }
-        let probability = candidates.reduce(0) {
-            $1.code == LanguageIdentifier.none || accepted.contains($1.code) ? $0 : $0 + $1.probability
+        func sum(_ isCounted: (String) -> Bool) -> Double {
+            candidates.reduce(0) { isCounted($1.code) ? $0 + $1.probability : $0 }
         }
-        return probability >= Self.certainty ? best.code : nil
+        let all = isProse ? sum { $0 != LanguageIdentifier.none } : 1
+        let group = Self.group(of: best.code)
+        if Self.isLatin(letters), sum(group.contains) < Self.minimumProbability * all { return nil }
+        return sum { $0 != LanguageIdentifier.none && !accepted.contains($0) } >= Self.certainty * all ? best.code : nil
     }
 
     /// - Throws: ``LanguageModelError/unsupportedLanguageOrLocale(_:)`` if the last prompt is in a language that the model does not
