@@ -44,8 +44,9 @@ TARGET INLINE float largest_score_avx512bf16(const float *scores, int padded) {
 /// errors; 3·10⁻⁶ at most, while weights are rounded by up to 2·10⁻³). Most of its instructions are executed by units that have no products.
 TARGET INLINE __m512 exponential_avx512bf16(__m512 score, __m512 maximum) {
     __m512 log2e = _mm512_set1_ps(1.44269504f);
-    // −200 instead of −infinity, of which nothing can be subtracted; the result is zero as well.
-    __m512 x = _mm512_max_ps(_mm512_mul_ps(_mm512_sub_ps(score, maximum), log2e), _mm512_set1_ps(-200));
+    // −200 instead of −infinity, of which nothing can be subtracted; the result is zero as well. The second operand is the result if
+    // it is not a number.
+    __m512 x = _mm512_max_ps(_mm512_set1_ps(-200), _mm512_mul_ps(_mm512_sub_ps(score, maximum), log2e));
     __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), r = _mm512_sub_ps(x, n);
     __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(9.58257665e-3f), r, _mm512_set1_ps(5.59068300e-2f));
     p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.40241073e-1f));
