@@ -101,7 +101,7 @@ private enum Browser {
         try process.run()
         let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
-        // The title is the last one; that of the page is the first.
+        // The title is the last one; that of the page is the first. Without results, the whole output is the error.
         guard let match = output.matches(of: /<title>(\{.*?\})<\/title>/).last,
             let results = try? JSONDecoder().decode([String: Int].self, from: Data(match.1.utf8))
         else { throw Failure(output: output) }
