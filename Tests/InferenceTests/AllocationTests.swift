@@ -19,6 +19,15 @@ import Testing
         }
     }
 
+    private func turn(
+        _ request: GenerationRequest, _ tokenizer: Tokenizer, _ model: DecoderModel, contextSize: Int
+    ) throws -> TurnDecoding {
+        try TurnDecoding(
+            request, plan: TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), tokenizer: tokenizer,
+            operations: model.operations, contextSize: contextSize, logitCount: model.shape.vocabularySize
+        ) { _ in }
+    }
+
     @Test(.enabled(if: allocation_count() >= 0), arguments: Sampling.allCases, [1, 3])
     func tokens(_ sampling: Sampling, sequences: Int) throws {
         var tiny = TinyModel()
@@ -38,8 +47,7 @@ import Testing
             request.detectsLoops = false
             // Proposals let one sequence run ahead, so that its buffers double more often than those of the others.
             request.proposesTokens = sequences == 1
-            let decoding = FreeDecoding(request, tokenizer: tokenizer, operations: model.operations, contextSize: 500) { _ in true
-            }
+            let decoding = try turn(request, tokenizer, model, contextSize: 500)
             let cache = try KVCache(shape: model.shape, capacity: 500)
             try engine.submit(decoding, in: cache, priority: .interactive, signals: RequestSignals()) { _ in }
         }
@@ -73,10 +81,7 @@ import Testing
         request.proposesTokens = false
         /// The allocations of this thread, from the 20th token on. Masks are prepared on another one.
         func generate() throws -> (count: Int, tokens: Int) {
-            let decoding = try GrammarDecoding(
-                request, under: grammar, tokenizer: tokenizer, operations: model.operations, contextSize: 3_000,
-                logitCount: model.shape.vocabularySize
-            ) { _ in true }
+            let decoding = try turn(request, tokenizer, model, contextSize: 3_000)
             try engine.submit(
                 decoding, in: KVCache(shape: model.shape, capacity: 3_000), priority: .interactive, signals: RequestSignals()
             ) { _ in }

@@ -137,6 +137,9 @@ extension GenerationFailure {
         case .budgetTooSmall(let needed, let available):
             LanguageModelError.contextSizeExceeded(
                 .init(contextSize: available, tokenCount: needed, debugDescription: description))
+        case .argumentTooLong(_, _, let contextSize):
+            LanguageModelError.contextSizeExceeded(
+                .init(contextSize: contextSize, tokenCount: contextSize + 1, debugDescription: description))
         case .tooManyRequests: LanguageModelError.rateLimited(.init(resetDate: nil, debugDescription: description))
         case .unusableLogits, .emptyPrompt:
             // The model's file is damaged, or its chat template is wrong.

@@ -137,33 +137,27 @@ package final class LocalModelExecutor: Sendable {
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults), maximumTokens: limit,
             grammar: try await grammar(request, model))
         generation.detectsLoops = configuration.detectsLoops
-        let turn = Mutex(Turn(isChecked: checksText))
+        var turn = Turn(isChecked: checksText)
         let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
-        var responder = ChatResponder(
-            model, conversation.sequence, request: generation,
-            tools: mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) },
-            promptHasTools: promptHasTools,
-            mustCall: mode == .required && !request.enabledToolDefinitions.isEmpty
-        ) { event in
-            turn.withLock { $0.take(event, channel) }
-        }
-        let outcome: ChatResponder.Outcome
+        let outcome: GenerationResult
         do {
-            outcome = try await responder.respond()
+            outcome = try await model.generateTurn(
+                generation, tools: mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) },
+                promptHasTools: promptHasTools, mustCall: mode == .required, in: conversation.sequence
+            ) { turn.take($0, channel) }
         } catch {
             throw Self.failure(error, limit: limit, promptTokens: tokens.count, conversation)
         }
-        try turn.withLock { turn in
-            if let violation = turn.output.violation { throw violation }
-            if request.generatesValue,
-                let refusal = Refusals.refusal(in: turn.text, prompt: request.transcript.lastPromptText)
-            {
-                throw refusal
-            }
-            if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
-            turn.report(outcome, model, channel)
+        if let violation = turn.output.violation { throw violation }
+        if request.generatesValue,
+            let refusal = Refusals.refusal(in: turn.text, prompt: request.transcript.lastPromptText)
+        {
+            throw refusal
         }
-        if outcome.stopReason == .contextFull {
+        if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
+        turn.report(outcome, model, channel)
+        // A value is complete, also if it is shorter than the model wanted.
+        if outcome.stopReason == .contextFull, generation.grammar == nil {
             throw GenerationFailure.promptTooLong(
                 tokens: outcome.usage.promptTokens + outcome.usage.generatedTokens,
                 contextSize: conversation.sequence.contextSize)
@@ -179,7 +173,7 @@ package final class LocalModelExecutor: Sendable {
         init(isChecked: Bool) { output = CheckedOutput(isChecked: isChecked) }
 
         /// Processes an event; returns false to end the turn.
-        mutating func take(_ event: ChatEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
+        mutating func take(_ event: TurnEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
             switch event {
             case .text(let piece):
                 output.append(piece.text)
@@ -188,6 +182,7 @@ package final class LocalModelExecutor: Sendable {
                 channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .thought(let piece):
                 channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
+            case .state: break
             case .call(let call):
                 hasCalls = true
                 channel.emit(
@@ -205,7 +200,7 @@ package final class LocalModelExecutor: Sendable {
         }
 
         func report(
-            _ outcome: ChatResponder.Outcome, _ model: LoadedModel, _ channel: LanguageModelExecutorGenerationChannel
+            _ outcome: GenerationResult, _ model: LoadedModel, _ channel: LanguageModelExecutorGenerationChannel
         ) {
             let usage = LanguageModelExecutorGenerationChannel.Usage(outcome, model)
             channel.emit(
@@ -265,8 +260,6 @@ package final class LocalModelExecutor: Sendable {
 
     /// The maximum number of calls in one round.
     private static let maximumCalls = 8
-    /// The maximum number of tokens for all calls of a round.
-    private static let maximumCallTokens = 512
 
     /// Generates tool calls, constrained by a grammar.
     private func call(
@@ -280,24 +273,29 @@ package final class LocalModelExecutor: Sendable {
         }
         let format = ResponseFormat(
             .tools(ToolGrammar(tools: grammarTools, allowsText: false, maximumCount: Self.maximumCalls)))
-        let text = Mutex("")
+        var text = ""
         let result: GenerationResult
         do {
-            // The request's limit applies to the response. Calls have their own limit, which stops endless arguments.
+            // The request's limit applies to the response, not to calls.
             result = try await model.generate(
                 GenerationRequest(
                     tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults),
-                    maximumTokens: Self.maximumCallTokens, grammar: try await format.grammar(for: model.grammarVocabulary)),
+                    grammar: try await format.grammar(for: model.grammarVocabulary)),
                 in: conversation.sequence
             ) { piece in
-                text.withLock { $0 += piece.text }
+                text += piece.text
                 return true
             }
+            // Calls that were shortened would be calls with other arguments.
+            if result.stopReason == .contextFull {
+                throw GenerationFailure.argumentTooLong(
+                    tool: tools[0].name, argument: nil, contextSize: conversation.sequence.contextSize)
+            }
         } catch {
-            throw Self.failure(error, limit: Self.maximumCallTokens, promptTokens: tokens.count, conversation)
+            throw Self.failure(error, limit: nil, promptTokens: tokens.count, conversation)
         }
         var known: Set<String> = []
-        for call in try GeneratedContent(json: text.withLock { $0 }).value([GeneratedContent].self)
+        for call in try GeneratedContent(json: text).value([GeneratedContent].self)
         // A small model may generate the same call several times.
         where known.insert(call.jsonString).inserted {
             let arguments = try call.value(GeneratedContent.self, forProperty: "arguments")
@@ -307,8 +305,7 @@ package final class LocalModelExecutor: Sendable {
                         id: UUID().uuidString, name: try call.value(forProperty: "name"),
                         action: .appendArguments(arguments.jsonString, tokenCount: 0))))
         }
-        let usage = LanguageModelExecutorGenerationChannel.Usage(
-            ChatResponder.Outcome(stopReason: result.stopReason, usage: result.usage), model)
+        let usage = LanguageModelExecutorGenerationChannel.Usage(result, model)
         channel.emit(.toolCalls(action: .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)))
     }
 }
@@ -326,7 +323,7 @@ extension ContextOptions {
 }
 
 extension LanguageModelExecutorGenerationChannel.Usage {
-    fileprivate init(_ outcome: ChatResponder.Outcome, _ model: LoadedModel) {
+    fileprivate init(_ outcome: GenerationResult, _ model: LoadedModel) {
         self.init(
             input: Input(totalTokenCount: outcome.usage.promptTokens, cachedTokenCount: outcome.usage.cachedTokens),
             output: Output(totalTokenCount: outcome.usage.generatedTokens, reasoningTokenCount: outcome.thoughtTokens),
@@ -341,13 +338,20 @@ extension LanguageModelExecutorGenerationChannel.Usage {
 }
 
 extension SamplingSettings {
-    /// Settings from the options; values that the options do not set are the model's defaults.
+    /// Settings from the options. What the options do not set is the model's default: its temperature and its penalty also with
+    /// an explicit sampling mode, and everything without one.
     init(_ options: GenerationOptions, _ defaults: ModelDefaults) {
         switch options.samplingMode?.kind {
+        // The most probable token, as the model says: a penalty would select another one.
         case .greedy: self = .greedy
-        case .randomTopK(let k, let seed): self.init(temperature: options.temperature ?? 1, topK: k, seed: seed)
+        case .randomTopK(let k, let seed):
+            self.init(
+                temperature: options.temperature ?? defaults.temperature ?? 1, topK: k, seed: seed,
+                repetitionPenalty: defaults.repetitionPenalty ?? 1)
         case .randomProbabilityThreshold(let threshold, let seed):
-            self.init(temperature: options.temperature ?? 1, topP: threshold, seed: seed)
+            self.init(
+                temperature: options.temperature ?? defaults.temperature ?? 1, topP: threshold, seed: seed,
+                repetitionPenalty: defaults.repetitionPenalty ?? 1)
         case nil:
             self.init(
                 temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP,

@@ -28,6 +28,9 @@ package struct ConstrainedDecoder: Sendable {
     private var ending: [Int32]?
     /// The last byte of the text, for detecting the end of a sentence.
     private var lastByte: UInt8 = 0
+    private var byteCount = 0
+    /// The number of bytes after which the document was shortened for lack of tokens; nil if it was not.
+    package private(set) var shortenedAt: Int?
     private let encode: @Sendable ([UInt8]) -> [Int32]
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
     private let growth: Int
@@ -67,6 +70,7 @@ package struct ConstrainedDecoder: Sendable {
             let ending = shortestEnding()
             if mustEnd || ending.count >= remaining {
                 plan = ending[...]
+                noteShortening()
                 return ending.isEmpty ? .end : .forced(plan)
             }
         }
@@ -80,8 +84,11 @@ package struct ConstrainedDecoder: Sendable {
     /// Returns false if there is no ending either.
     package mutating func endEarly() -> Bool {
         plan = shortestEnding()[...]
+        noteShortening()
         return !plan.isEmpty
     }
+
+    private mutating func noteShortening() { shortenedAt = shortenedAt ?? byteCount }
 
     private mutating func shortestEnding() -> [Int32] {
         if let ending { return ending }
@@ -100,11 +107,16 @@ package struct ConstrainedDecoder: Sendable {
         guard isTight(remaining) else { return token }
         let ending = shortestEnding()
         let slack = remaining - ending.count
-        if slack <= Self.sentenceEndSlack, let close = ending.first, shouldClose(instead: token, slack: slack) { return close }
+        if slack <= Self.sentenceEndSlack, let close = ending.first, shouldClose(instead: token, slack: slack) {
+            noteShortening()
+            return close
+        }
         var after = matcher
         if grammarEnds(token) { return token }
         guard after.advance(token: token) else { return nil }
-        return after.completionLength < remaining || after.shortestTokens.count < remaining ? token : nil
+        if after.completionLength < remaining || after.shortestTokens.count < remaining { return token }
+        noteShortening()
+        return nil
     }
 
     /// The first token of the shortest ending, which always fits into the budget.
@@ -141,6 +153,7 @@ package struct ConstrainedDecoder: Sendable {
         for byte in matcher.grammar.vocabulary.texts[Int(token)] ?? [] {
             cursor.advance(byte)
             lastByte = byte
+            byteCount += 1
         }
         return true
     }

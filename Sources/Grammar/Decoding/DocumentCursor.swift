@@ -83,4 +83,15 @@ package struct DocumentCursor: Sendable {
         }
         if isInName { name.append(byte) }
     }
+
+    /// The name of the member of the outermost object that contains the byte at `offset` of a document; nil if there is none.
+    package static func member(at offset: Int, of document: String) -> String? {
+        var cursor = DocumentCursor()
+        var name: String?
+        for byte in document.utf8.prefix(offset) {
+            cursor.advance(byte)
+            if case .member(let bytes)? = cursor.path.first { name = String(decoding: bytes, as: UTF8.self) }
+        }
+        return name
+    }
 }

@@ -127,6 +127,61 @@ package struct ToolFormat: Sendable, Equatable {
     }
 }
 
+extension ToolFormat.Arguments {
+    func opening(_ name: String) -> String {
+        switch self {
+        case .json: ""
+        case .tagged(let open, let middle, _, _): open + name + middle
+        case .python: name + "="
+        case .marked: name + ":"
+        }
+    }
+
+    var closing: String { if case .tagged(_, _, let close, _) = self { close } else { "" } }
+
+    var separator: String {
+        switch self {
+        case .json: ""
+        case .tagged(_, _, _, let separator): separator
+        case .python: ", "
+        case .marked: ","
+        }
+    }
+
+    /// The text that follows the last argument.
+    var ending: String {
+        switch self {
+        case .json, .marked: "}"
+        case .python: ")"
+        case .tagged: "</"
+        }
+    }
+
+    /// The text before and after a string value.
+    var textOpen: String { if case .marked(let mark) = self { mark } else { "" } }
+
+    var textClose: String {
+        switch self {
+        case .json, .python: ""
+        case .tagged(_, _, let close, _): close
+        case .marked(let mark): mark
+        }
+    }
+}
+
+extension ToolFormat.Arguments {
+    /// All text between a string value and the next argument.
+    var afterText: String { textOpen.isEmpty ? closing : textClose + closing }
+}
+
+extension ToolFormat {
+    /// A call identifier of nine letters and digits, as the formats with identifiers require.
+    @Sendable static func identifier() -> String {
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        return String((0..<9).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
+    }
+}
+
 /// The marks around the reasoning of a family of models.
 package struct ThinkingFormat: Sendable, Equatable {
     package var open: String

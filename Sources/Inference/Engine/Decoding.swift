@@ -10,7 +10,7 @@ enum WantedLogits {
 }
 
 /// A computation with a model as a state machine: it names the tokens of its sequence that are to be processed next, and
-/// takes the logits. Free and constrained generation, scoring and prefill are decodings; the ``Engine`` runs them.
+/// takes the logits. Turns of a model, scoring and prefill are decodings; the ``Engine`` runs them.
 ///
 /// The engine makes the sequence contain exactly `prompt`, then calls ``next(_:draft:)`` until it returns nil. It calls
 /// ``take(_:)`` after the prompt if `wantsPromptLogits`, and for the logits that `next` asked for. All calls are made on
@@ -28,8 +28,16 @@ protocol Decoding: AnyObject {
     func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits?
     /// Takes the logits of one row, `[vocabulary]`, which are valid during the call and may be overwritten.
     func take(_ logits: UnsafeMutableBufferPointer<Float>) throws
-    /// The number of tokens that the sequence keeps; the rest were rejected proposals. Nil if there were none.
-    var validLength: Int? { get }
+    /// After ``next(_:draft:)``: the position in the sequence of the tokens that it named. Tokens from there on, which were
+    /// rejected proposals or have been withdrawn, are removed first. Nil if none are.
+    var position: Int? { get }
+    /// The tokens of the sequence in a range before ``position``, for sequences that cannot be truncated anywhere.
+    func tokens(in range: Range<Int>) -> ArraySlice<TokenID>
+    /// The layer after which the residual stream of the prompt's last token is passed to ``takeState(_:)``; nil for none.
+    var stateLayer: Int? { get }
+    /// Takes the residual stream of the prompt's last token, `[width]`, which is valid during the call. Called before the
+    /// logits after the prompt are taken.
+    func takeState(_ state: UnsafeBufferPointer<Float>)
     /// Whether ``prepare()`` has anything to do.
     var canPrepare: Bool { get }
     /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
@@ -38,7 +46,10 @@ protocol Decoding: AnyObject {
 
 extension Decoding {
     func begin(cachedTokens: Int) {}
-    var validLength: Int? { nil }
+    var position: Int? { nil }
+    func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { prompt[range] }
+    var stateLayer: Int? { nil }
+    func takeState(_ state: UnsafeBufferPointer<Float>) {}
     var canPrepare: Bool { false }
     func prepare() {}
 }

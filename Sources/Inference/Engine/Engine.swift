@@ -18,6 +18,8 @@ final class Engine {
     private var tokens: [TokenID] = []
     private var rows: [(job: Job, row: Int)] = []
     private var finished: [Int] = []
+    private var states: [RowState] = []
+    private var stateJobs: [Job] = []
 
     private let preparation = Preparation()
 
@@ -139,12 +141,24 @@ final class Engine {
         job.processed = 0
         do {
             while let wanted = try job.decoding.next(&job.tokens, draft: draftBudget(job)) {
+                truncate(job)
                 job.wanted = wanted
                 if job.remaining > 0 { return schedule(job) }
             }
+            truncate(job)
             end(job, .success(()))
         } catch {
             end(job, .failure(error))
+        }
+    }
+
+    /// Removes the tokens that the decoding does not keep from the cache. Recurrent states can be restored only at a
+    /// checkpoint; the kept tokens after it are processed again.
+    private func truncate(_ job: Job) {
+        guard let position = job.decoding.position, position < job.cache.tokens.count else { return }
+        let cached = job.cache.rewind(to: position)
+        if cached < position, !job.tokens.isEmpty {
+            job.tokens.insert(contentsOf: job.decoding.tokens(in: cached..<position), at: 0)
         }
     }
 
@@ -175,6 +189,8 @@ final class Engine {
         defer {
             parts.removeAll(keepingCapacity: true)
             rows.removeAll(keepingCapacity: true)
+            states.removeAll(keepingCapacity: true)
+            stateJobs.removeAll(keepingCapacity: true)
         }
         chunks.removeAll { chunk in
             guard let job = jobs[chunk.id] else { return true }
@@ -189,13 +205,17 @@ final class Engine {
             guard let job = jobs[chunk.id] else { continue }
             parts.append((job.cache, chunk.count))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
+            if job.isInPrompt, job.remaining == chunk.count, let layer = job.decoding.stateLayer {
+                states.append(RowState(layer: layer, row: tokens.count - 1))
+                stateJobs.append(job)
+            }
             preparation.add(job.decoding)
         }
         preparation.start()
         do {
             try tokens.withUnsafeBufferPointer { tokens in
                 // A pass stops within a layer if nobody waits for its result any more.
-                try model.forward(tokens, parts: parts) { chunks.allSatisfy { jobs[$0.id]?.signals.isCancelled ?? true } }
+                try model.forward(tokens, parts: parts, states: &states) { chunks.allSatisfy { jobs[$0.id]?.signals.isCancelled ?? true } }
             }
         } catch {
             preparation.wait()
@@ -204,6 +224,7 @@ final class Engine {
         preparation.wait()
         passes += 1
         processedTokens += tokens.count
+        for (job, state) in zip(stateJobs, states) { state.values.withUnsafeBufferPointer { job.decoding.takeState($0) } }
         deliver()
     }
 
@@ -243,7 +264,6 @@ final class Engine {
                 model.pass.head(row: first + chunk.count - 1, candidates: tokens)
                 take(job, model.logits(0))
             }
-            if let length = job.decoding.validLength, length < job.cache.tokens.count { job.cache.rewind(to: length) }
             if job.signals.isCancelled { end(job, .failure(CancellationError())) }
             if jobs[chunk.id] != nil { advance(job) }
         }

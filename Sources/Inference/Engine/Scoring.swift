@@ -37,29 +37,3 @@ final class ScoringDecoding: Decoding {
         logProbability += operations.logProbability(of: scored[row], logits)
     }
 }
-
-/// Compares two tokens as the next one. The denominator of the softmax is the same for both, so their logits suffice.
-final class ComparingDecoding: Decoding {
-    let prompt: [TokenID]
-    let wantsPromptLogits = false
-    private let last: [TokenID]
-    private let one: TokenID
-    private let other: TokenID
-    private(set) var logOdds: Double?
-
-    init(_ one: TokenID, against other: TokenID, after prompt: [TokenID]) {
-        self.prompt = Array(prompt.dropLast())
-        last = prompt.suffix(1)
-        (self.one, self.other) = (one, other)
-    }
-
-    func next(_ tokens: inout [TokenID], draft: DraftBudget) -> WantedLogits? {
-        if logOdds != nil { return nil }
-        tokens += last
-        return .candidates([min(one, other), max(one, other)])
-    }
-
-    func take(_ logits: UnsafeMutableBufferPointer<Float>) {
-        logOdds = Double(logits[Int(one)]) - Double(logits[Int(other)])
-    }
-}

@@ -1,24 +1,28 @@
 package import Grammar
 
-/// A request to generate one response.
+/// What is to be generated: the prompt, and settings that hold for all parts of a turn.
 package struct GenerationRequest: Sendable {
     /// The whole prompt. The prefix that the sequence already contains is not recomputed.
     package var tokens: [TokenID]
     package var sampling: SamplingSettings
-    /// The maximum number of tokens in the response; nil for no limit other than the context size.
+    /// The maximum number of tokens of reasoning and answer; nil for no limit other than the context size.
     package var maximumTokens: Int?
-    /// Strings that end the response; they are not part of it.
+    /// Strings that end the answer; they are not part of it.
     package var stopStrings: [String]
-    /// Tokens that end the response; they are not part of it.
+    /// Tokens that end the answer; they are not part of it.
     package var stopTokens: Set<TokenID> = []
-    /// Tokens that must not occur in the response.
+    /// Tokens that must not occur in the answer.
     package var bannedTokens: [TokenID] = []
-    /// Tokens that must not be the first token of the response.
+    /// Tokens that must not be the first token of the answer.
     package var bannedFirstTokens: [TokenID] = []
-    /// Whether generation stops when the response repeats itself endlessly.
+    /// Whether generation stops when the answer repeats itself endlessly.
     package var detectsLoops = true
-    /// The grammar that constrains the response; nil for free text.
+    /// The grammar that constrains the answer; nil for free text.
     package var grammar: Grammar?
+    /// The number of most probable tokens that are reported for each generated token; nil to report no probabilities.
+    package var topScores: Int?
+    /// The layer after which the residual stream of the prompt's last token is reported; nil for none.
+    package var stateLayer: Int?
     /// Whether tokens that repeat the prompt or the response are proposed and processed in one batch. Does not change the
     /// response.
     package var proposesTokens = true
@@ -50,7 +54,7 @@ package enum StopReason: String, Sendable {
     case maximumTokens
     /// The context is full, so the response is incomplete.
     case contextFull
-    /// The `emit` callback returned false.
+    /// The caller wants no more of it.
     case unwanted
 }
 
@@ -75,29 +79,13 @@ package struct GenerationUsage: Sendable, Equatable {
     package var generationSeconds = 0.0
 
     package init() {}
-
-    /// Adds the usage of another part of the same response. The prompt is that of the first part; the prompt time of
-    /// later parts counts as generation time.
-    package mutating func add(_ other: GenerationUsage) {
-        if promptTokens == 0 {
-            promptTokens = other.promptTokens
-            cachedTokens = other.cachedTokens
-            promptSeconds = other.promptSeconds
-        } else {
-            generationSeconds += other.promptSeconds
-        }
-        generatedTokens += other.generatedTokens
-        forcedTokens += other.forcedTokens
-        proposedTokens += other.proposedTokens
-        acceptedTokens += other.acceptedTokens
-        queueSeconds += other.queueSeconds
-        generationSeconds += other.generationSeconds
-    }
 }
 
 package struct GenerationResult: Sendable {
     package var stopReason: StopReason
     package var usage: GenerationUsage
+    /// The tokens of reasoning.
+    package var thoughtTokens = 0
     /// The tokens of the response, without the token that ended it.
     package var tokens: [TokenID] = []
     /// The stop token of the request that ended the response, if any.
@@ -120,6 +108,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     case grammarTooComplex
     /// Even the shortest response that the grammar allows needs more tokens than are available.
     case budgetTooSmall(needed: Int, available: Int)
+    /// There is no room in the context for an argument of a tool call.
+    case argumentTooLong(tool: String, argument: String?, contextSize: Int)
     /// Too many requests to the same model wait already.
     case tooManyRequests(waiting: Int)
 
@@ -132,6 +122,9 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
         case .budgetTooSmall(let needed, let available):
             "The shortest possible response needs \(needed) tokens, but only \(available) are available. "
                 + "Allow more tokens or request less."
+        case .argumentTooLong(let tool, let argument, let contextSize):
+            (argument.map { "The argument “\($0)” of the call to “\(tool)” does" } ?? "The arguments of the call to “\(tool)” do")
+                + " not fit into the context of \(contextSize) tokens. Shorten the conversation, or let the tool take less at once."
         case .tooManyRequests(let waiting):
             "\(waiting) requests to this model wait already. Try again when some of them have ended."
         case .grammarTooComplex:

@@ -28,6 +28,8 @@ package actor LoadedModel {
     /// Identifies the files of the model and the adapter; nil if they cannot be examined.
     private nonisolated let identity: UInt64?
     private let model: DecoderModel
+    /// Only decodings use them, on the executor of the engine.
+    private nonisolated(unsafe) let operations: any Operations
     private let engine: Engine
     /// Whether a task runs the engine.
     private var isRunning = false
@@ -84,6 +86,7 @@ package actor LoadedModel {
         self.executor = executor
         self.caches = caches
         self.model = model
+        operations = model.operations
         origins = model.weights.origins
         hasMergedAdapter = adapterFile != nil
         self.threads = model.pool.threads
@@ -138,7 +141,7 @@ package actor LoadedModel {
 
     /// Processes the tokens that are not yet in the sequence's KV cache, so that a request that begins with `tokens`
     /// starts sooner. Does nothing if the tokens do not fit the context.
-    package func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
+    package nonisolated func prefill(_ tokens: [TokenID], in sequence: SequenceState) async throws {
         guard tokens.count < sequence.contextSize else { return }
         try await run(PrefillDecoding(prompt: tokens), in: sequence)
     }
@@ -147,7 +150,7 @@ package actor LoadedModel {
     /// continuation longer than one batch, only the beginning counts.
     ///
     /// - Throws: ``GenerationFailure`` if the two do not fit the sequence, or `CancellationError`.
-    package func logProbability(
+    package nonisolated func logProbability(
         of continuation: [TokenID], after prompt: [TokenID], in sequence: SequenceState
     ) async throws -> Double {
         guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
@@ -156,72 +159,116 @@ package actor LoadedModel {
         guard count <= sequence.contextSize else {
             throw GenerationFailure.promptTooLong(tokens: count, contextSize: sequence.contextSize)
         }
-        let scoring = ScoringDecoding(of: scored, after: prompt, operations: model.operations)
+        let scoring = ScoringDecoding(of: scored, after: prompt, operations: operations)
         try await run(scoring, in: sequence)
         return scoring.logProbability
     }
 
-    /// The natural logarithm of the ratio of the probabilities of two tokens as the next token after `prompt`.
-    ///
-    /// - Throws: ``GenerationFailure`` if the prompt does not fit the sequence, or `CancellationError`.
-    package func logOdds(
-        of one: TokenID, against other: TokenID, after prompt: [TokenID], in sequence: SequenceState
-    ) async throws -> Double {
-        guard !prompt.isEmpty else { throw GenerationFailure.emptyPrompt }
-        guard prompt.count <= sequence.contextSize else {
-            throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: sequence.contextSize)
-        }
-        let comparing = ComparingDecoding(one, against: other, after: prompt)
-        try await run(comparing, in: sequence)
-        return comparing.logOdds ?? 0
-    }
-
     /// Generates a response to the request's prompt and passes its text to `emit`, in whole characters, until `emit`
-    /// returns false. `emit` is called on the engine's executor.
+    /// returns false. `emit` is called in the caller's task.
     ///
     /// Afterwards the sequence contains the prompt and the response. Cancelling the task ends generation within one
     /// token.
     /// - Throws: ``GenerationFailure``, or `CancellationError`.
-    package func generate(
-        _ request: GenerationRequest, in sequence: SequenceState, emit: @escaping @Sendable (GeneratedText) -> Bool
+    package nonisolated func generate(
+        _ request: GenerationRequest, in sequence: SequenceState, emit: (GeneratedText) -> Bool
+    ) async throws -> GenerationResult {
+        try await turn(request, TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), in: sequence) { event in
+            if case .text(let piece) = event { emit(piece) } else { true }
+        }
+    }
+
+    /// Generates a turn in the chat format of the model: reasoning, the answer, calls of tools.
+    ///
+    /// - Parameters:
+    ///   - request: the prompt, sampling, the limit for reasoning and answer, and a grammar if the answer has one.
+    ///   - tools: the tools that may be called in this turn; calls of all others are prevented.
+    ///   - promptHasTools: whether the prompt describes tools, callable in this turn or not.
+    ///   - mustCall: whether the model must call a tool.
+    ///   - receive: called with each event in the caller's task; returns false to end the turn.
+    /// - Throws: ``GenerationFailure``, ``SchemaError`` of a tool's arguments, or `CancellationError`.
+    package nonisolated func generateTurn(
+        _ request: GenerationRequest, tools: [ChatTool] = [], promptHasTools: Bool = false, mustCall: Bool = false,
+        in sequence: SequenceState, receive: (TurnEvent) -> Bool
+    ) async throws -> GenerationResult {
+        var chat = ChatTurn()
+        chat.toolFormat = toolFormat
+        chat.thinkingFormat = thinkingFormat
+        chat.tools = toolFormat == nil ? [] : tools
+        chat.promptHasTools = promptHasTools
+        chat.mustCall = mustCall
+        chat.contextSize = sequence.contextSize
+        chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
+        chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
+        chat.grammars = try await argumentGrammars(chat.tools)
+        return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
+    }
+
+    /// The grammars of all arguments that calls of the tools may need, so that no phase of the turn waits for one.
+    private nonisolated func argumentGrammars(_ tools: [ChatTool]) async throws -> [String: Grammar] {
+        guard let format = toolFormat else { return [:] }
+        var made: [String: Grammar] = [:]
+        func add(_ key: String, _ source: GrammarSource) async throws {
+            made[key] = try await GrammarCache.shared.grammar(
+                source, vocabulary: await grammarVocabulary, options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
+        }
+        for tool in tools {
+            if format.arguments == .json {
+                try await add(ChatTurn.key(tool), .framed(before: " ", schema: tool.parameters, after: ""))
+                continue
+            }
+            for property in tool.properties where !property.isText || format.arguments == .python {
+                try await add(ChatTurn.key(tool, property), .framed(before: "", schema: property.schema, after: ""))
+            }
+        }
+        return made
+    }
+
+    private nonisolated func turn(
+        _ request: GenerationRequest, _ plan: TurnPlan, in sequence: SequenceState, receive: (TurnEvent) -> Bool
     ) async throws -> GenerationResult {
         let contextSize = sequence.contextSize
         guard !request.tokens.isEmpty else { throw GenerationFailure.emptyPrompt }
         guard request.tokens.count < contextSize else {
             throw GenerationFailure.promptTooLong(tokens: request.tokens.count, contextSize: contextSize)
         }
-        let operations = model.operations
-        if let grammar = request.grammar {
-            let decoding = try GrammarDecoding(
-                request, under: grammar, tokenizer: tokenizer, operations: operations, contextSize: contextSize,
-                logitCount: shape.vocabularySize, emit: emit)
-            try await run(decoding, in: sequence)
-            return decoding.result
+        let events = TurnEvents()
+        let decoding = try TurnDecoding(
+            request, plan: plan, tokenizer: tokenizer, operations: operations, contextSize: contextSize,
+            logitCount: shape.vocabularySize, isUnwanted: { events.isUnwanted }, send: events.send)
+        try await run(decoding, in: sequence, events: events) {
+            while true {
+                let received = try await events.next()
+                if received.isEmpty { return }
+                for event in received where !events.isUnwanted {
+                    // A cancellation takes effect between two events, too.
+                    if Task.isCancelled { break }
+                    if !receive(event) { events.refuse() }
+                }
+            }
         }
-        let decoding = FreeDecoding(request, tokenizer: tokenizer, operations: operations, contextSize: contextSize, emit: emit)
-        try await run(decoding, in: sequence)
         return decoding.result
     }
 
-    /// Runs a decoding to its end, together with those of other sequences. Tasks of low priority are background work, until
-    /// a task of higher priority waits for them.
-    private func run(_ decoding: any Decoding, in sequence: SequenceState) async throws {
+    /// Runs a decoding to its end.
+    private nonisolated func run(_ decoding: any Decoding, in sequence: SequenceState) async throws {
+        let events = TurnEvents()
+        try await run(decoding, in: sequence, events: events) { _ = try await events.next() }
+    }
+
+    /// Runs a decoding to its end, together with those of other sequences, while `read` takes its events in the caller's task.
+    /// Tasks of low priority are background work, until a task of higher priority waits for them.
+    private nonisolated func run(
+        _ decoding: any Decoding, in sequence: SequenceState, events: TurnEvents, read: () async throws -> Void
+    ) async throws {
         try await sequence.lock.acquire()
         defer { sequence.lock.release() }
         let signals = RequestSignals()
+        let priority: Scheduler.Priority = Task.currentPriority < .medium ? .background : .interactive
         try await withTaskCancellationHandler {
             try await withTaskPriorityEscalationHandler {
-                try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                    do {
-                        try engine.submit(
-                            decoding, in: sequence.cache, priority: Task.currentPriority < .medium ? .background : .interactive,
-                            signals: signals
-                        ) { continuation.resume(with: $0) }
-                        startEngine()
-                    } catch {
-                        continuation.resume(throwing: error)
-                    }
-                }
+                try await submit(Submission(decoding: decoding), sequence, priority, signals, events)
+                try await read()
             } onPriorityEscalated: { _, new in
                 if new >= .medium { signals.escalate() }
             }
@@ -230,14 +277,30 @@ package actor LoadedModel {
         }
     }
 
+    /// A decoding on its way to the engine. Only the engine uses it until it has ended.
+    private struct Submission: @unchecked Sendable {
+        let decoding: any Decoding
+    }
+
+    private func submit(
+        _ submission: Submission, _ sequence: SequenceState, _ priority: Scheduler.Priority, _ signals: RequestSignals,
+        _ events: TurnEvents
+    ) throws {
+        try engine.submit(submission.decoding, in: sequence.cache, priority: priority, signals: signals) { events.finish($0) }
+        startEngine()
+    }
+
     private func startEngine() {
         if isRunning { return }
         isRunning = true
-        Task {
-            // Between two passes the actor accepts new requests.
-            while engine.step() { await Task.yield() }
-            isRunning = false
-        }
+        // Detached: the engine must not keep the task-local values of the request that happens to start it.
+        Task.detached { await self.runEngine() }
+    }
+
+    private func runEngine() async {
+        // Between two passes the actor accepts new requests.
+        while engine.step() { await Task.yield() }
+        isRunning = false
     }
 
     // MARK: - Adapters

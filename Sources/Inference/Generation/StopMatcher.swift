@@ -1,16 +1,34 @@
-/// Finds the first stop string in a response, and holds back text that could be the beginning of one.
+/// Finds the first stop string in a text, and holds back text that could be the beginning of one. Also recognises a text that
+/// begins with a call of a tool, as JSON, instead of an answer.
 struct StopMatcher {
     private let stops: [[UInt8]]
     /// The stop string that was found.
     private(set) var match: String?
     private var held: [UInt8] = []
+    /// Tools whose calls are recognised; empty once the text has begun in another way.
+    private var callableTools: [String]
+    /// The tool of the call that the text began with.
+    private(set) var calledTool: String?
 
-    init(_ stops: [String]) { self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) } }
+    init(_ stops: [String], callableTools: [String] = []) {
+        self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) }
+        self.callableTools = callableTools
+    }
 
     /// Appends text. Returns the text that is certainly part of the response, and whether a stop string follows it.
     mutating func append(_ text: String) -> (text: String, stopped: Bool) {
-        if stops.isEmpty { return (text, false) }
+        if stops.isEmpty, callableTools.isEmpty { return (text, false) }
         held.append(contentsOf: text.utf8)
+        if !callableTools.isEmpty {
+            switch CallBeginning(of: held, tools: callableTools) {
+            case .open: return ("", false)
+            case .call(let tool):
+                calledTool = tool
+                held.removeAll()
+                return ("", true)
+            case .text: callableTools = []
+            }
+        }
         for start in held.indices {
             if let stop = stops.first(where: { held[start...].starts(with: $0) }) {
                 match = String(decoding: stop, as: UTF8.self)
@@ -30,5 +48,64 @@ struct StopMatcher {
     mutating func finish() -> String {
         defer { held.removeAll() }
         return String(decoding: held, as: UTF8.self)
+    }
+}
+
+/// What the beginning of a text may become: models write calls as `{"name": "…"`, in a list, in a block of code or directly,
+/// with any white space, also if they were trained for another format.
+enum CallBeginning: Equatable {
+    /// The text may still become a call.
+    case open
+    case call(tool: String)
+    case text
+
+    /// The members whose value is the name of a tool.
+    private static let nameKeys = ["name", "function", "tool", "tool_name"]
+    private static let fences = ["```json", "```"]
+
+    init(of text: some Collection<UInt8>, tools: [String]) {
+        var rest = text[...]
+        func skipSpace() { while let byte = rest.first, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { rest = rest.dropFirst() } }
+        /// Whether the rest begins with a text; nil if it ends before that is certain.
+        func reads(_ word: String) -> Bool? {
+            let common = zip(rest, word.utf8).prefix { $0 == $1 }.count
+            if common == word.utf8.count {
+                rest = rest.dropFirst(common)
+                return true
+            }
+            return common == rest.count ? nil : false
+        }
+        /// The first of the texts that the rest begins with, and whether the rest may still become an earlier one of them.
+        func readsOne(_ words: [String]) -> (word: String?, isOpen: Bool) {
+            var isOpen = false
+            for word in words {
+                switch reads(word) {
+                case true?: return (word, isOpen)
+                case nil: isOpen = true
+                case false?: break
+                }
+            }
+            return (nil, isOpen)
+        }
+        skipSpace()
+        if rest.first == UInt8(ascii: "`") {
+            let (fence, isOpen) = readsOne(Self.fences)
+            if isOpen || fence == nil {
+                self = isOpen ? .open : .text
+                return
+            }
+        }
+        skipSpace()
+        if rest.first == UInt8(ascii: "[") { rest = rest.dropFirst() }
+        for part in [["{"], ["\""], Self.nameKeys.map { $0 + "\"" }, [":"], ["\""]] {
+            skipSpace()
+            let (word, isOpen) = readsOne(part)
+            if word == nil {
+                self = isOpen ? .open : .text
+                return
+            }
+        }
+        let (name, isOpen) = readsOne(tools.map { $0 + "\"" })
+        self = name.map { .call(tool: String($0.dropLast())) } ?? (isOpen ? .open : .text)
     }
 }

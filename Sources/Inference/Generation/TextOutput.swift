@@ -4,6 +4,30 @@ package struct GeneratedText: Sendable {
     /// The tokens generated since the previous part: those of this text, and those of text that is no longer held back,
     /// because it might have become a stop string or was not a whole character.
     package var tokens: GeneratedTokens
+    /// The probabilities of these tokens, if the request asks for them.
+    package var scores: [TokenScore] = []
+
+    /// Appends a part that follows directly.
+    mutating func append(_ other: GeneratedText) {
+        text += other.text
+        for token in other.tokens { tokens.append(token) }
+        scores += other.scores
+    }
+}
+
+/// The probability of a generated token, and of the most probable tokens in its place: natural logarithms of the softmax of
+/// the model's logits, before penalties, temperature and masks.
+package struct TokenScore: Sendable, Equatable {
+    package struct Alternative: Sendable, Equatable {
+        package var token: TokenID
+        package var logProbability: Double
+    }
+
+    package var token: TokenID
+    /// Nil for a token that was the only one that the grammar allowed: no logits were computed for it.
+    package var logProbability: Double?
+    /// The most probable tokens, in descending order.
+    package var top: [Alternative] = []
 }
 
 /// Tokens of a part of a response. Up to four, as a character in bytes has, need no memory of their own.
@@ -26,40 +50,55 @@ package struct GeneratedTokens: Sendable, RandomAccessCollection, Equatable {
     }
 }
 
-/// Converts tokens to text for the `emit` callback: whole characters, without stop strings, until the callback returns
-/// false.
+/// Converts the tokens of one part of a turn to text: whole characters, without the stop string that ends it.
 struct TextOutput {
     private var assembler = UTF8Assembler()
     private var stops: StopMatcher
-    private var isEnded = false
-    /// The tokens since the last part.
+    /// Whether white space at the beginning is left out.
+    private var trimsStart: Bool
     private var tokens = GeneratedTokens()
+    private var scores: [TokenScore] = []
+    /// The number of bytes of text that has been passed on or left out: the text before a stop string.
+    private(set) var bytes = 0
 
     /// The stop string that ended the text.
     var stopString: String? { stops.match }
+    /// The tool whose call the text began with instead of an answer.
+    var calledTool: String? { stops.calledTool }
 
-    init(stops: [String]) { self.stops = StopMatcher(stops) }
+    init(stops: [String], trimsStart: Bool = false, callableTools: [String] = []) {
+        self.stops = StopMatcher(stops, callableTools: callableTools)
+        self.trimsStart = trimsStart
+    }
 
-    /// Appends a token and its text. Returns the reason if the response ends here.
+    /// Appends a token and its text.
+    ///
+    /// - Returns: the text that is certainly part of the response, if any, and whether it ends here.
     mutating func append(
-        _ token: TokenID, _ bytes: some Sequence<UInt8>, _ emit: (GeneratedText) -> Bool
-    ) -> StopReason? {
+        _ token: TokenID, _ text: some Sequence<UInt8>, _ score: TokenScore? = nil
+    ) -> (part: GeneratedText?, stopped: Bool) {
         tokens.append(token)
-        let (text, stopped) = stops.append(assembler.append(bytes))
-        let isWanted = text.isEmpty || emit(part(text))
-        isEnded = stopped || !isWanted
-        return stopped ? .stopString : isWanted ? nil : .unwanted
+        if let score { scores.append(score) }
+        let (text, stopped) = stops.append(assembler.append(text))
+        return (part(text), stopped)
     }
 
-    /// Emits the text held back, unless the response has ended before.
-    mutating func finish(_ emit: (GeneratedText) -> Bool) {
-        if isEnded { return }
-        let rest = stops.append(assembler.finish()).text + stops.finish()
-        if !rest.isEmpty { _ = emit(part(rest)) }
+    /// The text that was held back, at the end of the part.
+    mutating func finish() -> GeneratedText? {
+        if stops.match != nil || stops.calledTool != nil { return nil }
+        return part(stops.append(assembler.finish()).text + stops.finish())
     }
 
-    private mutating func part(_ text: String) -> GeneratedText {
-        defer { tokens = GeneratedTokens() }
-        return GeneratedText(text: text, tokens: tokens)
+    private mutating func part(_ text: String) -> GeneratedText? {
+        if text.isEmpty { return nil }
+        bytes += text.utf8.count
+        var text = text
+        if trimsStart {
+            text = String(text.drop(while: \.isWhitespace))
+            if text.isEmpty { return nil }
+            trimsStart = false
+        }
+        defer { (tokens, scores) = (GeneratedTokens(), []) }
+        return GeneratedText(text: text, tokens: tokens, scores: scores)
     }
 }

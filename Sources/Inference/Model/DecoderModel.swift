@@ -66,6 +66,15 @@ package final class DecoderModel {
     func forward(
         _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], isCancelled: () -> Bool
     ) throws(CancellationError) {
+        var none: [RowState] = []
+        try forward(tokens, parts: parts, states: &none, isCancelled: isCancelled)
+    }
+
+    /// The same, and copies the residual stream of some rows into `states`.
+    func forward(
+        _ tokens: UnsafeBufferPointer<TokenID>, parts: [(cache: KVCache, count: Int)], states: inout [RowState],
+        isCancelled: () -> Bool
+    ) throws(CancellationError) {
         precondition(tokens.count <= scratch.batch && parts.count <= OperationLimits.segments, "the caller divides the work")
         defer { segments.removeAll(keepingCapacity: true) }
         var row = 0
@@ -75,7 +84,7 @@ package final class DecoderModel {
             segments.append(Segment(firstRow: row, rows: count, position: cache.tokens.count, cache: cache))
             row += count
         }
-        guard pass.run(tokens, segments: segments, isCancelled: isCancelled) else {
+        guard pass.run(tokens, segments: segments, states: &states, isCancelled: isCancelled) else {
             for part in parts { part.cache.discardUnfinishedBatch() }
             throw CancellationError()
         }

@@ -10,6 +10,16 @@ struct Segment {
     let cache: KVCache
 }
 
+/// The residual stream of a row after a layer.
+struct RowState {
+    /// The index of the layer.
+    let layer: Int
+    /// The row of the batch.
+    let row: Int
+    /// `[width]`.
+    var values: [Float] = []
+}
+
 /// The forward pass of one batch of tokens through all layers of a shape, with activations in scratch memory. A batch has
 /// tokens of one or several sequences; the result of a row does not depend on the other sequences.
 struct ForwardPass {
@@ -29,9 +39,13 @@ struct ForwardPass {
 
     /// Writes keys, values and states of the batch to the caches; the residual stream remains in scratch memory.
     ///
-    /// - Parameter segments: the parts of `tokens`, in order, each of another cache.
+    /// - Parameters:
+    ///   - segments: the parts of `tokens`, in order, each of another cache.
+    ///   - states: rows whose residual stream after a layer is copied.
     /// - Returns: false if cancelled.
-    func run(_ tokens: UnsafeBufferPointer<TokenID>, segments: [Segment], isCancelled: () -> Bool) -> Bool {
+    func run(
+        _ tokens: UnsafeBufferPointer<TokenID>, segments: [Segment], states: inout [RowState], isCancelled: () -> Bool
+    ) -> Bool {
         let batch = Batch(rows: tokens.count, segments: segments)
         for segment in segments where segment.cache.adapter != nil { scratch.adapted.append(segment) }
         defer { scratch.adapted.removeAll(keepingCapacity: true) }
@@ -39,6 +53,9 @@ struct ForwardPass {
         for index in shape.layers.indices {
             if isCancelled() { return false }
             layer(index, batch)
+            for place in states.indices where states[place].layer == index {
+                states[place].values = Array(UnsafeBufferPointer(start: scratch.residual + states[place].row * width, count: width))
+            }
         }
         return true
     }

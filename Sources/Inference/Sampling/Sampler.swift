@@ -48,6 +48,16 @@ struct Sampler {
         return draw(few, operations).map { candidates[Int($0)] }
     }
 
+    /// The same for candidates in ascending order, without a buffer: overwrites the logits.
+    mutating func next(
+        _ logits: UnsafeMutableBufferPointer<Float>, among candidates: [TokenID], _ operations: any Operations
+    ) -> TokenID? {
+        // A candidate's logit is never before its place.
+        for (index, token) in candidates.enumerated() { logits[index] = logits[Int(token)] }
+        let few = UnsafeMutableBufferPointer(rebasing: logits[..<candidates.count])
+        return draw(few, operations).map { candidates[Int($0)] }
+    }
+
     /// Samples the next token from those whose mask bits are set; the logits of the others are set to -∞.
     ///
     /// The token is not remembered; call ``remember(_:)`` if it should be.

@@ -1,0 +1,52 @@
+internal import JSON
+
+extension ChatTool {
+    /// One argument, for formats that write arguments separately.
+    struct Property {
+        var name: String
+        var schema: JSONValue
+        var isRequired: Bool
+
+        /// Whether the value is a string that can be written without JSON syntax.
+        var isText: Bool {
+            if choices != nil { return true }
+            guard case .string("string")? = schema["type"] else { return false }
+            // Patterns and lengths can be enforced for JSON strings only.
+            return ["pattern", "format", "minLength", "maxLength"].allSatisfy { schema[$0] == nil }
+        }
+
+        var choices: [String]? {
+            guard case .array(let values)? = schema["enum"] else {
+                if case .string(let constant)? = schema["const"] { return [constant] }
+                return nil
+            }
+            let texts = values.compactMap { value -> String? in if case .string(let text) = value { text } else { nil } }
+            return texts.count == values.count && !texts.isEmpty ? texts : nil
+        }
+    }
+
+    /// Arguments that can be removed independently of the others: the optional ones, if the schema has no keyword that
+    /// could depend on them.
+    var droppableArguments: Set<String> {
+        let plain: Set = ["type", "properties", "required", "additionalProperties", "title", "description", "$defs", "x-order"]
+        guard case .object(let members) = parameters, members.allSatisfy({ plain.contains($0.name) }) else { return [] }
+        return Set(properties.filter { !$0.isRequired }.map(\.name))
+    }
+
+    var properties: [Property] {
+        guard case .object(let members)? = parameters["properties"] else { return [] }
+        var required: Set<String> = []
+        if case .array(let names)? = parameters["required"] {
+            for case .string(let name) in names { required.insert(name) }
+        }
+        return members.map { member in
+            var schema = member.value
+            // References are resolved against the definitions of the whole schema.
+            if case .object(var own) = schema, let definitions = parameters["$defs"], schema["$defs"] == nil {
+                own.append(.init("$defs", definitions))
+                schema = .object(own)
+            }
+            return Property(name: member.name, schema: schema, isRequired: required.contains(member.name))
+        }
+    }
+}

@@ -1,0 +1,491 @@
+internal import Foundation
+internal import Grammar
+
+/// Generates a turn of a model: the phases of a ``TurnPlan``, with one sampler, one proposal and one account of usage.
+///
+/// Tokens that a ``LookupDraft`` proposes, and those that are forced by a grammar or fixed by the plan, are processed together
+/// with the latest token. Each row of logits is sampled as if there were no proposals, and the rows after the first difference
+/// are ignored, so the response is the same.
+final class TurnDecoding: Decoding {
+    private let request: GenerationRequest
+    private let tokenizer: Tokenizer
+    private let operations: any Operations
+    private let contextSize: Int
+    private let logitCount: Int
+    private let send: (TurnEvent) -> Void
+    /// Whether nobody wants the rest of the turn.
+    private let isUnwanted: () -> Bool
+
+    private var plan: TurnPlan
+    private var sampler: Sampler
+    private var proposal: Proposal
+    private var times = DecodingTimes()
+    private(set) var result = GenerationResult(stopReason: .endOfTurn, usage: GenerationUsage())
+
+    let prompt: [TokenID]
+    /// The tokens of the prompt and of the turn.
+    private var tokens: [TokenID]
+    /// The number of them that are in the sequence or that ``next(_:draft:)`` has named, without proposals that did not become
+    /// part of the turn.
+    private var valid: Int
+    private(set) var position: Int?
+
+    // The current phase.
+    private var phase: TurnPhase
+    private var state: PhaseState
+    private var text: TextOutput
+    /// The first token of the phase.
+    private var start: Int
+    /// The tokens that the phase has generated, including one that ended it.
+    private var generated = 0
+    private var end: PhaseEnd?
+    private var isEnded = false
+    /// The number of rows of logits of the current pass that have been taken.
+    private var row = 0
+
+    /// What only one kind of phase has.
+    private enum PhaseState {
+        case free(FreeState)
+        case constrained(ConstrainedState)
+        case choice(options: [[TokenID]])
+        case comparison
+    }
+
+    private struct FreeState {
+        var loops = LoopDetector()
+        /// Number of text bytes before each token.
+        var offsets: [Int] = []
+        var bytes = 0
+    }
+
+    private struct ConstrainedState {
+        var decoder: ConstrainedDecoder
+        let chooser: TokenChooser
+        let limit: Int
+        /// The step whose logits are being computed.
+        var step: ConstrainedDecoder.Step?
+    }
+
+    /// - Parameters:
+    ///   - logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
+    ///   - send: called with each event, on the engine's executor.
+    /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``
+    init(
+        _ request: GenerationRequest, plan: TurnPlan, tokenizer: Tokenizer, operations: any Operations, contextSize: Int,
+        logitCount: Int, isUnwanted: @escaping () -> Bool = { false }, send: @escaping (TurnEvent) -> Void
+    ) throws {
+        self.request = request
+        self.tokenizer = tokenizer
+        self.operations = operations
+        self.contextSize = contextSize
+        self.logitCount = logitCount
+        self.isUnwanted = isUnwanted
+        self.send = send
+        var plan = plan
+        let first = plan.begin()
+        self.plan = plan
+        // Tokens with which the turn begins in any case are processed with the prompt.
+        prompt = request.tokens + first.written
+        tokens = prompt
+        tokens.reserveCapacity(prompt.count + max(0, min(request.maximumTokens ?? .max, Self.expectedTokens)))
+        valid = prompt.count
+        start = prompt.count
+        sampler = Sampler(request.sampling)
+        proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? prompt : nil)
+        result.usage.promptTokens = request.tokens.count
+        phase = first.phase ?? TurnPhase(kind: .free)
+        state = .comparison
+        text = TextOutput(stops: [])
+        try begin(first)
+    }
+
+    /// The number of tokens for which there is room without another allocation.
+    private static let expectedTokens = 512
+
+    var wantsPromptLogits: Bool { true }
+    func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { tokens[range] }
+
+    func begin(cachedTokens: Int) {
+        result.usage.cachedTokens = cachedTokens
+        times.begin(&result.usage)
+    }
+
+    var stateLayer: Int? { request.stateLayer }
+    func takeState(_ state: UnsafeBufferPointer<Float>) { send(.state(Array(state))) }
+
+    // MARK: - Phases
+
+    /// Begins the phase of a step; ends the turn if it has none.
+    private func begin(_ step: TurnStep) throws {
+        for event in step.events { send(event) }
+        guard let next = step.phase else {
+            isEnded = true
+            result.stopReason = step.reason
+            return
+        }
+        phase = next
+        start = tokens.count
+        generated = 0
+        text = TextOutput(stops: phase.stopStrings, trimsStart: phase.trimsStart, callableTools: phase.callableTools)
+        switch phase.kind {
+        case .free:
+            var free = FreeState()
+            free.offsets.reserveCapacity(Self.expectedTokens)
+            state = .free(free)
+        case .constrained(let grammar):
+            let decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
+            let limit = min(phase.maximumTokens ?? .max, contextSize - tokens.count)
+            let needed = decoder.minimumTokenCount
+            if needed > limit { throw plan.failure(needed: needed, available: max(0, limit)) }
+            state = .constrained(
+                ConstrainedState(
+                    decoder: decoder, chooser: TokenChooser(vocabulary: grammar.vocabulary, count: logitCount), limit: limit))
+        case .choice(let options): state = .choice(options: options)
+        case .comparison: state = .comparison
+        }
+    }
+
+    /// Asks the plan what follows the phase that has ended.
+    private func advance(_ end: PhaseEnd) throws {
+        var end = end
+        if let rest = text.finish() { emit(rest) }
+        end.text = collected
+        collected = ""
+        end.stopString = text.stopString
+        end.calledTool = text.calledTool
+        end.generatedTokens = result.usage.generatedTokens
+        end.tokens = keptTokens(end)
+        if phase.output == .answer {
+            result.byteCountBeforeLoop = end.byteCountBeforeLoop
+            (result.stopToken, result.stopString) = (end.stopToken, end.stopString)
+        }
+        if phase.output == .thought { result.thoughtTokens = result.usage.generatedTokens }
+        if isUnwanted() {
+            isEnded = true
+            result.stopReason = .unwanted
+            return
+        }
+        let step = try plan.next(after: end)
+        // The plan may have removed or replaced tokens.
+        let known = tokens[request.tokens.count...]
+        let common = zip(known, step.written).prefix { $0 == $1 }.count
+        tokens.removeLast(known.count - common)
+        for token in step.written[common...] {
+            tokens.append(token)
+            proposal.append(token)
+        }
+        valid = min(valid, request.tokens.count + common)
+        try begin(step)
+    }
+
+    /// The tokens of the phase whose text is not part of the stop string that ended it.
+    private func keptTokens(_ end: PhaseEnd) -> [TokenID] {
+        var kept = Array(tokens[start...])
+        guard case .free(let free) = state, end.stopString != nil || end.calledTool != nil else { return kept }
+        let count = free.offsets.firstIndex { $0 >= text.bytes } ?? free.offsets.count
+        kept = Array(kept.prefix(count))
+        // The last token may also contain the beginning of the stop string.
+        let excess = (count < free.offsets.count ? free.offsets[count] : free.bytes) - text.bytes
+        if excess > 0, let last = kept.popLast() {
+            kept += tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).dropLast(excess), as: UTF8.self))
+        }
+        return kept
+    }
+
+    private var collected = ""
+
+    private func emit(_ part: GeneratedText) {
+        switch phase.output {
+        case .answer: send(.text(part))
+        case .thought: send(.thought(part))
+        case .call: collected += part.text
+        }
+    }
+
+    // MARK: - Tokens to process
+
+    func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits? {
+        proposal.finish()
+        row = 0
+        while !isEnded {
+            if let end {
+                self.end = nil
+                try advance(end)
+            } else if isUnwanted() {
+                end = PhaseEnd(reason: .unwanted)
+            } else if let wanted = try request(&tokens, draft) {
+                return wanted
+            }
+        }
+        position = valid
+        result.tokens = Array(self.tokens[request.tokens.count...])
+        times.finish(&result.usage)
+        return nil
+    }
+
+    /// Names the tokens whose logits the phase needs next; nil if it has ended, or if it made progress without logits.
+    private func request(_ tokens: inout [TokenID], _ draft: DraftBudget) throws -> WantedLogits? {
+        if self.tokens.count > contextSize {
+            end = PhaseEnd(reason: .contextFull)
+            return nil
+        }
+        switch state {
+        case .free:
+            flush(&tokens)
+            let room = min(contextSize - valid, (phase.maximumTokens ?? .max) - generated - 1)
+            return .last(1 + proposal.propose(draft, maximum: room, into: &tokens, &result.usage))
+        case .comparison:
+            guard case .comparison(let one, let other) = phase.kind else { return nil }
+            flush(&tokens)
+            return .candidates([min(one, other), max(one, other)])
+        case .choice(let options):
+            let chosen = self.tokens.count - start
+            guard let option = options.first, chosen < option.count else {
+                end = PhaseEnd(reason: .endOfTurn)
+                return nil
+            }
+            let open = Set(options.map { $0[chosen] })
+            if open.count == 1 {
+                accept(option[chosen], isForced: true)
+                return nil
+            }
+            flush(&tokens)
+            return wantsAllLogits ? .last(1) : .candidates(open.sorted())
+        case .constrained(var constrained):
+            if !request.batchesForcedTokens, self.tokens.count > valid {
+                flush(&tokens)
+                return .last(1)
+            }
+            state = .comparison  // the decoder must not be copied
+            defer { state = .constrained(constrained) }
+            switch nextStep(&constrained) {
+            case .end: end = PhaseEnd(reason: endReason(constrained), shortenedAt: constrained.decoder.shortenedAt)
+            case .forced(let forced):
+                try accept(request.batchesForcedTokens ? forced : forced.prefix(1), isForced: true, in: &constrained)
+                // Long forced texts are processed in parts, so that other requests and a cancellation need not wait.
+                guard self.tokens.count - valid >= DecoderModel.batchSize else { return nil }
+                flush(&tokens)
+                return WantedLogits.none
+            case .few(let few):
+                constrained.step = .few(few)
+                flush(&tokens)
+                return wantsAllLogits ? .last(1) : .candidates(few)
+            case .many:
+                constrained.step = .many
+                flush(&tokens)
+                return .last(
+                    1
+                        + proposal.propose(
+                            draft, maximum: constrained.limit - generated - 1, into: &tokens, &result.usage))
+            }
+            return nil
+        }
+    }
+
+    /// Names the tokens that are not in the sequence yet, or the last token again if there are none.
+    private func flush(_ named: inout [TokenID]) {
+        valid = min(valid, tokens.count - 1)
+        position = valid
+        named += tokens[valid...]
+        valid = tokens.count
+    }
+
+    private var wantsAllLogits: Bool { request.topScores != nil }
+
+    // MARK: - Logits
+
+    func take(_ logits: UnsafeMutableBufferPointer<Float>) throws {
+        times.takeLogits(&result.usage)
+        // Rows within forced tokens are not needed.
+        defer { row += 1 }
+        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted { return }
+        switch state {
+        case .free(var free):
+            state = .comparison  // the arrays must not be copied
+            defer { state = .free(free) }
+            try takeFree(logits, &free)
+        case .constrained(var constrained):
+            state = .comparison
+            defer { state = .constrained(constrained) }
+            try takeConstrained(logits, &constrained)
+        case .choice(let options):
+            let chosen = tokens.count - start
+            // After the prompt there is nothing to choose yet if the first tokens are the same.
+            let open = Set(options.compactMap { chosen < $0.count ? $0[chosen] : nil }).sorted()
+            guard open.count > 1 else { return }
+            let score = score(logits)
+            guard let token = sampler.next(logits, among: open, operations) else { throw GenerationFailure.unusableLogits }
+            accept(token, isForced: false, score?.score(of: token))
+        case .comparison:
+            guard case .comparison(let one, let other) = phase.kind else { return }
+            // The logits after the prompt are those of a comparison only if the turn begins with it.
+            end = PhaseEnd(reason: .endOfTurn, logOdds: Double(logits[Int(one)]) - Double(logits[Int(other)]))
+        }
+    }
+
+    private func takeFree(_ logits: UnsafeMutableBufferPointer<Float>, _ free: inout FreeState) throws {
+        let limit = phase.maximumTokens ?? .max
+        if limit <= 0 {
+            end = PhaseEnd(reason: .maximumTokens)
+            return
+        }
+        for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
+        if generated == 0 { for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity } }
+        let score = score(logits)
+        guard let token = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
+        count()
+        // Checked before the model's stop tokens, because a stop token of the phase may be one of them.
+        if phase.stopTokens.contains(token) || generated == 1 && token == phase.firstStopToken {
+            end = PhaseEnd(reason: .stopString, stopToken: token)
+            return
+        }
+        if tokenizer.stopTokens.contains(token) {
+            end = PhaseEnd(reason: .endOfTurn)
+            return
+        }
+        let bytes = tokenizer.text(of: token)
+        append(token)
+        free.offsets.append(free.bytes)
+        free.bytes += bytes.count
+        write(token, bytes, score?.score(of: token))
+        if end != nil { return }
+        if phase.detectsLoops, let kept = free.loops.append(token) {
+            end = PhaseEnd(reason: .loop, byteCountBeforeLoop: free.offsets[kept])
+        } else if generated == limit {
+            end = PhaseEnd(reason: .maximumTokens)
+        }
+    }
+
+    private func takeConstrained(
+        _ logits: UnsafeMutableBufferPointer<Float>, _ constrained: inout ConstrainedState
+    ) throws {
+        let score = score(logits)
+        while end == nil {
+            let step = constrained.step ?? nextStep(&constrained)
+            constrained.step = nil
+            switch step {
+            case .end: end = PhaseEnd(reason: endReason(constrained), shortenedAt: constrained.decoder.shortenedAt)
+            case .forced(let forced):
+                return try accept(request.batchesForcedTokens ? forced : forced.prefix(1), isForced: true, in: &constrained)
+            case .few, .many:
+                let remaining = constrained.limit - generated
+                if let token = constrained.chooser.choose(
+                    step, &constrained.decoder, &sampler, logits, remaining: remaining, operations)
+                {
+                    guard !tokenizer.stopTokens.contains(token) else {
+                        count()
+                        end = PhaseEnd(reason: endReason(constrained), shortenedAt: constrained.decoder.shortenedAt)
+                        return
+                    }
+                    return try accept(CollectionOfOne(token), isForced: false, score?.score(of: token), in: &constrained)
+                }
+                // Finite logits without an allowed token: the grammar has reached its limits.
+                guard logits.contains(where: \.isFinite) else { throw GenerationFailure.unusableLogits }
+                guard constrained.decoder.endEarly() else { throw GenerationFailure.grammarTooComplex }
+            }
+        }
+    }
+
+    private func nextStep(_ constrained: inout ConstrainedState) -> ConstrainedDecoder.Step {
+        let remaining = constrained.limit - generated
+        return remaining <= 0 ? .end : constrained.decoder.next(remaining: remaining)
+    }
+
+    /// Why a constrained text ends: it is complete, or there was no room for what the model wanted to write.
+    private func endReason(_ constrained: ConstrainedState) -> StopReason {
+        if constrained.decoder.isComplete, constrained.decoder.shortenedAt == nil { return .endOfTurn }
+        return constrained.limit == phase.maximumTokens ? .maximumTokens : .contextFull
+    }
+
+    private func accept(
+        _ tokens: some Collection<TokenID>, isForced: Bool, _ score: TokenScore? = nil,
+        in constrained: inout ConstrainedState
+    ) throws {
+        for token in tokens {
+            guard constrained.decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
+            accept(token, isForced: isForced, score)
+            if end != nil { return }
+        }
+    }
+
+    /// Appends a token of a choice or of a constrained text.
+    private func accept(_ token: TokenID, isForced: Bool, _ score: TokenScore? = nil) {
+        count()
+        if isForced { result.usage.forcedTokens += 1 }
+        append(token)
+        let forced = request.topScores == nil ? nil : TokenScore(token: token, logProbability: nil)
+        write(token, tokenizer.text(of: token), score ?? forced)
+    }
+
+    private func count() {
+        generated += 1
+        result.usage.generatedTokens += 1
+    }
+
+    private func append(_ token: TokenID) {
+        tokens.append(token)
+        if valid == tokens.count - 1, proposal.contains(token, &result.usage) { valid += 1 }
+        proposal.append(token)
+    }
+
+    /// Passes the text of a token on, and ends the phase at a stop string.
+    private func write(_ token: TokenID, _ bytes: ArraySlice<UInt8>, _ score: TokenScore?) {
+        let (part, stopped) = text.append(token, bytes, score)
+        if let part {
+            emit(part)
+            if phase.endsWithText, part.text.contains(where: { !$0.isWhitespace }) { end = PhaseEnd(reason: .endOfTurn) }
+        }
+        if stopped { end = PhaseEnd(reason: .stopString) }
+    }
+
+    // MARK: - Log-probabilities
+
+    /// The logits of a row as they were before they are sampled.
+    private struct Scores {
+        var logits: [Float]
+        var logTotal: Double
+        var top: [TokenScore.Alternative]
+
+        func score(of token: TokenID) -> TokenScore {
+            TokenScore(token: token, logProbability: Double(logits[Int(token)]) - logTotal, top: top)
+        }
+    }
+
+    /// Nil unless the request asks for probabilities.
+    private func score(_ logits: UnsafeMutableBufferPointer<Float>) -> Scores? {
+        guard let count = request.topScores, let base = logits.baseAddress else { return nil }
+        let copy = Array(logits)
+        var exponentials = copy
+        let maximum = copy[operations.indexOfMaximum(base, count: copy.count)]
+        let total = exponentials.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.map {
+                operations.exponentials(base, maximum: maximum, inverseTemperature: 1, count: copy.count, to: $0)
+            } ?? 1
+        }
+        let logTotal = Double(maximum) + log(Double(total))
+        var top: [TokenScore.Alternative] = []
+        for (token, logit) in copy.enumerated() where count > 0 {
+            let logProbability = Double(logit) - logTotal
+            if top.count == count, logProbability <= top[count - 1].logProbability { continue }
+            let place = top.firstIndex { $0.logProbability < logProbability } ?? top.count
+            top.insert(.init(token: TokenID(token), logProbability: logProbability), at: place)
+            if top.count > count { top.removeLast() }
+        }
+        return Scores(logits: copy, logTotal: logTotal, top: top)
+    }
+
+    // MARK: - Masks
+
+    var canPrepare: Bool {
+        if case .constrained(let constrained) = state, case .many? = constrained.step { !constrained.chooser.isPrepared } else {
+            false
+        }
+    }
+
+    func prepare() {
+        guard case .constrained(var constrained) = state else { return }
+        state = .comparison  // the decoder must not be copied
+        constrained.chooser.prepareMask(&constrained.decoder)
+        state = .constrained(constrained)
+    }
+}

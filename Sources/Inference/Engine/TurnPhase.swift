@@ -1,0 +1,75 @@
+internal import Grammar
+
+/// A part of a model's turn, which ends by itself: ``TurnPlan`` then decides what follows.
+struct TurnPhase {
+    enum Kind {
+        /// Text without a grammar.
+        case free
+        /// Text that conforms to a grammar.
+        case constrained(Grammar)
+        /// One of several sequences of tokens, none of which begins with another one.
+        case choice([[TokenID]])
+        /// No text: the log odds of two tokens as the next one. The denominator of the softmax is the same for both, so
+        /// their logits suffice.
+        case comparison(TokenID, against: TokenID)
+    }
+
+    /// What the text of a phase is.
+    enum Output {
+        case answer
+        case thought
+        /// A part of a call, which only the plan reads.
+        case call
+    }
+
+    var kind: Kind
+    var output = Output.answer
+    /// The maximum number of tokens; nil for no limit other than the context size.
+    var maximumTokens: Int?
+    /// Strings and tokens that end the phase; they are not part of its text.
+    var stopStrings: [String] = []
+    var stopTokens: Set<TokenID> = []
+    /// A token that ends the phase if it is the first one.
+    var firstStopToken: TokenID?
+    var bannedTokens: [TokenID] = []
+    var bannedFirstTokens: [TokenID] = []
+    /// Tools that are called if the text begins with a call of them.
+    var callableTools: [String] = []
+    /// Whether the phase ends with the first text that is neither a stop string nor the beginning of a call.
+    var endsWithText = false
+    /// Whether white space at the beginning is left out of the text.
+    var trimsStart = false
+    var detectsLoops = false
+}
+
+/// How a phase ended.
+struct PhaseEnd {
+    var reason: StopReason
+    /// The tokens of the phase, without the token or string that ended it.
+    var tokens: [TokenID] = []
+    /// The text of the phase if it is a part of a call.
+    var text = ""
+    var stopToken: TokenID?
+    var stopString: String?
+    /// The tool whose call the text began with.
+    var calledTool: String?
+    /// The tokens that the turn has generated so far, including this phase.
+    var generatedTokens = 0
+    /// The result of a comparison: the natural logarithm of the ratio of the probabilities.
+    var logOdds = 0.0
+    /// The number of bytes of the text after which a constrained text was shortened, because there was no room for more.
+    var shortenedAt: Int?
+    /// After a loop: the number of bytes of the phase's text before the repetitions.
+    var byteCountBeforeLoop: Int?
+}
+
+/// An event in a model's turn.
+package enum TurnEvent: Sendable {
+    /// Part of the answer.
+    case text(GeneratedText)
+    /// Part of the reasoning before the answer.
+    case thought(GeneratedText)
+    case call(ChatToolCall)
+    /// The residual stream of the prompt's last token after the layer that the request names, `[width]`.
+    case state([Float])
+}
