@@ -115,10 +115,12 @@ struct RealModelTests {
         func calls(_ message: String) async throws -> [String] {
             let prompt = ChatPrompt([instructions, ChatMessage(role: .user, content: message)], tools: [weather])
             let calls = Mutex<[String]>([])
+            var tools = TurnTools()
+            (tools.callable, tools.areInPrompt) = ([weather], true)
             _ = try await model.generateTurn(
                 GenerationRequest(
                     tokens: try model.tokens(for: prompt), sampling: SamplingSettings(temperature: 0), maximumTokens: 60),
-                tools: [weather], promptHasTools: true, in: try model.makeSequence(contextSize: 2048)
+                tools: tools, in: try model.makeSequence(contextSize: 2048)
             ) { event in
                 if case .call(let call) = event { calls.withLock { $0.append(call.arguments.text) } }
                 return true

@@ -25,6 +25,19 @@ package final class LocalModelExecutor: Sendable {
             self.sequence = sequence
         }
 
+        private let answers = Mutex<SequenceState?>(nil)
+
+        /// The sequence of answers after tool calls, whose prompt has no tools, so that the other sequence keeps its cache.
+        func answerSequence() throws -> SequenceState {
+            try answers.withLock { known in
+                if let known { return known }
+                let made = try model.makeSequence(
+                    contextSize: sequence.contextSize, format: sequence.format, adapter: sequence.adapter)
+                known = made
+                return made
+            }
+        }
+
         func scoringSequence(for beginning: String) throws -> SequenceState {
             try scoringSequences.withLock { scoringSequences in
                 if let known = scoringSequences[beginning] { return known }
@@ -122,32 +135,46 @@ package final class LocalModelExecutor: Sendable {
         if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {
             return try await call(tools, request, tokens, conversation, channel)
         }
+        var tools = TurnTools()
+        let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
+        tools.callable = mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) }
+        tools.areInPrompt = !prompt.tools.isEmpty
+        tools.mustCall = mode == .required && !tools.callable.isEmpty
+        tools.madeCalls = request.transcript.callsOfLastPrompt
+        var limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
+        var generation = GenerationRequest(
+            tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
+            maximumTokens: limit, grammar: try await grammar(request, conversation.model))
+        generation.detectsLoops = configuration.detectsLoops
+        var turn = Turn(isChecked: checksText)
+        guard conversation.model.toolFormat != nil, !tools.madeCalls.isEmpty, !tools.mustCall else {
+            return try await respond(to: request, generation, tools, conversation, &turn, channel)
+        }
+        // After the results, the model either makes a different call, or answers in words, from another prompt.
+        if !tools.callable.isEmpty {
+            var decision = tools
+            decision.onlyCalls = true
+            let outcome = try await generate(generation, decision, conversation, &turn, channel)
+            if turn.hasCalls { return turn.report(outcome, conversation.model, channel) }
+            limit = limit.map { max(1, $0) }
+        }
+        let answer = renderer.answerPrompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
+        generation.tokens = try conversation.model.tokens(for: answer)
+        generation.maximumTokens = limit
+        // An answer is not empty.
+        generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted()
+        tools.callable = []
         try await respond(
-            to: request, tokens, promptHasTools: !prompt.tools.isEmpty, conversation, checksText: checksText, channel)
+            to: request, generation, tools, conversation, &turn, channel, in: try conversation.answerSequence())
     }
 
     /// Generates the model's turn in the chat format that it was trained for.
     private func respond(
-        to request: LanguageModelExecutorGenerationRequest, _ tokens: [TokenID], promptHasTools: Bool,
-        _ conversation: Conversation, checksText: Bool, _ channel: LanguageModelExecutorGenerationChannel
+        to request: LanguageModelExecutorGenerationRequest, _ generation: GenerationRequest, _ tools: TurnTools,
+        _ conversation: Conversation, _ turn: inout Turn, _ channel: LanguageModelExecutorGenerationChannel,
+        in sequence: SequenceState? = nil
     ) async throws {
-        let model = conversation.model
-        let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
-        var generation = GenerationRequest(
-            tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults), maximumTokens: limit,
-            grammar: try await grammar(request, model))
-        generation.detectsLoops = configuration.detectsLoops
-        var turn = Turn(isChecked: checksText)
-        let mode = request.generationOptions.toolCallingMode?.kind ?? .allowed
-        let outcome: GenerationResult
-        do {
-            outcome = try await model.generateTurn(
-                generation, tools: mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) },
-                promptHasTools: promptHasTools, mustCall: mode == .required, in: conversation.sequence
-            ) { turn.take($0, channel) }
-        } catch {
-            throw Self.failure(error, limit: limit, promptTokens: tokens.count, conversation)
-        }
+        let outcome = try await generate(generation, tools, conversation, &turn, channel, in: sequence)
         if let violation = turn.output.violation { throw violation }
         if request.generatesValue,
             let refusal = Refusals.refusal(in: turn.text, prompt: request.transcript.lastPromptText)
@@ -155,7 +182,7 @@ package final class LocalModelExecutor: Sendable {
             throw refusal
         }
         if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
-        turn.report(outcome, model, channel)
+        turn.report(outcome, conversation.model, channel)
         // A value is complete, also if it is shorter than the model wanted.
         if outcome.stopReason == .contextFull, generation.grammar == nil {
             throw GenerationFailure.promptTooLong(
@@ -164,11 +191,25 @@ package final class LocalModelExecutor: Sendable {
         }
     }
 
+    private func generate(
+        _ generation: GenerationRequest, _ tools: TurnTools, _ conversation: Conversation, _ turn: inout Turn,
+        _ channel: LanguageModelExecutorGenerationChannel, in sequence: SequenceState? = nil
+    ) async throws -> GenerationResult {
+        do {
+            return try await conversation.model.generateTurn(generation, tools: tools, in: sequence ?? conversation.sequence) {
+                turn.take($0, channel)
+            }
+        } catch {
+            throw Self.failure(
+                error, limit: generation.maximumTokens, promptTokens: generation.tokens.count, conversation)
+        }
+    }
+
     /// The output of the model's turn so far.
     private struct Turn: ~Copyable {
         var output: CheckedOutput
         private(set) var text = ""
-        private var hasCalls = false
+        private(set) var hasCalls = false
 
         init(isChecked: Bool) { output = CheckedOutput(isChecked: isChecked) }
 
@@ -307,6 +348,24 @@ package final class LocalModelExecutor: Sendable {
         }
         let usage = LanguageModelExecutorGenerationChannel.Usage(result, model)
         channel.emit(.toolCalls(action: .updateUsage(input: usage.input, output: usage.output, metadata: usage.metadata)))
+    }
+}
+
+extension Transcript {
+    /// The calls since the last prompt whose outputs are there.
+    fileprivate var callsOfLastPrompt: [ChatToolCall] {
+        var calls: [ChatToolCall] = []
+        var outputs: Set<String> = []
+        for entry in self {
+            switch entry {
+            case .prompt: calls = []
+            case .toolCalls(let new):
+                calls += new.map { ChatToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.json) }
+            case .toolOutput(let output): outputs.insert(output.id)
+            default: break
+            }
+        }
+        return calls.filter { outputs.contains($0.id) }
     }
 }
 

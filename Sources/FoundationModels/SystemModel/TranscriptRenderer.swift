@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Inference
 internal import JSON
 
@@ -8,7 +9,9 @@ internal import JSON
 struct TranscriptRenderer {
     private let isTagging: Bool
     /// Whether the model was trained to call tools: its template then receives tools, calls and results.
-    private let hasToolFormat: Bool
+    private var hasToolFormat: Bool
+    /// Whether the instructions list the tools, for models without a format.
+    private var listsTools = true
     /// The instructions for conversations without instructions.
     private let ownInstructions: String?
     /// Additional instructions for conversations with tools.
@@ -26,6 +29,20 @@ struct TranscriptRenderer {
         case, the most important first.
         """
 
+    /// The conversation whose last tool calls have been made, as a question with their results, which is answered in words:
+    /// without tool definitions and calls, which small models imitate.
+    func answerPrompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
+        var renderer = self
+        renderer.hasToolFormat = false
+        renderer.listsTools = false
+        var prompt = renderer.prompt(for: entries, thinking: thinking)
+        if let last = prompt.messages.indices.last { prompt.messages[last].content += Self.answerLine }
+        return prompt
+    }
+
+    /// Chosen by measurement; see Benchmarks/answers.
+    private static let answerLine = ProcessInfo.processInfo.environment["FM_LINE"] ?? "\n\nAnswer in words."
+
     func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []
         var tools: [ChatTool] = []
@@ -39,7 +56,7 @@ struct TranscriptRenderer {
                 if hasToolFormat { tools = instructions.toolDefinitions.map { ChatTool($0) } }
                 let text = text(of: instructions)
                 // For instructions with tools only, the template provides the text.
-                if !text.isEmpty || tools.isEmpty { messages.append(.init(role: .system, content: text)) }
+                if !text.isEmpty || instructions.toolDefinitions.isEmpty { messages.append(.init(role: .system, content: text)) }
             case .prompt(let prompt): messages.append(.init(role: .user, content: Self.text(of: prompt)))
             case .response(let response):
                 var message = ChatMessage(role: .assistant, content: response.segments.modelText)
@@ -88,7 +105,7 @@ struct TranscriptRenderer {
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
         if !instructions.toolDefinitions.isEmpty, hasToolFormat, let toolInstructions { parts.append(toolInstructions) }
-        if !instructions.toolDefinitions.isEmpty, !hasToolFormat {
+        if !instructions.toolDefinitions.isEmpty, !hasToolFormat, listsTools {
             let lines = instructions.toolDefinitions.map { tool in
                 let arguments = SchemaDescription.text(of: tool.parameters, isArguments: true)
                 return "- \(tool.name)" + (tool.explainsParameters ? "(\(arguments))" : "")
@@ -105,7 +122,7 @@ struct TranscriptRenderer {
         return text + "\n\nAnswer with JSON like this:\n\(SchemaDescription.text(of: format.schema))"
     }
 
-    /// The output of a call on one line: `weather(city: Rome): sunny`.
+    /// The output of a call: `Result of weather(city: Rome): sunny`.
     private static func result(_ output: Transcript.ToolOutput, of call: Transcript.ToolCall?) -> String {
         var arguments = ""
         if case .object(let members)? = call?.arguments.json {
@@ -117,6 +134,6 @@ struct TranscriptRenderer {
                 }
             }.joined(separator: ", ")
         }
-        return "\(output.toolName)(\(arguments)): \(output.segments.modelText)"
+        return "Result of \(output.toolName)(\(arguments)): \(output.segments.modelText)"
     }
 }

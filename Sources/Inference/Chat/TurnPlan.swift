@@ -31,14 +31,25 @@ extension TurnVocabulary {
     }
 }
 
+/// The tools of a turn.
+package struct TurnTools: Sendable {
+    /// The tools that may be called in this turn; calls of all others are prevented.
+    package var callable: [ChatTool] = []
+    /// Whether the prompt describes tools, callable in this turn or not.
+    package var areInPrompt = false
+    /// Whether the model must call a tool.
+    package var mustCall = false
+    /// Whether the turn has calls only: it ends where the model begins an answer.
+    package var onlyCalls = false
+    /// Calls that have been made for the same prompt, which are not made again.
+    package var madeCalls: [ChatToolCall] = []
+
+    package init() {}
+}
+
 /// What a turn in the chat format of a model may contain besides the answer.
 struct ChatTurn: Sendable {
-    /// The tools that may be called in this turn.
-    var tools: [ChatTool] = []
-    /// Whether the prompt describes tools, callable in this turn or not.
-    var promptHasTools = false
-    /// Whether the model must call a tool.
-    var mustCall = false
+    var tools = TurnTools()
     var toolFormat: ToolFormat?
     var thinkingFormat: ThinkingFormat?
     /// See ``ModelDefaults``.
@@ -116,6 +127,7 @@ struct TurnPlan {
     private var events: [TurnEvent] = []
     private var generatedTokens = 0
     private var hasThought = false
+    private var tools: [ChatTool] { chat.tools.callable }
 
     /// The maximum number of calls in one turn.
     private static let maximumCalls = 8
@@ -133,7 +145,7 @@ struct TurnPlan {
     /// The first phase of the turn.
     mutating func begin() -> TurnStep {
         if let thinking = chat.thinkingFormat, isInside(thinking) { return thought(thinking) }
-        if chat.mustCall, let format = chat.toolFormat, !chat.tools.isEmpty {
+        if chat.tools.mustCall, let format = chat.toolFormat, !tools.isEmpty {
             write(format.trigger)
             return name(CallState(start: 0, isPlain: false), format, format.beforeName)
         }
@@ -154,7 +166,7 @@ struct TurnPlan {
             return answer()
         case .decision:
             if let call = call(end) { return call }
-            return constrainedAnswer()
+            return chat.tools.onlyCalls ? finish(.endOfTurn) : constrainedAnswer()
         case .answer: return afterAnswer(end)
         case .call(var calls, let part):
             guard let format = chat.toolFormat else { return finish(end.reason) }
@@ -208,7 +220,7 @@ struct TurnPlan {
     }
 
     private mutating func answer() -> TurnStep {
-        let format = chat.tools.isEmpty ? nil : chat.toolFormat
+        let format = tools.isEmpty ? nil : chat.toolFormat
         if request.grammar != nil, format == nil { return constrainedAnswer() }
         var phase = TurnPhase(kind: .free)
         phase.maximumTokens = left
@@ -221,15 +233,15 @@ struct TurnPlan {
         phase.trimsStart = hasThought
         if let format {
             phase.stopStrings.append(format.trigger)
-            for tool in chat.tools { phase.stopStrings += format.alternativeTriggers.map { $0 + tool.name + "\"" } }
+            for tool in tools { phase.stopStrings += format.alternativeTriggers.map { $0 + tool.name + "\"" } }
             if let token = vocabulary.specialToken(format.trigger) { phase.stopTokens.insert(token) }
-            if format.arguments == .json { phase.callableTools = chat.tools.map(\.name) }
-        } else if let format = chat.toolFormat, chat.promptHasTools {
+            if format.arguments == .json { phase.callableTools = tools.map(\.name) }
+        } else if let format = chat.toolFormat, chat.tools.areInPrompt {
             // Tools that must not be called now must not be called in the answer text either.
             if let token = vocabulary.specialToken(format.trigger) { phase.bannedTokens.append(token) }
             phase.bannedFirstTokens += Set(format.alternativeTriggers.compactMap { vocabulary.encodePlain($0).first }).sorted()
         }
-        if request.grammar != nil {
+        if request.grammar != nil || chat.tools.onlyCalls {
             state = .decision
             phase.output = .call
             phase.endsWithText = true
@@ -266,12 +278,12 @@ struct TurnPlan {
 
     /// The first step of the call that a text ended with; nil if it ended in another way.
     private mutating func call(_ end: PhaseEnd) -> TurnStep? {
-        guard let format = chat.toolFormat, !chat.tools.isEmpty else { return nil }
+        guard let format = chat.toolFormat, !tools.isEmpty else { return nil }
         let name = end.calledTool
-            ?? chat.tools.first { tool in
+            ?? tools.first { tool in
                 format.alternativeTriggers.contains { $0 + tool.name + "\"" == end.stopString }
             }?.name
-        if let tool = chat.tools.first(where: { $0.name == name }) {
+        if let tool = tools.first(where: { $0.name == name }) {
             // The call continues in the trained format.
             let calls = CallState(start: written.count, isPlain: true)
             write(format.trigger)
@@ -297,8 +309,8 @@ struct TurnPlan {
         write(before)
         // One name may begin like another one: the text after it tells them apart.
         let after = format.afterName.prefix { String($0) != ToolFormat.identifierMark }
-        let options = chat.tools.map { vocabulary.encode($0.name + after) }
-        state = .call(calls, .name(chat.tools))
+        let options = tools.map { vocabulary.encode($0.name + after) }
+        state = .call(calls, .name(tools))
         return step(callPhase(.choice(options)))
     }
 
@@ -487,7 +499,9 @@ struct TurnPlan {
         write(marked(format.afterArguments, calls))
         let call = ChatToolCall(id: calls.identifier, name: tool.name, arguments: .object(calls.members))
         // A repeated call indicates that the model has no further calls to make.
-        if calls.calls.contains(where: { $0.name == call.name && $0.arguments == call.arguments }) { return finish(.endOfTurn) }
+        if (chat.tools.madeCalls + calls.calls).contains(where: { $0.name == call.name && $0.arguments == call.arguments }) {
+            return finish(.endOfTurn)
+        }
         events.append(.call(call))
         calls.calls.append(call)
         calls.tool = nil

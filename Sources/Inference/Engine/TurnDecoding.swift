@@ -239,18 +239,17 @@ final class TurnDecoding: Decoding {
             flush(&tokens)
             return .candidates([min(one, other), max(one, other)])
         case .choice(let options):
-            let chosen = self.tokens.count - start
-            guard let option = options.first, chosen < option.count else {
+            let open = following(options)
+            if open.isEmpty {
                 end = PhaseEnd(reason: .endOfTurn)
                 return nil
             }
-            let open = Set(options.map { $0[chosen] })
             if open.count == 1 {
-                accept(option[chosen], isForced: true)
+                accept(open[0], isForced: true)
                 return nil
             }
             flush(&tokens)
-            return wantsAllLogits ? .last(1) : .candidates(open.sorted())
+            return wantsAllLogits ? .last(1) : .candidates(open)
         case .constrained(var constrained):
             if !request.batchesForcedTokens, self.tokens.count > valid {
                 flush(&tokens)
@@ -282,6 +281,13 @@ final class TurnDecoding: Decoding {
         }
     }
 
+    /// The possible next tokens of a choice, in ascending order; none if one of the options is complete.
+    private func following(_ options: [[TokenID]]) -> [TokenID] {
+        let chosen = tokens[start...]
+        let open = options.filter { $0.starts(with: chosen) }
+        return open.contains { $0.count == chosen.count } ? [] : Set(open.map { $0[chosen.count] }).sorted()
+    }
+
     /// Names the tokens that are not in the sequence yet, or the last token again if there are none.
     private func flush(_ named: inout [TokenID]) {
         valid = min(valid, tokens.count - 1)
@@ -309,9 +315,8 @@ final class TurnDecoding: Decoding {
             defer { state = .constrained(constrained) }
             try takeConstrained(logits, &constrained)
         case .choice(let options):
-            let chosen = tokens.count - start
-            // After the prompt there is nothing to choose yet if the first tokens are the same.
-            let open = Set(options.compactMap { chosen < $0.count ? $0[chosen] : nil }).sorted()
+            let open = following(options)
+            // After the prompt there is nothing to choose yet if all options begin in the same way.
             guard open.count > 1 else { return }
             let score = score(logits)
             guard let token = sampler.next(logits, among: open, operations) else { throw GenerationFailure.unusableLogits }

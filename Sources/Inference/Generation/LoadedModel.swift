@@ -182,25 +182,21 @@ package actor LoadedModel {
     ///
     /// - Parameters:
     ///   - request: the prompt, sampling, the limit for reasoning and answer, and a grammar if the answer has one.
-    ///   - tools: the tools that may be called in this turn; calls of all others are prevented.
-    ///   - promptHasTools: whether the prompt describes tools, callable in this turn or not.
-    ///   - mustCall: whether the model must call a tool.
     ///   - receive: called with each event in the caller's task; returns false to end the turn.
     /// - Throws: ``GenerationFailure``, ``SchemaError`` of a tool's arguments, or `CancellationError`.
     package nonisolated func generateTurn(
-        _ request: GenerationRequest, tools: [ChatTool] = [], promptHasTools: Bool = false, mustCall: Bool = false,
-        in sequence: SequenceState, receive: (TurnEvent) -> Bool
+        _ request: GenerationRequest, tools: TurnTools = TurnTools(), in sequence: SequenceState,
+        receive: (TurnEvent) -> Bool
     ) async throws -> GenerationResult {
         var chat = ChatTurn()
         chat.toolFormat = toolFormat
         chat.thinkingFormat = thinkingFormat
-        chat.tools = toolFormat == nil ? [] : tools
-        chat.promptHasTools = promptHasTools
-        chat.mustCall = mustCall
+        chat.tools = tools
+        if toolFormat == nil { chat.tools.callable = [] }
         chat.contextSize = sequence.contextSize
         chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
         chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
-        chat.grammars = try await argumentGrammars(chat.tools)
+        chat.grammars = try await argumentGrammars(chat.tools.callable)
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }
 
