@@ -21,7 +21,7 @@ struct TranscriptRenderer {
         isTagging = configuration.isTagging
         hasToolFormat = model.toolFormat != nil
         ownInstructions = model.defaults.instructions
-        toolInstructions = model.defaults.toolInstructions
+        toolInstructions = ProcessInfo.processInfo.environment["FM_TOOLINST"] ?? model.defaults.toolInstructions
     }
 
     private static let tagging = """

@@ -39,6 +39,9 @@ package struct ToolFormat: Sendable, Equatable {
         }
     }
 
+    /// The beginnings of calls that are written as JSON instead of the trained format.
+    static let plainOpenings = ["```json\n", "``", "{{", "{\"", "{\n", "{"]
+
     /// Detects the format from the chat template, and from the vocabulary where the template does not mention the
     /// tokens; nil if no known format is found.
     ///

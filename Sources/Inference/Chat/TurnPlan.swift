@@ -55,6 +55,7 @@ struct ChatTurn: Sendable {
     /// See ``ModelDefaults``.
     var minimumOptionalArgumentLogOdds: Double?
     var minimumNextCallLogOdds: Double?
+    var minimumCallProbability: Double?
     /// The context size, for errors.
     var contextSize = 0
     /// The grammars of arguments: of all arguments of a tool, or of one argument, by ``key(_:_:)``.
@@ -236,6 +237,10 @@ struct TurnPlan {
             for tool in tools { phase.stopStrings += format.alternativeTriggers.map { $0 + tool.name + "\"" } }
             if let token = vocabulary.specialToken(format.trigger) { phase.stopTokens.insert(token) }
             if format.arguments == .json { phase.callableTools = tools.map(\.name) }
+            if let minimum = chat.minimumCallProbability, !chat.tools.onlyCalls {
+                phase.callTokens = (callTokens(format), minimum)
+                phase.callsNamedTools = true
+            }
         } else if let format = chat.toolFormat, chat.tools.areInPrompt {
             // Tools that must not be called now must not be called in the answer text either.
             if let token = vocabulary.specialToken(format.trigger) { phase.bannedTokens.append(token) }
@@ -256,6 +261,13 @@ struct TurnPlan {
         return step(phase)
     }
 
+    /// The tokens with which calls begin, in the trained format or as JSON.
+    private func callTokens(_ format: ToolFormat) -> [TokenID] {
+        var tokens = Set(([format.trigger] + ToolFormat.plainOpenings).compactMap { vocabulary.encodePlain($0).first })
+        if let token = vocabulary.specialToken(format.trigger) { tokens.insert(token) }
+        return tokens.sorted()
+    }
+
     private mutating func constrainedAnswer() -> TurnStep {
         state = .answer
         var phase = TurnPhase(kind: request.grammar.map { .constrained($0) } ?? .free)
@@ -266,6 +278,7 @@ struct TurnPlan {
 
     private mutating func afterAnswer(_ end: PhaseEnd) -> TurnStep {
         written += end.tokens
+        if end.wantsCall { return call(end) ?? finish(end.reason) }
         guard end.reason == .stopString else { return finish(end.reason) }
         if let thinking = chat.thinkingFormat, let token = end.stopToken, end.tokens.isEmpty, !hasThought,
             vocabulary.encode(thinking.open.trimmingCharacters(in: .whitespacesAndNewlines)) == [token]
@@ -289,8 +302,8 @@ struct TurnPlan {
             write(format.trigger)
             return arguments(of: tool, calls, format, format.beforeName)
         }
-        guard isTrigger(end, format) else { return nil }
-        let calls = CallState(start: written.count, isPlain: false)
+        guard end.wantsCall || isTrigger(end, format) else { return nil }
+        let calls = CallState(start: written.count, isPlain: end.wantsCall)
         write(format.trigger)
         return self.name(calls, format, format.beforeName)
     }

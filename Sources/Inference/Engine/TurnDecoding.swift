@@ -126,7 +126,9 @@ final class TurnDecoding: Decoding {
         phase = next
         start = tokens.count
         generated = 0
-        text = TextOutput(stops: phase.stopStrings, trimsStart: phase.trimsStart, callableTools: phase.callableTools)
+        text = TextOutput(
+            stops: phase.stopStrings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
+            callsNamedTools: phase.callsNamedTools)
         switch phase.kind {
         case .free:
             var free = FreeState()
@@ -335,8 +337,27 @@ final class TurnDecoding: Decoding {
             return
         }
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
-        if generated == 0 { for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity } }
+        if generated == 0 {
+            if let (tokens, minimum) = phase.callTokens {
+                if probability(of: tokens, logits) >= minimum {
+                    end = PhaseEnd(reason: .endOfTurn, wantsCall: true)
+                    return
+                }
+                for token in tokens { logits[Int(token)] = -.infinity }
+            }
+            for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
+        }
         let score = score(logits)
+        //DEBUG
+        if generated == 0, ProcessInfo.processInfo.environment["FM_DEBUG_FIRST"] != nil {
+            let m = logits.max() ?? 0
+            let z = logits.reduce(0.0) { $0 + exp(Double($1 - m)) }
+            let top = logits.indices.sorted { logits[$0] > logits[$1] }.prefix(7).map { "\(String(decoding: tokenizer.text(of: TokenID($0)), as: UTF8.self).debugDescription):\(Int(100*exp(Double(logits[$0]-m))/z))" }.joined(separator: " ")
+            func p(_ names: [String]) -> Double { names.reduce(0.0) { s, n in s + (tokenizer.encode([.template(n)]).first.map { exp(Double(logits[Int($0)] - m)) / z } ?? 0) } }
+            let tail = String(decoding: request.tokens.suffix(40).flatMap { tokenizer.text(of: $0) }, as: UTF8.self)
+            FileHandle.standardError.write(Data("FIRST call=\(String(format: "%.2f", log(p(["<tool_call>", "```json", "{\"name\": \"", "{\n  \"name\""])))) \(top) | \(tail.debugDescription)\n".utf8))
+        }
+        //DEBUG
         guard let token = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
         count()
         // Checked before the model's stop tokens, because a stop token of the phase may be one of them.
@@ -454,6 +475,13 @@ final class TurnDecoding: Decoding {
         func score(of token: TokenID) -> TokenScore {
             TokenScore(token: token, logProbability: Double(logits[Int(token)]) - logTotal, top: top)
         }
+    }
+
+    /// The probability that the next token is one of a few.
+    private func probability(of tokens: [TokenID], _ logits: UnsafeMutableBufferPointer<Float>) -> Double {
+        guard let maximum = logits.max(), maximum.isFinite else { return 0 }
+        func weight(_ logit: Float) -> Double { Double(exp(logit - maximum)) }
+        return tokens.reduce(0) { $0 + weight(logits[Int($1)]) } / logits.reduce(0) { $0 + weight($1) }
     }
 
     /// Nil unless the request asks for probabilities.

@@ -35,6 +35,11 @@ struct TurnPhase {
     var bannedFirstTokens: [TokenID] = []
     /// Tools that are called if the text begins with a call of them.
     var callableTools: [String] = []
+    /// Whether a first sentence that names one of these tools is a call of it.
+    var callsNamedTools = false
+    /// The phase ends with a wish to call if the first token is one of these with at least this probability; otherwise they
+    /// cannot be the first token.
+    var callTokens: (tokens: [TokenID], minimum: Double)?
     /// Whether the phase ends with the first text that is neither a stop string nor the beginning of a call.
     var endsWithText = false
     /// Whether white space at the beginning is left out of the text.
@@ -53,6 +58,8 @@ struct PhaseEnd {
     var stopString: String?
     /// The tool whose call the text began with.
     var calledTool: String?
+    /// Whether the tokens with which calls begin are probable enough.
+    var wantsCall = false
     /// The tokens that the turn has generated so far, including this phase.
     var generatedTokens = 0
     /// The result of a comparison: the natural logarithm of the ratio of the probabilities.

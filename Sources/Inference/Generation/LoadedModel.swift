@@ -196,6 +196,7 @@ package actor LoadedModel {
         chat.contextSize = sequence.contextSize
         chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
         chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
+        chat.minimumCallProbability = defaults.minimumCallProbability
         chat.grammars = try await argumentGrammars(chat.tools.callable)
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }

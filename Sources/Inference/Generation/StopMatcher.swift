@@ -7,11 +7,14 @@ struct StopMatcher {
     private var held: [UInt8] = []
     /// Tools whose calls are recognised; empty once the text has begun in another way.
     private var callableTools: [String]
+    /// Whether a first sentence that names a tool is a call of it.
+    private let callsNamedTools: Bool
     /// The tool of the call that the text began with.
     private(set) var calledTool: String?
 
-    init(_ stops: [String], callableTools: [String] = []) {
+    init(_ stops: [String], callableTools: [String] = [], callsNamedTools: Bool = false) {
         self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) }
+        self.callsNamedTools = callsNamedTools
         self.callableTools = callableTools
     }
 
@@ -20,7 +23,7 @@ struct StopMatcher {
         if stops.isEmpty, callableTools.isEmpty { return (text, false) }
         held.append(contentsOf: text.utf8)
         if !callableTools.isEmpty {
-            switch CallBeginning(of: held, tools: callableTools) {
+            switch CallBeginning(of: held, tools: callableTools, callsNamedTools: callsNamedTools) {
             case .open: return ("", false)
             case .call(let tool):
                 calledTool = tool
@@ -63,9 +66,50 @@ enum CallBeginning: Equatable {
     private static let nameKeys = ["name", "function", "tool", "tool_name"]
     private static let fences = ["```json", "```"]
 
-    init(of text: some Collection<UInt8>, tools: [String]) {
+    /// The first sentence may have this number of bytes.
+    private static let maximumSentence = 200
+
+    init(of text: [UInt8], tools: [String], callsNamedTools: Bool = false) {
+        self.init(of: text, tools: tools)
+        guard callsNamedTools, self == .text else { return }
+        // “To find the number, I will call the `findContact` function”: such a model does not call it.
+        let sentence = Self.firstSentence(of: text)
+        let words = sentence.split { !Self.isInName($0) }
+        let named = tools.filter { tool in
+            let name = Array(tool.utf8)
+            return words.contains { $0.elementsEqual(name) }
+                && (Self.isIdentifier(name) || sentence.contains(Array("`\(tool)`".utf8)))
+        }
+        if named.count == 1 {
+            self = .call(tool: named[0])
+        } else if sentence.count == text.count, text.count < Self.maximumSentence {
+            self = .open
+        }
+    }
+
+    private static func firstSentence(of text: [UInt8]) -> ArraySlice<UInt8> {
+        let start = text.firstIndex { !isSpace($0) } ?? text.endIndex
+        let end = text.indices.first { index in
+            if index <= start || !isSpace(text[index]) { return false }
+            return text[index] == 0x0A || [UInt8(ascii: "."), UInt8(ascii: "!"), UInt8(ascii: "?")].contains(text[index - 1])
+        }
+        return text[..<(end ?? text.endIndex)]
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+
+    private static func isInName(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+    }
+
+    /// Whether a name is not a word of a language: find_contact, findContact.
+    private static func isIdentifier(_ name: [UInt8]) -> Bool {
+        name.contains(UInt8(ascii: "_")) || name.dropFirst().contains { (0x41...0x5A).contains($0) }
+    }
+
+    private init(of text: [UInt8], tools: [String]) {
         var rest = text[...]
-        func skipSpace() { while let byte = rest.first, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { rest = rest.dropFirst() } }
+        func skipSpace() { rest = rest.drop(while: Self.isSpace) }
         /// Whether the rest begins with a text; nil if it ends before that is certain.
         func reads(_ word: String) -> Bool? {
             let common = zip(rest, word.utf8).prefix { $0 == $1 }.count
@@ -97,6 +141,8 @@ enum CallBeginning: Equatable {
         }
         skipSpace()
         if rest.first == UInt8(ascii: "[") { rest = rest.dropFirst() }
+        // Some templates show calls with two braces.
+        if rest.starts(with: "{{".utf8) { rest = rest.dropFirst() }
         for part in [["{"], ["\""], Self.nameKeys.map { $0 + "\"" }, [":"], ["\""]] {
             skipSpace()
             let (word, isOpen) = readsOne(part)

@@ -66,8 +66,8 @@ struct TextOutput {
     /// The tool whose call the text began with instead of an answer.
     var calledTool: String? { stops.calledTool }
 
-    init(stops: [String], trimsStart: Bool = false, callableTools: [String] = []) {
-        self.stops = StopMatcher(stops, callableTools: callableTools)
+    init(stops: [String], trimsStart: Bool = false, callableTools: [String] = [], callsNamedTools: Bool = false) {
+        self.stops = StopMatcher(stops, callableTools: callableTools, callsNamedTools: callsNamedTools)
         self.trimsStart = trimsStart
     }
 

