@@ -3,6 +3,7 @@ internal import Foundation
 internal import Grammar
 internal import Inference
 internal import Synchronization
+internal import TextScreening
 
 /// Processes requests with a model file; shared by the system model and models from files.
 ///
@@ -146,6 +147,8 @@ package final class LocalModelExecutor: Sendable {
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
         generation.detectsLoops = configuration.detectsLoops
+        generation.nullBias = ProcessInfo.processInfo.environment["FM_NULL"].flatMap(Double.init) ?? conversation.model.defaults.nullBias ?? 0
+        generation.allowsRepetition = request.generatesValue && RepetitionWish.isIn(request.transcript.lastPromptText)
         var turn = Turn(isChecked: checksText)
         guard conversation.model.toolFormat != nil, !tools.madeCalls.isEmpty, !tools.mustCall else {
             return try await respond(to: request, generation, tools, conversation, &turn, channel)
@@ -224,6 +227,7 @@ package final class LocalModelExecutor: Sendable {
             case .thought(let piece):
                 channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .state: break
+            case .cut(let bytes): replace(String(decoding: text.utf8.prefix(bytes), as: UTF8.self), channel)
             case .call(let call):
                 hasCalls = true
                 channel.emit(
@@ -236,7 +240,12 @@ package final class LocalModelExecutor: Sendable {
 
         /// Removes repeated text at the end of the response.
         mutating func cut(to bytes: Int, _ channel: LanguageModelExecutorGenerationChannel) {
-            text = String(decoding: text.utf8.prefix(bytes), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            replace(
+                String(decoding: text.utf8.prefix(bytes), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines), channel)
+        }
+
+        private mutating func replace(_ shorter: String, _ channel: LanguageModelExecutorGenerationChannel) {
+            text = shorter
             channel.emit(.response(action: .replaceTextSegment(text, tokenCount: 0)))
         }
 

@@ -273,6 +273,7 @@ struct TurnPlan {
         var phase = TurnPhase(kind: request.grammar.map { .constrained($0) } ?? .free)
         phase.maximumTokens = left
         phase.stopStrings = request.stopStrings
+        phase.detectsLoops = request.detectsLoops
         return step(phase)
     }
 
@@ -315,7 +316,11 @@ struct TurnPlan {
 
     // MARK: - Calls
 
-    private func callPhase(_ kind: TurnPhase.Kind) -> TurnPhase { TurnPhase(kind: kind, output: .call) }
+    private func callPhase(_ kind: TurnPhase.Kind) -> TurnPhase {
+        var phase = TurnPhase(kind: kind, output: .call)
+        phase.detectsLoops = request.detectsLoops
+        return phase
+    }
 
     /// The name of the next call.
     private mutating func name(_ calls: CallState, _ format: ToolFormat, _ before: String) -> TurnStep {

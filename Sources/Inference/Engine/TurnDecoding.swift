@@ -42,6 +42,8 @@ final class TurnDecoding: Decoding {
     private var isEnded = false
     /// The number of rows of logits of the current pass that have been taken.
     private var row = 0
+    /// Whether tokens have been removed, so that the other rows of the pass are meaningless.
+    private var isRewound = false
 
     /// What only one kind of phase has.
     private enum PhaseState {
@@ -61,9 +63,16 @@ final class TurnDecoding: Decoding {
     private struct ConstrainedState {
         var decoder: ConstrainedDecoder
         let chooser: TokenChooser
+        let grammar: Grammar
         let limit: Int
         /// The step whose logits are being computed.
         var step: ConstrainedDecoder.Step?
+        var repetition: RepetitionGuard
+        /// Recognises loops inside a string.
+        var loops = LoopDetector()
+        var wasInString = false
+        /// Whether a loop has been ended.
+        var endedLoop = false
     }
 
     /// - Parameters:
@@ -135,16 +144,22 @@ final class TurnDecoding: Decoding {
             free.offsets.reserveCapacity(Self.expectedTokens)
             state = .free(free)
         case .constrained(let grammar):
-            let decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
+            let decoder = decoder(of: grammar)
             let limit = min(phase.maximumTokens ?? .max, contextSize - tokens.count)
             let needed = decoder.minimumTokenCount
             if needed > limit { throw plan.failure(needed: needed, available: max(0, limit)) }
             state = .constrained(
                 ConstrainedState(
-                    decoder: decoder, chooser: TokenChooser(vocabulary: grammar.vocabulary, count: logitCount), limit: limit))
+                    decoder: decoder,
+                    chooser: TokenChooser(vocabulary: grammar.vocabulary, count: logitCount, nullBias: request.nullBias),
+                    grammar: grammar, limit: limit, repetition: RepetitionGuard(allowsRepetition: request.allowsRepetition)))
         case .choice(let options): state = .choice(options: options)
         case .comparison: state = .comparison
         }
+    }
+
+    private func decoder(of grammar: Grammar) -> ConstrainedDecoder {
+        ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
     }
 
     /// Asks the plan what follows the phase that has ended.
@@ -209,6 +224,7 @@ final class TurnDecoding: Decoding {
     func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits? {
         proposal.finish()
         row = 0
+        isRewound = false
         while !isEnded {
             if let end {
                 self.end = nil
@@ -306,7 +322,7 @@ final class TurnDecoding: Decoding {
         times.takeLogits(&result.usage)
         // Rows within forced tokens are not needed.
         defer { row += 1 }
-        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted { return }
+        if isEnded || end != nil || isRewound || proposal.isRejected || row < proposal.accepted { return }
         switch state {
         case .free(var free):
             state = .comparison  // the arrays must not be copied
@@ -419,7 +435,9 @@ final class TurnDecoding: Decoding {
 
     /// Why a constrained text ends: it is complete, or there was no room for what the model wanted to write.
     private func endReason(_ constrained: ConstrainedState) -> StopReason {
-        if constrained.decoder.isComplete, constrained.decoder.shortenedAt == nil { return .endOfTurn }
+        if constrained.decoder.isComplete, constrained.decoder.shortenedAt == nil {
+            return constrained.endedLoop ? .loop : .endOfTurn
+        }
         return constrained.limit == phase.maximumTokens ? .maximumTokens : .contextFull
     }
 
@@ -431,6 +449,74 @@ final class TurnDecoding: Decoding {
             guard constrained.decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
             accept(token, isForced: isForced, score)
             if end != nil { return }
+            if phase.detectsLoops, try endLoop(after: token, &constrained) { return }
+        }
+    }
+
+    /// Ends an array or a string that has fallen into a loop, if the grammar permits. Returns whether tokens were removed.
+    private func endLoop(after token: TokenID, _ constrained: inout ConstrainedState) throws -> Bool {
+        for byte in tokenizer.text(of: token) {
+            guard let kept = constrained.repetition.append(byte) else { continue }
+            if try close(UInt8(ascii: "]"), at: kept, &constrained) { return true }
+            constrained.repetition.postpone()
+        }
+        let isInString = constrained.decoder.cursor.isInStringValue
+        if isInString, constrained.wasInString {
+            if let kept = constrained.loops.append(token) {
+                let length = constrained.loops.count
+                let bytes = tokens[start..<tokens.count - length + kept].reduce(0) { $0 + tokenizer.text(of: $1).count }
+                constrained.loops = LoopDetector()
+                return try close(UInt8(ascii: "\""), at: bytes, &constrained)
+            }
+        } else if constrained.loops.count > 0 {
+            constrained.loops = LoopDetector()
+        }
+        constrained.wasInString = isInString
+        return false
+    }
+
+    /// Replaces the text of the phase after `bytes` bytes by one byte, if the grammar permits.
+    private func close(_ byte: UInt8, at bytes: Int, _ constrained: inout ConstrainedState) throws -> Bool {
+        var kept: [TokenID] = []
+        var rest = bytes
+        for token in tokens[start...] {
+            let text = tokenizer.text(of: token)
+            guard text.count <= rest else {
+                // A part of a token stays.
+                kept += tokenizer.encode(bytes: text.prefix(rest) + [byte])
+                rest = -1
+                break
+            }
+            kept.append(token)
+            rest -= text.count
+        }
+        if rest >= 0 { kept += tokenizer.encode(bytes: [byte]) }
+        var decoder = decoder(of: constrained.grammar)
+        var repetition = RepetitionGuard(allowsRepetition: request.allowsRepetition)
+        for token in kept {
+            guard decoder.accept(token) else { return false }
+            for byte in tokenizer.text(of: token) { _ = repetition.append(byte) }
+        }
+        (constrained.decoder, constrained.repetition, constrained.endedLoop) = (decoder, repetition, true)
+        constrained.step = nil
+        (constrained.loops, constrained.wasInString) = (LoopDetector(), false)
+        replace(with: kept, keeping: bytes)
+        write(kept.suffix(1).first ?? 0, [byte], nil)
+        return true
+    }
+
+    /// Replaces the tokens of the phase, whose first bytes of text stay, and of which the closing byte has not been written.
+    private func replace(with kept: [TokenID], keeping bytes: Int) {
+        let common = zip(tokens[start...], kept).prefix { $0 == $1 }.count
+        tokens.removeLast(tokens.count - start - common)
+        tokens += kept[common...]
+        valid = min(valid, start + common)
+        isRewound = true
+        text = TextOutput(stops: phase.stopStrings, bytes: bytes)
+        switch phase.output {
+        case .answer: send(.cut(bytes: bytes))
+        case .call: collected = String(decoding: collected.utf8.prefix(bytes), as: UTF8.self)
+        case .thought: break
         }
     }
 

@@ -77,6 +77,8 @@ package enum TurnEvent: Sendable {
     /// Part of the reasoning before the answer.
     case thought(GeneratedText)
     case call(ChatToolCall)
+    /// Only the first bytes of the answer so far stay: the rest was a loop.
+    case cut(bytes: Int)
     /// The residual stream of the prompt's last token after the layer that the request names, `[width]`.
     case state([Float])
 }

@@ -19,6 +19,12 @@ package struct GenerationRequest: Sendable {
     package var detectsLoops = true
     /// The grammar that constrains the answer; nil for free text.
     package var grammar: Grammar?
+    /// Added to the logits of null where the grammar allows it or another value of a member.
+    package var nullBias = 0.0
+    /// Answers of the same conversation that the answer must not repeat word for word, in tokens.
+    package var earlierAnswers: [[TokenID]] = []
+    /// Whether elements of arrays may be repeated any number of times, because the prompt asks for it.
+    package var allowsRepetition = false
     /// The number of most probable tokens that are reported for each generated token; nil to report no probabilities.
     package var topScores: Int?
     /// The layer after which the residual stream of the prompt's last token is reported; nil for none.

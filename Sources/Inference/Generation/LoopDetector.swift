@@ -22,6 +22,9 @@ struct LoopDetector {
     /// The number of sequences in the window that repeat another one.
     private var repeated = 0
 
+    /// The number of tokens so far.
+    var count: Int { tokens.count }
+
     /// Appends a token. If the response is a loop, returns the number of tokens before the first repetition.
     mutating func append(_ token: TokenID) -> Int? {
         tokens.append(token)

@@ -59,14 +59,15 @@ struct TextOutput {
     private var tokens = GeneratedTokens()
     private var scores: [TokenScore] = []
     /// The number of bytes of text that has been passed on or left out: the text before a stop string.
-    private(set) var bytes = 0
+    private(set) var bytes: Int
 
     /// The stop string that ended the text.
     var stopString: String? { stops.match }
     /// The tool whose call the text began with instead of an answer.
     var calledTool: String? { stops.calledTool }
 
-    init(stops: [String], trimsStart: Bool = false, callableTools: [String] = [], callsNamedTools: Bool = false) {
+    init(stops: [String], trimsStart: Bool = false, callableTools: [String] = [], callsNamedTools: Bool = false, bytes: Int = 0) {
+        self.bytes = bytes
         self.stops = StopMatcher(stops, callableTools: callableTools, callsNamedTools: callsNamedTools)
         self.trimsStart = trimsStart
     }

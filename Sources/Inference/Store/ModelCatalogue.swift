@@ -17,14 +17,18 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes
     /// a call. Nil for models whose first token decides that as they were trained to.
     package var minimumCallProbability: Double?
+    /// Added to the logits of null where a property may have it or another value; nil for 0.
+    package var nullBias: Double?
     /// Whether the model is one that repeats a tool call whose result it has.
     package private(set) var repeatsToolCalls: Bool
 
     package init(
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
         instructions: String? = nil, toolInstructions: String? = nil, minimumOptionalArgumentLogOdds: Double? = nil,
-        minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, repeatsToolCalls: Bool = false
+        minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
+        repeatsToolCalls: Bool = false
     ) {
+        self.nullBias = nullBias
         self.minimumCallProbability = minimumCallProbability
         self.repeatsToolCalls = repeatsToolCalls
         self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
@@ -55,6 +59,7 @@ package struct ModelDefaults: Sendable, Equatable {
         minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds
         minimumNextCallLogOdds = known?.minimumNextCallLogOdds
         minimumCallProbability = known?.minimumCallProbability
+        nullBias = known?.nullBias
     }
 }
 
