@@ -9,10 +9,10 @@ public import FoundationModels
 /// for source in answer.sources { print(source.number, source.place) }
 /// ```
 ///
-/// The model first chooses a passage, or none, and then writes a statement. A statement is kept if its numbers, its names and most
-/// of its other words are in that passage or in the question. If they are in exactly one other passage instead, the citation is
-/// corrected; otherwise the statement is left out. The check compares words: it finds invented facts and wrong citations, but not
-/// statements that say the opposite of a passage in the same words.
+/// The model first chooses a passage, or none, and then writes a statement. A statement is kept if its numbers, its names and
+/// most of its other words are in that passage or in the question. If they are in exactly one other passage instead, the citation
+/// is corrected; otherwise the statement is left out. The check compares words: it finds invented facts and wrong citations, but
+/// not statements that say the opposite of a passage in the same words.
 public struct CitedAnswer: Sendable, Codable {
     /// A part of the answer, of one or two sentences.
     public struct Statement: Sendable, Codable, Equatable {
@@ -135,7 +135,7 @@ extension CitedAnswer {
     }
 
     /// The choice of no passage.
-    private static let none = "none"
+    private static let noPassage = "none"
 
     private static let maximumStatements = 3
 
@@ -161,8 +161,8 @@ extension CitedAnswer {
     /// The schema of an answer: up to three statements, each after the number of its passage. A model that chooses no passage
     /// cannot write a statement.
     ///
-    /// There is no quotation before the statement. It would double the length of an answer, small models repeat it as the statement,
-    /// and the check needs only the passage.
+    /// There is no quotation before the statement. It would double the length of an answer, small models repeat it as the
+    /// statement, and the check needs only the passage.
     static func schema(passages: [Int]) throws -> GenerationSchema {
         let number = DynamicGenerationSchema(name: "Passage", anyOf: passages.map { "\($0)" })
         let statement = DynamicGenerationSchema(
@@ -178,7 +178,7 @@ extension CitedAnswer {
             properties: [
                 .init(
                     name: "passage", description: "if no passage contains the answer",
-                    schema: DynamicGenerationSchema(name: "NoPassage", anyOf: [none]))
+                    schema: DynamicGenerationSchema(name: "NoPassage", anyOf: [noPassage]))
             ])
         let part = DynamicGenerationSchema(name: "Part", anyOf: [statement, nothing])
         let parts = DynamicGenerationSchema(arrayOf: part, minimumElements: 1, maximumElements: maximumStatements)
@@ -190,7 +190,7 @@ extension CitedAnswer {
     static func drafts(in content: GeneratedContent) throws -> [Draft] {
         try content.value([GeneratedContent].self, forProperty: "statements").compactMap { part in
             let passage = try part.value(String.self, forProperty: "passage")
-            guard passage != none, let text = try part.value(String?.self, forProperty: "statement") else { return nil }
+            guard passage != noPassage, let text = try part.value(String?.self, forProperty: "statement") else { return nil }
             let statement = cleaned(text)
             return statement.isEmpty ? nil : Draft(text: statement, source: Int(passage))
         }

@@ -2,8 +2,8 @@ import TextSearch
 
 /// Decides by words which passage supports a statement.
 ///
-/// Numbers and names of a statement must be in the passage or in the question. Most of the words that the question does not have must
-/// be in the passage: they are what the statement adds.
+/// Numbers and names of a statement must be in the passage or in the question. Most of the words that the question does not have
+/// must be in the passage: they are what the statement adds.
 struct StatementCheck: Sendable {
     /// The result for a statement.
     enum Result: Equatable {
@@ -54,11 +54,11 @@ struct StatementCheck: Sendable {
     /// - Parameter source: The number of the passage that the statement cites; nil for none.
     func result(of statement: String, citing source: Int?) -> Result {
         let claims = Claims(statement)
-        if claims.denyAnswer { return .unsupported(.noAnswer) }
+        if claims.deniesAnswer { return .unsupported(.noAnswer) }
         var reason = Problem.noPassage
         if let cited = passages.first(where: { $0.number == source }) {
-            guard let problem = problem(of: claims, in: cited.vocabulary) else { return .supported(cited.number) }
-            reason = problem
+            guard let found = problem(of: claims, in: cited.vocabulary) else { return .supported(cited.number) }
+            reason = found
         }
         let others = passages.filter { $0.number != source && problem(of: claims, in: $0.vocabulary) == nil }
         if others.count == 1, let other = others.first { return .supported(other.number) }
@@ -80,8 +80,8 @@ struct StatementCheck: Sendable {
         return isRelated(claims, to: passage, addsWords: !new.isEmpty) ? nil : .unrelated
     }
 
-    /// Whether a statement has something in common with a passage: words of the question, which the search has found in all passages,
-    /// are not enough.
+    /// Whether a statement has something in common with a passage. A statement that only repeats words of the question, which
+    /// the search may have found in every passage, needs more of them.
     private func isRelated(_ claims: Claims, to passage: Vocabulary, addsWords: Bool) -> Bool {
         guard !claims.words.isEmpty else { return claims.numbers.contains { passage.has(number: $0) } }
         let known = claims.words.count { passage.has(word: $0) }
@@ -103,11 +103,11 @@ private struct Claims {
     /// The distinct words with a meaning of their own in lower case, including names.
     private(set) var words: [String] = []
     /// Whether the statement says that there is no answer.
-    let denyAnswer: Bool
+    let deniesAnswer: Bool
 
     init(_ statement: String) {
         let tokens = Token.tokens(of: statement)
-        denyAnswer = Denial.isOne(tokens.map(\.lowercased))
+        deniesAnswer = Denial.isOne(tokens.map(\.lowercased))
         var previous = ""
         for token in tokens {
             if token.numbers.isEmpty { add(word: token) } else { add(number: token, after: previous) }
@@ -121,7 +121,9 @@ private struct Claims {
     }
 
     private mutating func add(word: Token) {
-        let found = SearchText.words(of: word.text, limit: .max).filter { !Self.references.contains($0) }
+        let found = SearchText.words(of: word.text, limit: .max).filter {
+            !Self.references.contains($0) && !Self.connecting.contains($0)
+        }
         guard !found.isEmpty else { return }
         if word.isName { names.append(word.text) } else if word.mayBeName { possibleNames.append(word.lowercased) }
         for new in found where !words.contains(new) { words.append(new) }
@@ -131,6 +133,16 @@ private struct Claims {
     private static let references: Set<String> = [
         "according", "answer", "excerpt", "excerpts", "mentioned", "mentions", "passage", "passages", "stated", "states",
     ]
+
+    /// Words that connect others, in addition to the common words of ``SearchText``.
+    private static let connecting: Set<String> = Set(
+        """
+        above additionally after against although among approximately around based below between beyond both called cannot \
+        during each either especially following furthermore hence however include includes including inside instead itself \
+        least less likely located moreover namely near neither nor often once onto otherwise outside per several specifically \
+        themselves therefore though through throughout thus together toward towards typically under unless unlike until upon \
+        usually various via whenever whether within without
+        """.split(separator: " ").map(String.init))
 }
 
 /// Recognises statements that say that there is no answer: “The passage does not mention the price.”
@@ -152,10 +164,12 @@ private enum Denial {
         return rest.contains { verbs.contains($0) }
     }
 
-    /// Whether there are words like “is not mentioned”.
+    /// Whether there are words like “not mentioned” or “not explicitly mentioned”.
     private static func isNotTold(_ words: [String]) -> Bool {
         words.indices.contains { index in
-            negations.contains(words[index]) && words[(index + 1)...].prefix(3).contains { participles.contains($0) }
+            guard negations.contains(words[index]) else { return false }
+            let next = words[(index + 1)...].first { !$0.hasSuffix("ly") }
+            return next.map(participles.contains) ?? false
         }
     }
 
@@ -169,9 +183,7 @@ private enum Denial {
         "answer", "contain", "describe", "explain", "give", "have", "include", "indicate", "mention", "provide", "say", "specify",
         "state", "tell",
     ]
-    private static let participles: Set<String> = [
-        "answered", "contained", "found", "given", "included", "mentioned", "provided", "specified", "stated",
-    ]
+    private static let participles: Set<String> = ["answered", "mentioned", "provided", "specified", "stated"]
 }
 
 // MARK: - Vocabulary
@@ -182,7 +194,7 @@ private struct Vocabulary {
     /// The first letters of longer words, which their other forms have too: “renewed”, “renewal”.
     private var stems: Set<String> = []
     /// The words without their last letters.
-    private var shortened: Set<String> = []
+    private var beginnings: Set<String> = []
     private var numbers: Set<String> = []
 
     private static let stemLength = 5
@@ -192,7 +204,7 @@ private struct Vocabulary {
             numbers.formUnion(token.numbers)
             for word in SearchText.words(of: token.text, limit: .max, includesCommon: true) where words.insert(word).inserted {
                 if word.count >= Self.stemLength { stems.insert(String(word.prefix(Self.stemLength))) }
-                shortened.formUnion(Self.shortened(word))
+                beginnings.formUnion(Self.beginnings(of: word))
             }
         }
     }
@@ -204,9 +216,9 @@ private struct Vocabulary {
     ///
     /// - Parameter word: In lower case.
     func has(word: String) -> Bool {
-        if words.contains(word) || shortened.contains(word) { return true }
+        if words.contains(word) || beginnings.contains(word) { return true }
         if word.count >= Self.stemLength, stems.contains(String(word.prefix(Self.stemLength))) { return true }
-        return Self.shortened(word).contains { words.contains($0) }
+        return Self.beginnings(of: word).contains { words.contains($0) }
     }
 
     /// Whether the text has a name. Names with the same beginning may be those of two people, so fewer forms are allowed.
@@ -216,11 +228,11 @@ private struct Vocabulary {
     }
 
     /// The beginnings of a word without one or two letters: “fee” of “fees”, “box” of “boxes”.
-    private static func shortened(_ word: String) -> [String] {
+    private static func beginnings(of word: String) -> [String] {
         [1, 2].map { String(word.dropLast($0)) }.filter { $0.count >= 3 }
     }
 
-    /// Whether names differ only in an ending: “Lopez” and “Lopezs”, “German” and “Germany”, but not “Paul” and “Paula”.
+    /// Whether names differ only in an ending: “Alps” and “Alp”, “German” and “Germany”, but not “Paul” and “Paula”.
     private static func areForms(_ one: String, _ other: String) -> Bool {
         let (short, long) = one.count < other.count ? (one, other) : (other, one)
         guard long.hasPrefix(short) else { return false }
@@ -301,8 +313,9 @@ private struct Tokenizer {
         tokens.append(Token(text: text, numbers: NumberText.numbers(in: text), beginsSentence: beginsSentence))
         beginsSentence = false
         // The letters in “3rd” have no meaning of their own; those in “25kg” have.
-        let start2 = place
-        if !["st", "nd", "rd", "th"].contains(read { $0.isLetter }.lowercased()) { place = start2 }
+        let end = place
+        let suffix = read { $0.isLetter }.lowercased()
+        if !["st", "nd", "rd", "th"].contains(suffix) { place = end }
     }
 
     /// Whether the mark here is between two digits of a number: a digit is before it.
@@ -312,11 +325,9 @@ private struct Tokenizer {
 
     private mutating func add(word: String) {
         let value = NumberText.values[word.lowercased()]
-        // “Twenty-five” is one number.
-        if let value, (1...9).contains(value), let last = tokens.last, let tens = NumberText.values[last.lowercased], tens >= 20 {
+        if let value, let last = tokens.last, let sum = NumberText.sum(of: last.lowercased, and: value) {
             tokens.removeLast()
-            tokens.append(
-                Token(text: "\(last.text)-\(word)", numbers: ["\(tens + value)"], beginsSentence: last.beginsSentence))
+            tokens.append(Token(text: "\(last.text)-\(word)", numbers: ["\(sum)"], beginsSentence: last.beginsSentence))
             return
         }
         tokens.append(Token(text: word, numbers: value.map { ["\($0)"] } ?? [], beginsSentence: beginsSentence))
@@ -349,6 +360,12 @@ private enum NumberText {
         return Dictionary(uniqueKeysWithValues: all)
     }()
 
+    /// The value of two words that are one number, such as “twenty-five”; nil if they are not.
+    static func sum(of tens: String, and units: Int) -> Int? {
+        guard (1...9).contains(units), let value = values[tens], value >= 20 else { return nil }
+        return value + units
+    }
+
     /// The numbers in a run of digits and marks; usually one.
     static func numbers(in run: String) -> [String] {
         // Digits of all scripts have the same value.
@@ -371,7 +388,7 @@ private enum NumberText {
 
     private static func trimmed(_ text: String) -> String {
         var parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        if parts.count == 2, parts[1].allSatisfy({ $0 == "0" }) { parts.removeLast() }
+        if parts.count == 2, ["0", "00"].contains(parts[1]) { parts.removeLast() }
         let whole = parts[0].drop { $0 == "0" }
         parts[0] = whole.isEmpty ? "0" : whole
         return parts.joined(separator: ".")

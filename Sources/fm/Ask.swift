@@ -8,86 +8,124 @@ struct Ask: AsyncParsableCommand {
         commandName: "ask",
         abstract: "Answer a question from the documents of an index, with citations.",
         discussion: """
-            The best passages are put before the question, as far as they fit. The numbers in the answer refer to the list of \
-            sources below it; --json lists all passages that the model has read.
+            The best passages are put before the question, as far as they fit. Before anything is printed, each statement of \
+            the answer is checked: if its numbers, names and words are not in the passage that it cites, the citation is \
+            corrected or the statement is left out. The numbers in the answer refer to the list of sources below it; --json \
+            lists all passages that the model has read.
+
+            The answer is the most likely one unless a flag such as --temperature or --seed asks for variety. It has at most \
+            \(Ask.defaultMaxTokens) tokens unless --max-tokens is given. --instructions replaces the instructions of this command.
 
               fm ask --in docs.index "How do I renew a passport?"
               fm ask --in docs.index "Who signed the contract?" --json | jq -r .answer
+
+            If the documents do not answer the question, the command prints “\(CitedAnswer.notInDocuments)” and its exit code \
+            is \(Ask.notInDocuments.rawValue).
             """)
 
+    /// The exit code of a question that the documents do not answer.
+    static let notInDocuments = ExitCode(6)
+
+    /// Enough for three statements. Room that the answer does not need is missing for passages.
+    private static let defaultMaxTokens = 400
+
+    /// The number of tokens that instructions, task and schema need, and a question of some length.
+    private static let reservedTokens = 350
+
     @OptionGroup var search: SearchFlags
+    @OptionGroup var flags: GenerationFlags
     @Argument(help: "The question.") var question: String
     @Option(help: "The maximum number of tokens of the passages (default: 30 % of the context window).") var passageTokens: Int?
-    @Option(help: "The maximum number of tokens of the answer.") var maxTokens = 400
-    @Option(help: ArgumentHelp("The language model to use this time.", valueName: "name")) var model: String?
     @Flag(help: "Print the answer and its sources as JSON.") var json = false
 
+    func validate() throws {
+        if let passageTokens, passageTokens < 1 { throw ValidationError("--passage-tokens must be at least 1.") }
+    }
+
     func run() async throws {
-        if let model { setenv("FM_MODEL", model, 1) }
+        flags.selectModel()
+        let model = SystemLanguageModel.default
+        let budget = try passageBudget(model.contextSize)
+        let answer: CitedAnswer
         do {
-            let index = try await search.index()
-            let model = SystemLanguageModel.default
-            // Small models answer better from a few good passages than from many.
-            let budget = passageTokens ?? model.contextSize * 3 / 10
             let context = try await RetrievedContext(
-                for: question, from: index, tokens: min(budget, model.contextSize - maxTokens - 200),
+                for: question, from: try await search.index(), tokens: budget,
                 options: search.options(limit: 24, diversity: 0.3), model: model)
-            let session = LanguageModelSession(
-                model: model, instructions: "You answer questions about the user's documents, briefly and exactly.")
-            // The most likely answer: variety is not wanted here.
-            let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: maxTokens)
-            if json {
-                let answer = try await session.respond(to: context.prompt(), options: options).content
-                try write(answer, context)
-                return
-            }
-            var (written, answer) = (0, "")
-            let output = Output()
-            for try await snapshot in session.streamResponse(to: context.prompt(), options: options)
-            where snapshot.content.utf8.count > written {
-                try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
-                written = snapshot.content.utf8.count
-                answer = snapshot.content
-            }
-            try output.write("\n")
-            guard !context.citations.isEmpty else {
-                Shell.say("(Nothing was found in the documents.)")
-                return
-            }
-            try output.write("\nSources\n" + cited(in: answer, context).map { "  [\($0.number)] \($0.place)\n" }.joined())
+            answer = try await CitedAnswer(
+                question: question, from: context, model: model, instructions: flags.instructions, options: options)
+            if json { try writeJSON(answer, context) } else { try write(answer) }
         } catch {
             throw Failure.exit(for: error)
         }
+        if !answer.isInDocuments { throw Self.notInDocuments }
     }
 
-    /// The sources that an answer cites; all of them if it cites none.
-    private func cited(in answer: String, _ context: RetrievedContext) -> [RetrievedContext.Citation] {
-        let cited = context.citations.filter { answer.contains("[\($0.number)]") }
-        return cited.isEmpty ? context.citations : cited
+    /// The maximum number of tokens of the passages.
+    ///
+    /// - Throws: `ValidationError` if there is no room for passages.
+    private func passageBudget(_ contextSize: Int) throws -> Int {
+        let room = contextSize - (flags.maxTokens ?? Self.defaultMaxTokens) - Self.reservedTokens
+        guard room > 0 else {
+            throw ValidationError("--max-tokens leaves no room for passages in the context window of \(contextSize) tokens.")
+        }
+        // Small models answer better from a few good passages than from many.
+        return min(passageTokens ?? contextSize * 3 / 10, room)
     }
 
-    private func write(_ answer: String, _ context: RetrievedContext) throws {
-        struct Source: Encodable {
-            var number: Int
-            var place: String
-            var file: String
-            var isCited: Bool
-            var text: String
+    /// The flags; without any on variety, the most likely answer: it is not wanted here.
+    private var options: GenerationOptions {
+        var options = flags.options
+        options.maximumResponseTokens = flags.maxTokens ?? Self.defaultMaxTokens
+        if options.samplingMode == nil, options.temperature == nil { options.samplingMode = .greedy }
+        return options
+    }
+
+    private func write(_ answer: CitedAnswer) throws {
+        var lines = [answer.text]
+        if answer.isInDocuments {
+            lines += ["", "Sources"] + answer.sources.map { "  [\($0.number)] \($0.place)\(headings(of: $0, prefix: "  "))" }
         }
-        struct Result: Encodable {
-            var answer: String
-            var sources: [Source]
-            var passageTokens: Int
-        }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let text = lines.joined(separator: "\n") + "\n"
+        try Output().write(isatty(STDOUT_FILENO) == 1 ? TerminalText.safe(text) : text)
+    }
+
+    /// The headings above a source; empty if there are none.
+    private func headings(of source: RetrievedContext.Citation, prefix: String = "") -> String {
+        guard let headings = source.passages.first?.headings, !headings.isEmpty else { return "" }
+        return prefix + headings.joined(separator: " › ")
+    }
+
+    private struct Source: Encodable {
+        var number: Int
+        var place: String
+        var file: String
+        var heading: String
+        var isCited: Bool
+        var text: String
+    }
+
+    private struct Report: Encodable {
+        var answer: String
+        var isInDocuments: Bool
+        var statements: [CitedAnswer.Statement]
+        var dropped: [CitedAnswer.Dropped]
+        var sources: [Source]
+        var passageTokens: Int
+    }
+
+    private func writeJSON(_ answer: CitedAnswer, _ context: RetrievedContext) throws {
+        let cited = Set(answer.sources.map(\.number))
         let sources = context.citations.map { citation in
             Source(
                 number: citation.number, place: citation.place, file: citation.passages.first?.path ?? "",
-                isCited: answer.contains("[\(citation.number)]"),
+                heading: headings(of: citation), isCited: cited.contains(citation.number),
                 text: citation.passages.map(\.text).joined(separator: "\n"))
         }
-        let result = Result(answer: answer, sources: sources, passageTokens: context.tokenCount)
-        try Output().write(String(decoding: try encoder.encode(result), as: UTF8.self) + "\n")
+        let report = Report(
+            answer: answer.text, isInDocuments: answer.isInDocuments, statements: answer.statements, dropped: answer.dropped,
+            sources: sources, passageTokens: context.tokenCount)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        try Output().write(String(decoding: try encoder.encode(report), as: UTF8.self) + "\n")
     }
 }

@@ -36,7 +36,7 @@ struct FormatFlags: ParsableArguments {
     /// - Throws: An exit code if the schema cannot be read; the reason has been printed.
     func responseFormat() throws -> ResponseFormat? {
         let options = GrammarOptions(
-            isPretty: pretty, allowsZeroFraction: false, membersInAnyOrder: anyOrder)
+            isPretty: pretty, isSpaced: true, allowsZeroFraction: false, membersInAnyOrder: anyOrder)
         if let schema { return ResponseFormat(.schema(try SchemaFile.read(schema)), options: options) }
         if let pattern { return ResponseFormat(.pattern(pattern), options: options) }
         return choice.isEmpty ? nil : ResponseFormat(.texts(choice), options: options)
@@ -46,7 +46,7 @@ struct FormatFlags: ParsableArguments {
     func request(for format: ResponseFormat?) -> String? {
         guard describe, let format else { return nil }
         return switch format.source {
-        case .schema(let schema): "Answer with JSON for this schema:\n\(schema.text)"
+        case .schema(let schema): SchemaDescription.request(for: schema)
         case .texts(let texts): "Answer with one of: \(texts.joined(separator: ", "))."
         case .pattern, .tools, .framed: nil
         }

@@ -147,7 +147,8 @@ package final class LocalModelExecutor: Sendable {
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
         generation.detectsLoops = configuration.detectsLoops
-        generation.nullBias = ProcessInfo.processInfo.environment["FM_NULL"].flatMap(Double.init) ?? conversation.model.defaults.nullBias ?? 0
+        generation.nullBias = conversation.model.defaults.nullBias ?? 0
+        generation.earlierAnswers = earlierAnswers(request, conversation.model)
         generation.allowsRepetition = request.generatesValue && RepetitionWish.isIn(request.transcript.lastPromptText)
         var turn = Turn(isChecked: checksText)
         guard conversation.model.toolFormat != nil, !tools.madeCalls.isEmpty, !tools.mustCall else {
@@ -192,6 +193,22 @@ package final class LocalModelExecutor: Sendable {
                 tokens: outcome.usage.promptTokens + outcome.usage.generatedTokens,
                 contextSize: conversation.sequence.contextSize)
         }
+    }
+
+    /// The answers of the conversation that a new one must not repeat; none if the prompt asks for that or was answered before.
+    private func earlierAnswers(_ request: LanguageModelExecutorGenerationRequest, _ model: LoadedModel) -> [[TokenID]] {
+        if request.generatesValue || request.format != nil { return [] }
+        var prompts: [String] = []
+        var answers: [String] = []
+        for entry in request.transcript {
+            switch entry {
+            case .prompt(let prompt): prompts.append(prompt.segments.modelText)
+            case .response(let response): answers.append(response.segments.modelText)
+            default: break
+            }
+        }
+        guard let last = prompts.last, !prompts.dropLast().contains(last), !RepetitionWish.isIn(last) else { return [] }
+        return Set(answers).map { model.tokenizer.encode($0) }.filter { !$0.isEmpty }
     }
 
     private func generate(
@@ -280,7 +297,9 @@ package final class LocalModelExecutor: Sendable {
     ) async throws -> Grammar? {
         if let format = request.format { return try await format.grammar(for: model.grammarVocabulary) }
         guard let schema = request.schema else { return nil }
-        return try await ResponseFormat(try schema.grammarSource()).grammar(for: model.grammarVocabulary)
+        var source = try schema.grammarSource()
+        if case .schema(let json) = source { source = .schema(json.withNullForOptionalProperties) }
+        return try await ResponseFormat(source).grammar(for: model.grammarVocabulary)
     }
 
     // MARK: - Models that were not trained to call tools

@@ -1,10 +1,10 @@
-internal import JSON
+package import JSON
 
 /// A compact description of a schema for the prompt: `{"name": text, "age": integer 0...99, "tags": [text]}`.
 ///
 /// It needs a third of the tokens of JSON Schema, and small models do not mistake it for an answer. The response is
 /// constrained by the schema itself.
-struct SchemaDescription {
+package struct SchemaDescription {
     private let root: JSONValue
     private var defined: Set<String> = []
     /// References to named types, in the order of their first use.
@@ -12,10 +12,23 @@ struct SchemaDescription {
 
     private init(_ root: JSONValue) { self.root = root }
 
+    /// The part of a prompt that asks for a value of a schema.
+    package static func request(for schema: JSONValue) -> String {
+        let text = text(of: schema, isArguments: false)
+        var request = "Answer with JSON like this:\n" + text
+        if text.contains(" or null") {
+            request += "\n" + "Write null for what is not said."
+        }
+        return request
+    }
+
     /// - Parameter isArguments: Whether an object at the root is a list of arguments, which is written without braces
     ///   and quotes.
     static func text(of schema: GenerationSchema, isArguments: Bool = false) -> String {
-        let json = schema.json
+        text(of: schema.json, isArguments: isArguments)
+    }
+
+    private static func text(of json: JSONValue, isArguments: Bool) -> String {
         var writer = SchemaDescription(json)
         var text = isArguments ? writer.members(json, quoted: false) : writer.value(json)
         // Definitions of named types follow, each once.
@@ -44,6 +57,13 @@ struct SchemaDescription {
         if case .string(let constant)? = schema["const"] { return JSONValue.string(constant).text }
         if case .array(let choices)? = schema["enum"] { return choices.map(\.text).joined(separator: " or ") }
         if schema["anyOf"] != nil { return alternatives(schema) }
+        if case .array(let types)? = schema["type"] {
+            // A type, or null.
+            return types.map { type in
+                guard case .object(let members) = schema else { return "anything" }
+                return value(.object(members.filter { $0.name != "type" } + [.init("type", type)]))
+            }.joined(separator: " or ")
+        }
         guard case .string(let type)? = schema["type"] else { return "anything" }
         switch type {
         // The grammar enforces patterns; a small model mistakes them for examples.

@@ -119,7 +119,7 @@ struct TranscriptRenderer {
     static func text(of prompt: Transcript.Prompt) -> String {
         let text = prompt.segments.modelText
         guard let format = prompt.responseFormat, prompt.contextOptions.includeSchemaInPrompt != false else { return text }
-        return text + "\n\nAnswer with JSON like this:\n\(SchemaDescription.text(of: format.schema))"
+        return text + "\n\n" + SchemaDescription.request(for: format.schema.json.withNullForOptionalProperties)
     }
 
     /// The output of a call: `Result of weather(city: Rome): sunny`.

@@ -146,11 +146,15 @@ struct TurnPlan {
     /// The first phase of the turn.
     mutating func begin() -> TurnStep {
         if let thinking = chat.thinkingFormat, isInside(thinking) { return thought(thinking) }
-        if chat.tools.mustCall, let format = chat.toolFormat, !tools.isEmpty {
-            write(format.trigger)
-            return name(CallState(start: 0, isPlain: false), format, format.beforeName)
-        }
-        return answer()
+        return requiredCall() ?? answer()
+    }
+
+    /// The first step of a call that must be made; nil if none must.
+    private mutating func requiredCall() -> TurnStep? {
+        guard chat.tools.mustCall, let format = chat.toolFormat, !tools.isEmpty else { return nil }
+        let start = written.count
+        write(format.trigger)
+        return name(CallState(start: start, isPlain: false), format, format.beforeName)
     }
 
     /// The step after a phase.
@@ -164,7 +168,7 @@ struct TurnPlan {
             guard end.reason == .stopString, let thinking = chat.thinkingFormat else { return finish(end.reason) }
             written += vocabulary.encode(thinking.close)
             hasThought = true
-            return answer()
+            return requiredCall() ?? answer()
         case .decision:
             if let call = call(end) { return call }
             return chat.tools.onlyCalls ? finish(.endOfTurn) : constrainedAnswer()
@@ -204,8 +208,12 @@ struct TurnPlan {
     /// Whether the prompt ends with the opening delimiter of reasoning, and white space.
     private func isInside(_ format: ThinkingFormat) -> Bool {
         let open = vocabulary.encode(format.open.trimmingCharacters(in: .whitespacesAndNewlines))
+        // Line breaks may follow it, each a token or two in one.
+        let spaces = Set(["\n", "\n\n", " "].flatMap { vocabulary.encode($0) })
         let tail = request.tokens.suffix(open.count + 2)
-        return (0...2).contains { tail.dropLast($0).suffix(open.count).elementsEqual(open) }
+        return (0...2).contains { count in
+            tail.dropLast(count).suffix(open.count).elementsEqual(open) && tail.suffix(count).allSatisfy(spaces.contains)
+        }
     }
 
     private mutating func thought(_ format: ThinkingFormat) -> TurnStep {
@@ -214,9 +222,8 @@ struct TurnPlan {
         phase.maximumTokens = request.maximumTokens
         phase.trimsStart = true
         phase.detectsLoops = request.detectsLoops
-        phase.stopStrings = request.stopStrings
         let close = vocabulary.encode(format.close)
-        if close.count == 1 { phase.stopTokens = Set(close) } else { phase.stopStrings.append(format.close) }
+        if close.count == 1 { phase.stopTokens = Set(close) } else { phase.stopStrings = [format.close] }
         return step(phase)
     }
 
@@ -237,7 +244,7 @@ struct TurnPlan {
             for tool in tools { phase.stopStrings += format.alternativeTriggers.map { $0 + tool.name + "\"" } }
             if let token = vocabulary.specialToken(format.trigger) { phase.stopTokens.insert(token) }
             if format.arguments == .json { phase.callableTools = tools.map(\.name) }
-            if let minimum = chat.minimumCallProbability, !chat.tools.onlyCalls {
+            if let minimum = chat.minimumCallProbability, !chat.tools.onlyCalls, request.grammar == nil {
                 phase.callTokens = (callTokens(format), minimum)
                 phase.callsNamedTools = true
             }
@@ -364,7 +371,8 @@ struct TurnPlan {
                 throw GenerationFailure.argumentTooLong(
                     tool: tool.name, argument: argument(in: part, end), contextSize: chat.contextSize)
             }
-            return finish(.contextFull)
+            // The calls that are complete are made.
+            return finish(calls.calls.isEmpty ? .contextFull : .endOfTurn)
         }
         switch part {
         case .name(let tools):
@@ -492,7 +500,9 @@ struct TurnPlan {
         }
         // A string with choices is one of them; any other string ends at the closing delimiter.
         write(style.textOpen)
-        let choices = (property.choices ?? []).map { (text: $0, tokens: vocabulary.encodePlain($0) + vocabulary.encode(style.afterText)) }
+        let choices = (property.choices ?? []).map {
+            (text: $0, tokens: vocabulary.encodePlain($0) + vocabulary.encode(style.afterText))
+        }
         state = .call(calls, .value(property, isText: true, choices: choices))
         if !choices.isEmpty { return step(callPhase(.choice(choices.map(\.tokens)))) }
         var phase = callPhase(.free)
@@ -517,7 +527,7 @@ struct TurnPlan {
         write(marked(format.afterArguments, calls))
         let call = ChatToolCall(id: calls.identifier, name: tool.name, arguments: .object(calls.members))
         // A repeated call indicates that the model has no further calls to make.
-        if (chat.tools.madeCalls + calls.calls).contains(where: { $0.name == call.name && $0.arguments == call.arguments }) {
+        if (chat.tools.madeCalls + calls.calls).contains(where: { $0.name == call.name && $0.arguments.isEqual(to: call.arguments) }) {
             return finish(.endOfTurn)
         }
         events.append(.call(call))

@@ -58,6 +58,13 @@ final class TurnDecoding: Decoding {
         /// Number of text bytes before each token.
         var offsets: [Int] = []
         var bytes = 0
+        /// Earlier answers that begin like this one; text is held back while there are any.
+        var repeated: [[TokenID]] = []
+        /// For each token of the phase so far, while there are: the next best token, and its probability relative to the best.
+        var alternatives: [(token: TokenID, ratio: Float)] = []
+        /// A token that is taken instead of a sampled one.
+        var replacement: TokenID?
+        var avoidances = 0
     }
 
     private struct ConstrainedState {
@@ -142,6 +149,7 @@ final class TurnDecoding: Decoding {
         case .free:
             var free = FreeState()
             free.offsets.reserveCapacity(Self.expectedTokens)
+            if phase.output == .answer { free.repeated = request.earlierAnswers }
             state = .free(free)
         case .constrained(let grammar):
             let decoder = decoder(of: grammar)
@@ -165,7 +173,8 @@ final class TurnDecoding: Decoding {
     /// Asks the plan what follows the phase that has ended.
     private func advance(_ end: PhaseEnd) throws {
         var end = end
-        if let rest = text.finish() { emit(rest) }
+        isHolding = false
+        if let rest = text.finish() ?? held.map({ _ in GeneratedText(text: "", tokens: GeneratedTokens()) }) { emit(rest) }
         end.text = collected
         collected = ""
         end.stopString = text.stopString
@@ -209,11 +218,19 @@ final class TurnDecoding: Decoding {
         return kept
     }
 
+    /// The text of a phase that is a part of a call.
     private var collected = ""
+    /// The beginning of an answer that may become a repetition of an earlier one.
+    private var held: GeneratedText?
+    private var isHolding = false
 
     private func emit(_ part: GeneratedText) {
         switch phase.output {
-        case .answer: send(.text(part))
+        case .answer:
+            var whole = held ?? part
+            if held != nil { whole.append(part) }
+            held = isHolding ? whole : nil
+            if !isHolding { send(.text(whole)) }
         case .thought: send(.thought(part))
         case .call: collected += part.text
         }
@@ -364,17 +381,10 @@ final class TurnDecoding: Decoding {
             for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
         }
         let score = score(logits)
-        //DEBUG
-        if generated == 0, ProcessInfo.processInfo.environment["FM_DEBUG_FIRST"] != nil {
-            let m = logits.max() ?? 0
-            let z = logits.reduce(0.0) { $0 + exp(Double($1 - m)) }
-            let top = logits.indices.sorted { logits[$0] > logits[$1] }.prefix(7).map { "\(String(decoding: tokenizer.text(of: TokenID($0)), as: UTF8.self).debugDescription):\(Int(100*exp(Double(logits[$0]-m))/z))" }.joined(separator: " ")
-            func p(_ names: [String]) -> Double { names.reduce(0.0) { s, n in s + (tokenizer.encode([.template(n)]).first.map { exp(Double(logits[Int($0)] - m)) / z } ?? 0) } }
-            let tail = String(decoding: request.tokens.suffix(40).flatMap { tokenizer.text(of: $0) }, as: UTF8.self)
-            FileHandle.standardError.write(Data("FIRST call=\(String(format: "%.2f", log(p(["<tool_call>", "```json", "{\"name\": \"", "{\n  \"name\""])))) \(top) | \(tail.debugDescription)\n".utf8))
-        }
-        //DEBUG
-        guard let token = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
+        if !free.repeated.isEmpty { free.alternatives.append(secondBest(logits)) }
+        guard let drawn = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
+        let token = free.replacement ?? drawn
+        free.replacement = nil
         count()
         // Checked before the model's stop tokens, because a stop token of the phase may be one of them.
         if phase.stopTokens.contains(token) || generated == 1 && token == phase.firstStopToken {
@@ -382,11 +392,17 @@ final class TurnDecoding: Decoding {
             return
         }
         if tokenizer.stopTokens.contains(token) {
+            if avoidRepetition(&free, isComplete: true) { return }
             end = PhaseEnd(reason: .endOfTurn)
             return
         }
         let bytes = tokenizer.text(of: token)
         append(token)
+        if !free.repeated.isEmpty {
+            free.repeated.removeAll { !$0.starts(with: tokens[start...]) }
+            if avoidRepetition(&free, isComplete: false) { return }
+        }
+        isHolding = !free.repeated.isEmpty
         free.offsets.append(free.bytes)
         free.bytes += bytes.count
         write(token, bytes, score?.score(of: token))
@@ -396,6 +412,61 @@ final class TurnDecoding: Decoding {
         } else if generated == limit {
             end = PhaseEnd(reason: .maximumTokens)
         }
+    }
+
+    // MARK: - Repetition of earlier answers
+
+    /// The number of equal tokens from which on an answer counts as a repetition, and of attempts to avoid one.
+    private static let repeatedTokens = 32
+    private static let maximumAvoidances = 4
+    /// The minimum probability of another token, relative to the most probable one: a text that has no alternative stays.
+    private static let minimumRatio: Float = 0.002
+
+    /// The token with the second highest logit, and the ratio of its probability to that of the first.
+    private func secondBest(_ logits: UnsafeMutableBufferPointer<Float>) -> (token: TokenID, ratio: Float) {
+        guard let base = logits.baseAddress else { return (0, 0) }
+        let best = Int(operations.indexOfMaximum(base, count: logits.count))
+        let maximum = logits[best]
+        logits[best] = -.infinity
+        let second = Int(operations.indexOfMaximum(base, count: logits.count))
+        logits[best] = maximum
+        let isText = !tokenizer.text(of: TokenID(second)).isEmpty
+        return (TokenID(second), isText ? exp(logits[second] - maximum) : 0)
+    }
+
+    /// If the answer repeats an earlier one word for word, goes back to where the model was least certain, and takes the
+    /// second best token there.
+    private func avoidRepetition(_ free: inout FreeState, isComplete: Bool) -> Bool {
+        let length = tokens.count - start
+        guard free.avoidances < Self.maximumAvoidances, length > 0,
+            isComplete
+                ? free.repeated.contains(where: { $0.count == length })
+                : !free.repeated.isEmpty && length >= Self.repeatedTokens
+        else { return false }
+        let known = free.alternatives.prefix(length)
+        guard let place = known.indices.max(by: { known[$0].ratio < known[$1].ratio }), known[place].ratio >= Self.minimumRatio
+        else {
+            free.repeated = []
+            return false
+        }
+        free.avoidances += 1
+        free.replacement = known[place].token
+        free.alternatives.removeLast(free.alternatives.count - place)
+        free.repeated = request.earlierAnswers
+        free.loops = LoopDetector()
+        for token in tokens[start..<start + place] { _ = free.loops.append(token) }
+        free.bytes = free.offsets.indices.contains(place) ? free.offsets[place] : free.bytes
+        free.offsets.removeLast(max(0, free.offsets.count - place))
+        tokens.removeLast(tokens.count - start - place)
+        valid = min(valid, tokens.count)
+        generated = place
+        isRewound = true
+        held = nil
+        text = TextOutput(
+            stops: phase.stopStrings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
+            callsNamedTools: phase.callsNamedTools)
+        for token in tokens[start...] { if let part = text.append(token, tokenizer.text(of: token)).part { emit(part) } }
+        return true
     }
 
     private func takeConstrained(

@@ -24,7 +24,9 @@ struct StopMatcher {
         held.append(contentsOf: text.utf8)
         if !callableTools.isEmpty {
             switch CallBeginning(of: held, tools: callableTools, callsNamedTools: callsNamedTools) {
-            case .open: return ("", false)
+            // A stop string ends the text also where it may become a call.
+            case .open where !stops.contains(where: { held.firstRange(of: $0) != nil }): return ("", false)
+            case .open: callableTools = []
             case .call(let tool):
                 calledTool = tool
                 held.removeAll()
@@ -47,8 +49,12 @@ struct StopMatcher {
         return (String(decoding: held, as: UTF8.self), false)
     }
 
-    /// Returns the text held back, at the end of the response.
+    /// Returns the text held back, at the end of the response, up to a stop string in it.
     mutating func finish() -> String {
+        if !callableTools.isEmpty {
+            callableTools = []
+            return append("").text + finish()
+        }
         defer { held.removeAll() }
         return String(decoding: held, as: UTF8.self)
     }
@@ -80,10 +86,11 @@ enum CallBeginning: Equatable {
             return words.contains { $0.elementsEqual(name) }
                 && (Self.isIdentifier(name) || sentence.contains(Array("`\(tool)`".utf8)))
         }
-        if named.count == 1 {
-            self = .call(tool: named[0])
-        } else if sentence.count == text.count, text.count < Self.maximumSentence {
+        let isWhole = sentence.count < text.count || text.count >= Self.maximumSentence
+        if !isWhole {
             self = .open
+        } else if named.count == 1 {
+            self = .call(tool: named[0])
         }
     }
 
@@ -141,6 +148,7 @@ enum CallBeginning: Equatable {
         }
         skipSpace()
         if rest.first == UInt8(ascii: "[") { rest = rest.dropFirst() }
+        skipSpace()
         // Some templates show calls with two braces.
         if rest.starts(with: "{{".utf8) { rest = rest.dropFirst() }
         for part in [["{"], ["\""], Self.nameKeys.map { $0 + "\"" }, [":"], ["\""]] {

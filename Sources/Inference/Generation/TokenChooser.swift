@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Grammar
 
 /// Samples tokens that the grammar allows and after which the response can still be completed within the token budget.
@@ -41,10 +40,6 @@ final class TokenChooser {
         if case .many = step, !isPrepared { prepareMask(&decoder) }
         isPrepared = false
         if !nullTokens.isEmpty { for token in tokensBeforeNull(step, decoder) { logits[Int(token)] += nullBias } }
-        if ProcessInfo.processInfo.environment["FM_DEBUG_NULL"] != nil, case let nulls = tokensBeforeNull(step, decoder), let t = nulls.first {
-            let m = logits.indices.filter { !nulls.contains(TokenID($0)) && isAllowed(TokenID($0), step) }.map { logits[$0] }.max() ?? 0
-            FileHandle.standardError.write(Data("NULL \(vocabulary.texts[Int(t)].map { String(decoding: $0, as: UTF8.self) } ?? "") \(logits[Int(t)] - m - nullBias)\n".utf8))
-        }
         while banned.count < Self.attempts {
             var drawn: TokenID?
             switch step {

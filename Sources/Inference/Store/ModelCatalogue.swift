@@ -144,7 +144,7 @@ package enum ModelCatalogue {
                 call a function, fill in what the user said; leave out optional arguments that the user did not mention. After \
                 the results, answer in words.
                 """,
-            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.165,
+            minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.165, nullBias: 1.5,
             repeatsToolCalls: true),
         wheels: (1...22).map { part in
             (
