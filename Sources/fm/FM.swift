@@ -55,7 +55,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Index.self, Search.self,
-            Ask.self, Eval.self, Feedback.self, Play.self, Bench.self,
+            Ask.self, Eval.self, Feedback.self, Play.self, Bench.self, States.self,
         ],
         defaultSubcommand: Respond.self)
 }

@@ -33,11 +33,11 @@ protocol Decoding: AnyObject {
     var position: Int? { get }
     /// The tokens of the sequence in a range before ``position``, for sequences that cannot be truncated anywhere.
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID>
-    /// The layer after which the residual stream of the prompt's last token is passed to ``takeState(_:)``; nil for none.
-    var stateLayer: Int? { get }
-    /// Takes the residual stream of the prompt's last token, `[width]`, which is valid during the call. Called before the
-    /// logits after the prompt are taken.
-    func takeState(_ state: UnsafeBufferPointer<Float>)
+    /// The layers after which the residual stream of the prompt's last token is passed to ``takeState(_:layer:)``.
+    var stateLayers: [Int] { get }
+    /// Takes the residual stream of the prompt's last token after a layer, `[width]`. Called before the logits after the
+    /// prompt are taken.
+    func takeState(_ state: [Float], layer: Int)
     /// Whether ``prepare()`` has anything to do.
     var canPrepare: Bool { get }
     /// Work that needs no logits. It runs on another thread while the model processes the tokens that `next` named.
@@ -48,8 +48,8 @@ extension Decoding {
     func begin(cachedTokens: Int) {}
     var position: Int? { nil }
     func tokens(in range: Range<Int>) -> ArraySlice<TokenID> { prompt[range] }
-    var stateLayer: Int? { nil }
-    func takeState(_ state: UnsafeBufferPointer<Float>) {}
+    var stateLayers: [Int] { [] }
+    func takeState(_ state: [Float], layer: Int) {}
     var canPrepare: Bool { false }
     func prepare() {}
 }

@@ -205,11 +205,12 @@ final class Engine {
             guard let job = jobs[chunk.id] else { continue }
             parts.append((job.cache, chunk.count))
             tokens.append(contentsOf: job.tokens[job.processed..<job.processed + chunk.count])
-            if job.isInPrompt, job.remaining == chunk.count, let layer = job.decoding.stateLayer {
+            preparation.add(job.decoding)
+            guard job.isInPrompt, job.remaining == chunk.count else { continue }
+            for layer in job.decoding.stateLayers {
                 states.append(RowState(layer: layer, row: tokens.count - 1))
                 stateJobs.append(job)
             }
-            preparation.add(job.decoding)
         }
         preparation.start()
         do {
@@ -224,7 +225,9 @@ final class Engine {
         preparation.wait()
         passes += 1
         processedTokens += tokens.count
-        for (job, state) in zip(stateJobs, states) { state.values.withUnsafeBufferPointer { job.decoding.takeState($0) } }
+        for (job, state) in zip(stateJobs, states) where !state.values.isEmpty {
+            job.decoding.takeState(state.values, layer: state.layer)
+        }
         deliver()
     }
 

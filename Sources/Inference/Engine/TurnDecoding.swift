@@ -126,8 +126,8 @@ final class TurnDecoding: Decoding {
         times.begin(&result.usage)
     }
 
-    var stateLayer: Int? { request.stateLayer }
-    func takeState(_ state: UnsafeBufferPointer<Float>) { send(.state(Array(state))) }
+    var stateLayers: [Int] { request.stateLayers }
+    func takeState(_ state: [Float], layer: Int) { send(.state(state, layer: layer)) }
 
     // MARK: - Phases
 

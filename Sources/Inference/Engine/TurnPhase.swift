@@ -79,6 +79,6 @@ package enum TurnEvent: Sendable {
     case call(ChatToolCall)
     /// Only the first bytes of the answer so far stay: the rest was a loop.
     case cut(bytes: Int)
-    /// The residual stream of the prompt's last token after the layer that the request names, `[width]`.
-    case state([Float])
+    /// The residual stream of the prompt's last token after a layer that the request names, `[width]`. Before all other events.
+    case state([Float], layer: Int)
 }

@@ -27,8 +27,8 @@ package struct GenerationRequest: Sendable {
     package var allowsRepetition = false
     /// The number of most probable tokens that are reported for each generated token; nil to report no probabilities.
     package var topScores: Int?
-    /// The layer after which the residual stream of the prompt's last token is reported; nil for none.
-    package var stateLayer: Int?
+    /// The layers after which the residual stream of the prompt's last token is reported.
+    package var stateLayers: [Int] = []
     /// Whether tokens that repeat the prompt or the response are proposed and processed in one batch. Does not change the
     /// response.
     package var proposesTokens = true
