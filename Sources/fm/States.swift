@@ -40,5 +40,6 @@ struct States: AsyncParsableCommand {
             for layer in layer { (states[layer] ?? []).withUnsafeBytes { output.append(contentsOf: $0) } }
         }
         try output.write(to: URL(filePath: out))
+        print("fingerprint \(model.fingerprint ?? "unknown")")
     }
 }

@@ -10,8 +10,8 @@ struct Summarizer {
     let maximumRequests: Int
 
     private static let standardInstructions = """
-        You keep notes of a conversation between a user and an assistant. Write short plain sentences with all names, numbers, \
-        dates, wishes and decisions. Leave out greetings and small talk. Do not add anything that was not said.
+        You keep notes of a conversation between a user and an assistant: names, numbers, dates, wishes and decisions of the user. \
+        Leave out greetings and small talk. Do not add anything that was not said.
         """
 
     struct EmptySummary: Error {}
@@ -39,8 +39,9 @@ struct Summarizer {
     private func prompt(_ said: String, _ summary: String) -> String {
         var text = ""
         if !summary.isEmpty { text += "Notes so far:\n\(summary)\n\n" }
-        text += "What was said next:\n" + said
-        return text + "\n\nWrite the new notes, of at most \(max(10, limit * 3 / 5)) words."
+        text += "The conversation:\n" + said
+        let task = summary.isEmpty ? "Write notes on the conversation above." : "Write notes on all of the above, the notes so far included."
+        return text + "\n\n\(task) One fact per line, starting with '- ', at most \(max(10, limit / 2)) words."
     }
 
     private func entries(_ prompt: String) -> [Transcript.Entry] {

@@ -8,10 +8,14 @@ struct SummaryWriter {
     /// Maximum number of tokens of a summary.
     let limit: Int
 
-    private static func prompt(_ text: String, after summary: String) -> String {
-        summary.isEmpty
-            ? "Summarise this:\n\n\(text)"
-            : "The text so far:\n\(summary)\n\nIt goes on:\n\n\(text)\n\nSummarise all of it."
+    /// The task comes after the text: small models that read it before the text continue or copy the text instead. The length is
+    /// asked for in words, so that the summary is not cut.
+    private func prompt(_ text: String, after summary: String) -> String {
+        let words = max(10, limit / 2)
+        return summary.isEmpty
+            ? "\(text)\n\nSummarise the text above in at most \(words) words."
+            : "Summary of the text so far:\n\(summary)\n\nThe text goes on:\n\n\(text)\n\n"
+                + "Summarise all of the text above, from its beginning, in at most \(words) words."
     }
 
     /// The number of tokens of text that fit into a request.
@@ -20,7 +24,7 @@ struct SummaryWriter {
     func room(carrying carried: Int, atLeast least: Int) async throws -> Int {
         let fixed = try await model.tokenCount(for: [
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
-            .prompt(.init(segments: [.text(.init(content: Self.prompt("x", after: "x")))])),
+            .prompt(.init(segments: [.text(.init(content: prompt("x", after: "x")))])),
         ])
         // Joined texts may have a few more tokens than the sum of the parts.
         let needed = fixed + limit + carried + 8
@@ -33,8 +37,8 @@ struct SummaryWriter {
     func summary(of text: String, after carried: String) async throws -> String {
         let session = LanguageModelSession(model: model, instructions: instructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
-        let response = try await session.respond(to: Self.prompt(text, after: carried), options: options)
-        return response.content.trimmingCharacters(in: .whitespacesAndNewlines)
+        let response = try await session.respond(to: prompt(text, after: carried), options: options)
+        return SummaryText.endingWithSentence(response.content)
     }
 
     /// Merges neighbouring summaries, so that their number stays small however long the document is.
@@ -59,5 +63,23 @@ struct SummaryWriter {
             if merged.isEmpty { merged = parts[first...].map(\.text).max { $0.count < $1.count } ?? "" }
             parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: merged)])
         }
+    }
+}
+
+/// Texts that a model may have been stopped in.
+enum SummaryText {
+    /// The text up to the end of its last whole sentence; all of it if it has none.
+    static func endingWithSentence(_ text: String) -> String {
+        let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        let ends: Set<Character> = [".", "!", "?", "…", "。", "！", "？", "”", "\"", ")"]
+        guard let last = trimmed.last, !ends.contains(last) else { return trimmed }
+        var end: String.Index?
+        for index in trimmed.indices where ".!?。！？".contains(trimmed[index]) {
+            let next = trimmed.index(after: index)
+            // Not the point of a number or of an abbreviation inside a name.
+            if next < trimmed.endIndex, !trimmed[next].isWhitespace, trimmed[index].isASCII { continue }
+            end = next
+        }
+        return end.map { String(trimmed[..<$0]) } ?? trimmed
     }
 }

@@ -141,8 +141,10 @@ package final class LocalModelExecutor: Sendable {
         tools.callable = mode == .disallowed ? [] : request.enabledToolDefinitions.map { ChatTool($0) }
         tools.areInPrompt = !prompt.tools.isEmpty
         tools.mustCall = mode == .required && !tools.callable.isEmpty
-        tools.madeCalls = request.transcript.callsOfLastPrompt
-        var limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
+        let made = request.transcript.callsOfLastPrompt
+        let repeatable = Set(request.enabledToolDefinitions.filter(\.isRepeatable).map(\.name))
+        tools.madeCalls = made.filter { !repeatable.contains($0.name) }
+        let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
         var generation = GenerationRequest(
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
@@ -150,36 +152,37 @@ package final class LocalModelExecutor: Sendable {
         generation.nullBias = conversation.model.defaults.nullBias ?? 0
         generation.earlierAnswers = earlierAnswers(request, conversation.model)
         generation.allowsRepetition = request.generatesValue && RepetitionWish.isIn(request.transcript.lastPromptText)
-        var turn = Turn(isChecked: checksText)
-        guard conversation.model.toolFormat != nil, !tools.madeCalls.isEmpty, !tools.mustCall else {
-            return try await respond(to: request, generation, tools, conversation, &turn, channel)
-        }
-        // After the results, the model either makes a different call, or answers in words, from another prompt.
-        if !tools.callable.isEmpty {
-            var decision = tools
-            decision.onlyCalls = true
-            let outcome = try await generate(generation, decision, conversation, &turn, channel)
-            if turn.hasCalls { return turn.report(outcome, conversation.model, channel) }
-            limit = limit.map { max(1, $0) }
-        }
-        let answer = renderer.answerPrompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
-        generation.tokens = try conversation.model.tokens(for: answer)
-        generation.maximumTokens = limit
         // An answer is not empty.
-        generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted()
-        tools.callable = []
-        try await respond(
-            to: request, generation, tools, conversation, &turn, channel, in: try conversation.answerSequence())
+        if generation.grammar == nil { generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted() }
+        // The conversation's own adapter changes the states.
+        let probe = checksText && conversation.sequence.adapter == nil ? GuardrailProbe.probe(of: conversation.model) : nil
+        if made.isEmpty { generation.stateLayers = probe.map { [$0.layer] } ?? [] }
+        var turn = Turn(isChecked: checksText, probe: probe)
+        let hasResults = conversation.model.toolFormat != nil && !made.isEmpty && !tools.mustCall
+        var outcome: GenerationResult?
+        if !hasResults || !tools.callable.isEmpty {
+            // Small models answer better from a prompt without tools; here they only make a different call, if any.
+            tools.onlyCalls = hasResults && conversation.model.defaults.answersFromResults
+            outcome = try await generate(generation, tools, conversation.sequence, &turn, channel, conversation)
+        }
+        if hasResults, !turn.hasCalls, turn.isEmpty {
+            let answer = renderer.answerPrompt(for: request.transcript, thinking: request.contextOptions.thinkingLevel)
+            generation.tokens = try conversation.model.tokens(for: answer)
+            (tools.callable, tools.onlyCalls) = ([], false)
+            let decision = outcome?.usage.generatedTokens ?? 0
+            outcome = try await generate(
+                generation, tools, try conversation.answerSequence(), &turn, channel, conversation)
+            outcome?.usage.generatedTokens += decision
+        }
+        if let outcome { try finish(request, outcome, &turn, conversation, channel) }
     }
 
-    /// Generates the model's turn in the chat format that it was trained for.
-    private func respond(
-        to request: LanguageModelExecutorGenerationRequest, _ generation: GenerationRequest, _ tools: TurnTools,
-        _ conversation: Conversation, _ turn: inout Turn, _ channel: LanguageModelExecutorGenerationChannel,
-        in sequence: SequenceState? = nil
-    ) async throws {
-        let outcome = try await generate(generation, tools, conversation, &turn, channel, in: sequence)
-        if let violation = turn.output.violation { throw violation }
+    /// Checks and reports the turn when all of it has been generated.
+    private func finish(
+        _ request: LanguageModelExecutorGenerationRequest, _ outcome: GenerationResult, _ turn: inout Turn,
+        _ conversation: Conversation, _ channel: LanguageModelExecutorGenerationChannel
+    ) throws {
+        if let violation = turn.violation { throw violation }
         if request.generatesValue,
             let refusal = Refusals.refusal(in: turn.text, prompt: request.transcript.lastPromptText)
         {
@@ -188,7 +191,7 @@ package final class LocalModelExecutor: Sendable {
         if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
         turn.report(outcome, conversation.model, channel)
         // A value is complete, also if it is shorter than the model wanted.
-        if outcome.stopReason == .contextFull, generation.grammar == nil {
+        if outcome.stopReason == .contextFull, request.schema == nil, request.format == nil {
             throw GenerationFailure.promptTooLong(
                 tokens: outcome.usage.promptTokens + outcome.usage.generatedTokens,
                 contextSize: conversation.sequence.contextSize)
@@ -212,16 +215,13 @@ package final class LocalModelExecutor: Sendable {
     }
 
     private func generate(
-        _ generation: GenerationRequest, _ tools: TurnTools, _ conversation: Conversation, _ turn: inout Turn,
-        _ channel: LanguageModelExecutorGenerationChannel, in sequence: SequenceState? = nil
+        _ generation: GenerationRequest, _ tools: TurnTools, _ sequence: SequenceState, _ turn: inout Turn,
+        _ channel: LanguageModelExecutorGenerationChannel, _ conversation: Conversation
     ) async throws -> GenerationResult {
         do {
-            return try await conversation.model.generateTurn(generation, tools: tools, in: sequence ?? conversation.sequence) {
-                turn.take($0, channel)
-            }
+            return try await conversation.model.generateTurn(generation, tools: tools, in: sequence) { turn.take($0, channel) }
         } catch {
-            throw Self.failure(
-                error, limit: generation.maximumTokens, promptTokens: generation.tokens.count, conversation)
+            throw Self.failure(error, limit: generation.maximumTokens, promptTokens: generation.tokens.count, conversation)
         }
     }
 
@@ -231,7 +231,18 @@ package final class LocalModelExecutor: Sendable {
         private(set) var text = ""
         private(set) var hasCalls = false
 
-        init(isChecked: Bool) { output = CheckedOutput(isChecked: isChecked) }
+        private let probe: GuardrailProbe?
+        private var promptViolation: LanguageModelError?
+
+        init(isChecked: Bool, probe: GuardrailProbe?) {
+            output = CheckedOutput(isChecked: isChecked)
+            self.probe = probe
+        }
+
+        /// Whether there is no text but white space.
+        var isEmpty: Bool { !text.contains { !$0.isWhitespace } }
+        /// The error of an unsafe prompt or response.
+        var violation: LanguageModelError? { mutating get { promptViolation ?? output.violation } }
 
         /// Processes an event; returns false to end the turn.
         mutating func take(_ event: TurnEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
@@ -243,7 +254,11 @@ package final class LocalModelExecutor: Sendable {
                 channel.emit(.response(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .thought(let piece):
                 channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
-            case .state: break
+            case .state(let state, _):
+                // The state comes before all text.
+                guard let probe, let score = probe.score(state), score >= probe.threshold else { break }
+                promptViolation = Guardrail.error("The prompt", .init(category: "unsafe", score: score))
+                return false
             case .cut(let bytes): replace(String(decoding: text.utf8.prefix(bytes), as: UTF8.self), channel)
             case .call(let call):
                 hasCalls = true

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Inference
 internal import JSON
 
@@ -21,7 +20,7 @@ struct TranscriptRenderer {
         isTagging = configuration.isTagging
         hasToolFormat = model.toolFormat != nil
         ownInstructions = model.defaults.instructions
-        toolInstructions = ProcessInfo.processInfo.environment["FM_TOOLINST"] ?? model.defaults.toolInstructions
+        toolInstructions = model.defaults.toolInstructions
     }
 
     private static let tagging = """
@@ -40,8 +39,9 @@ struct TranscriptRenderer {
         return prompt
     }
 
-    /// Chosen by measurement; see Benchmarks/answers.
-    private static let answerLine = ProcessInfo.processInfo.environment["FM_LINE"] ?? "\n\nAnswer in words."
+    /// On 40 tasks for development, answers with this line use the result in 35, with "Answer in words." in 31.
+    private static let answerLine =
+        "\n\nAnswer the question in full sentences. Use the facts, numbers and names in the result."
 
     func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []

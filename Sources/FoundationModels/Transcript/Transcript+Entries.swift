@@ -72,6 +72,8 @@ extension Transcript {
         public var parameters: GenerationSchema
         /// Whether the parameters' schema is part of the prompt.
         var explainsParameters = true
+        /// Whether calls with equal arguments may be made again for the same prompt.
+        var isRepeatable = false
 
         /// Creates a definition whose parameters' schema is part of the prompt.
         public init(name: String, description: String, parameters: GenerationSchema) {
@@ -84,6 +86,7 @@ extension Transcript {
         public init(tool: some Tool) {
             self.init(name: tool.name, description: tool.description, parameters: tool.parameters)
             explainsParameters = tool.includesSchemaInInstructions
+            isRepeatable = tool is any RepeatableTool
         }
 
         public static func == (a: Transcript.ToolDefinition, b: Transcript.ToolDefinition) -> Bool {

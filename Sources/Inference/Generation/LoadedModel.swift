@@ -19,6 +19,8 @@ package actor LoadedModel {
     private nonisolated let caches: CacheRegistry
     /// The model's default settings.
     package nonisolated let defaults: ModelDefaults
+    /// Identifies the contents of the model file; nil if an adapter was merged into the weights, or if the file cannot be read.
+    package nonisolated let fingerprint: String?
     /// Whether an adapter was merged into the weights.
     package nonisolated let hasMergedAdapter: Bool
     /// Load time in seconds.
@@ -89,6 +91,7 @@ package actor LoadedModel {
         operations = model.operations
         origins = model.weights.origins
         hasMergedAdapter = adapterFile != nil
+        fingerprint = adapterFile == nil ? try? file.fingerprint() : nil  // without one, the model has no probe
         self.threads = model.pool.threads
         engine = Engine(model: model, caches: caches)
         self.tokenizer = tokenizer

