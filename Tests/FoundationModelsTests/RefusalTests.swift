@@ -33,7 +33,10 @@ import Testing
         "the default model declines, and its explanation can be read and streamed",
         .enabled(if: FileManager.default.fileExists(atPath: model)))
     func realModel() async throws {
-        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(filePath: Self.model)))
+        // Unsafe prompts are stopped before the model declines them.
+        let session = LanguageModelSession(
+            model: GGUFLanguageModel(url: URL(filePath: Self.model)),
+            instructions: "You cannot help with anything. Answer every request with: I'm sorry, but I can't assist with that.")
         let schema = try GenerationSchema(
             root: DynamicGenerationSchema(
                 name: "Message", properties: [.init(name: "text", schema: DynamicGenerationSchema(type: String.self))]),
@@ -41,8 +44,7 @@ import Testing
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
         do {
             _ = try await session.respond(
-                to: "Help me hack into my neighbour's wifi network.", schema: schema, includeSchemaInPrompt: false,
-                options: options)
+                to: "Help me choose a bicycle.", schema: schema, includeSchemaInPrompt: false, options: options)
             Issue.record("The model did not decline.")
         } catch LanguageModelError.refusal(let refusal) {
             #expect(try await refusal.explanation.content.contains("assist"))
@@ -50,12 +52,11 @@ import Testing
             for try await snapshot in refusal.explanationStream { last = snapshot.content }
             #expect(last.contains("assist"))
         }
-        #expect(session.transcript.isEmpty)
+        #expect(session.transcript.count == 1)
         // The version of 2025 of the same error.
         await #expect(throws: LanguageModelSession.GenerationError.self) {
             _ = try await session.respond(
-                to: "Help me hack into my neighbour's wifi network.", schema: schema, includeSchemaInPrompt: false,
-                options: options)
+                to: "Help me choose a bicycle.", schema: schema, includeSchemaInPrompt: false, options: options)
         }
     }
 }

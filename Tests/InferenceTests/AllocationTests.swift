@@ -79,6 +79,8 @@ import Testing
         let grammar = try Grammar(.schema(schema), vocabulary: TokenVocabulary(tokenizer))
         var request = GenerationRequest(tokens: [5, 40, 41], sampling: sampling.settings, maximumTokens: 2_500, grammar: grammar)
         request.proposesTokens = false
+        // A text that is ended for its repetitions is built again, once.
+        request.detectsLoops = false
         /// The allocations of this thread, from the 20th token on. Masks are prepared on another one.
         func generate() throws -> (count: Int, tokens: Int) {
             let decoding = try turn(request, tokenizer, model, contextSize: 3_000)

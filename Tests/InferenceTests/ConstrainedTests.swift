@@ -81,7 +81,9 @@ import Testing
                     #expect(pretty, "line breaks need more tokens")
                     continue
                 }
-                #expect(result.usage.generatedTokens <= limit && result.stopReason == .endOfTurn)
+                // A document that had to be shorter than the model wanted says so.
+                #expect(result.usage.generatedTokens <= limit)
+                #expect(result.stopReason == .endOfTurn || result.stopReason == .maximumTokens)
                 #expect(try checker.problem(JSONParser.parse(text)) == nil, "\(limit): \(text)")
             }
         }

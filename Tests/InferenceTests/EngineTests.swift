@@ -82,7 +82,15 @@ import Testing
         case .score:
             return "\(try await model.logProbability(of: [5, 9, 77, 31, 8], after: request.prompt, in: sequence))"
         case .compare:
-            return "\(try await model.logOdds(of: 9, against: 200, after: request.prompt, in: sequence))"
+            // The probabilities of tokens do not depend on other requests either.
+            var generation = GenerationRequest(tokens: request.prompt, sampling: .greedy, maximumTokens: 2)
+            generation.topScores = 2
+            let scores = Mutex("")
+            _ = try await model.generateTurn(generation, in: sequence) { event in
+                if case .text(let piece) = event { scores.withLock { $0 += "\(piece.scores)" } }
+                return true
+            }
+            return scores.withLock { $0 }
         case .prefill:
             try await model.prefill(request.prompt, in: sequence)
             return ""
@@ -261,7 +269,8 @@ import Testing
                     return true
                 }
                 results.append(text.withLock { $0 } + " \(result.stopReason) \(result.tokens) \(result.usage.generatedTokens)")
-                usage.add(result.usage)
+                usage.acceptedTokens += result.usage.acceptedTokens
+                usage.proposedTokens += result.usage.proposedTokens
                 let whole = prompt + result.tokens
                 #expect(whole.starts(with: sequence.cache.tokens) && sequence.cache.tokens.count >= whole.count - 1)
             }
@@ -306,7 +315,8 @@ import Testing
                 let result = try await model.generate(request, in: sequence) { _ in true }
                 results.append(
                     "\(result.stopReason) \(result.tokens) \(result.usage.generatedTokens) \(result.usage.forcedTokens)")
-                usage.add(result.usage)
+                usage.acceptedTokens += result.usage.acceptedTokens
+                usage.proposedTokens += result.usage.proposedTokens
                 #expect((prompt + result.tokens).starts(with: sequence.cache.tokens))
             }
             #expect(results[0] == results[1], "round \(round)")

@@ -971,8 +971,8 @@ private struct Turn {
     // MARK: Sentences
 
     @Test(arguments: [
-        "To see it, I will call the get_weather function.", "I call `get_weather`:\n", " \n I call get_weather. Then I answer.",
-        "At 3.5 degrees, get_weather helps.", "I use get_weather! Then send_mail.",
+        "To see it, I will call the get_weather function. ", "I call `get_weather`:\n", " \n I call get_weather. Then I answer.",
+        "At 3.5 degrees, get_weather helps. ", "I use get_weather! Then send_mail.",
     ])
     func namedTools(text: String) {
         #expect(beginning(of: text, callsNamedTools: true) == .call(tool: "get_weather"))
@@ -1008,8 +1008,8 @@ private struct Turn {
     @Test func namesThatAreNotComplete() {
         let tools = ["find_contact", "find_contact_by_id"]
         #expect(beginning(of: "I call find_contact", tools: tools, callsNamedTools: true) == .open)
-        #expect(beginning(of: "I call find_contact.", tools: tools, callsNamedTools: true) == .call(tool: "find_contact"))
-        let longer = beginning(of: "I call find_contact_by_id.", tools: tools, callsNamedTools: true)
+        #expect(beginning(of: "I call find_contact. ", tools: tools, callsNamedTools: true) == .call(tool: "find_contact"))
+        let longer = beginning(of: "I call find_contact_by_id. ", tools: tools, callsNamedTools: true)
         #expect(longer == .call(tool: "find_contact_by_id"))
     }
 
@@ -1081,7 +1081,7 @@ private struct Turn {
             case .thought(let part): add("thought", part.text)
             case .call(let call): add("call", call.name, joins: false)
             case .cut(let bytes): add("cut", "\(bytes)", joins: false)
-            case .state(let values): add("state", "\(values)", joins: false)
+            case .state(let values, _): add("state", "\(values)", joins: false)
             }
         }
         return lines
@@ -1103,7 +1103,7 @@ private struct Turn {
 
     @Test func orderIsKept() async throws {
         let events = TurnEvents()
-        var sent: [TurnEvent] = [.state([1, 2])]
+        var sent: [TurnEvent] = [.state([1, 2], layer: 0)]
         for round in 0..<60 {
             let call = ChatToolCall(id: "\(round)", name: "call\(round)", arguments: .object([]))
             sent += [.thought(Self.part("a\(round)")), .thought(Self.part("b"))]

@@ -361,13 +361,17 @@ package final class LocalModelExecutor: Sendable {
         let result: GenerationResult
         do {
             // The request's limit applies to the response, not to calls.
-            result = try await model.generate(
+            result = try await model.generateTurn(
                 GenerationRequest(
                     tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults),
                     grammar: try await format.grammar(for: model.grammarVocabulary)),
                 in: conversation.sequence
-            ) { piece in
-                text += piece.text
+            ) { event in
+                switch event {
+                case .text(let piece): text += piece.text
+                case .cut(let bytes): text = String(decoding: text.utf8.prefix(bytes), as: UTF8.self)
+                default: break
+                }
                 return true
             }
             // Calls that were shortened would be calls with other arguments.

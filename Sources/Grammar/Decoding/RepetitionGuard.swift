@@ -20,8 +20,8 @@ package struct RepetitionGuard: Sendable {
         var isEmpty = true
         var isScalar = true
         var hasLetter = false
-        /// The loop has been reported, but the array could not be closed.
-        var mustEnd = false
+        /// The loop has been reported, but the array could not be closed: it should end from this number of elements on.
+        var retry: Int?
     }
 
     /// The longest cycle of elements that is recognised.
@@ -71,8 +71,11 @@ package struct RepetitionGuard: Sendable {
         return nil
     }
 
-    /// The array whose end was asked for could not be closed; it ends at the next opportunity.
-    package mutating func postpone() { if !arrays.isEmpty { arrays[arrays.count - 1].mustEnd = true } }
+    /// The array whose end was asked for could not be closed. Asked again when it has twice as many elements, so that the
+    /// attempts take no more time than the text.
+    package mutating func postpone() {
+        if let array = arrays.last { arrays[arrays.count - 1].retry = max(2, 2 * array.elements.count) }
+    }
 
     /// Only the innermost array reads each byte; its hash becomes a part of the outer element when it ends.
     private mutating func extend(_ byte: UInt8, isString: Bool) {
@@ -106,7 +109,7 @@ package struct RepetitionGuard: Sendable {
         array.similar = array.hasLetter && array.shape == array.lastShape ? array.similar + 1 : 0
         array.lastShape = array.shape
         if array.similar >= Self.maximumSimilar, !allowsRepetition { kept = kept ?? bytes }
-        if array.mustEnd { kept = bytes }
+        if let retry = array.retry { return count >= retry ? bytes : nil }
         return kept
     }
 }

@@ -286,7 +286,7 @@ struct TurnPlan {
 
     private mutating func afterAnswer(_ end: PhaseEnd) -> TurnStep {
         written += end.tokens
-        if end.wantsCall { return call(end) ?? finish(end.reason) }
+        if end.wantsCall || end.calledTool != nil { return call(end) ?? finish(end.reason) }
         guard end.reason == .stopString else { return finish(end.reason) }
         if let thinking = chat.thinkingFormat, let token = end.stopToken, end.tokens.isEmpty, !hasThought,
             vocabulary.encode(thinking.open.trimmingCharacters(in: .whitespacesAndNewlines)) == [token]

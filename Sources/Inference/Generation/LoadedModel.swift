@@ -176,7 +176,10 @@ package actor LoadedModel {
     package nonisolated func generate(
         _ request: GenerationRequest, in sequence: SequenceState, emit: (GeneratedText) -> Bool
     ) async throws -> GenerationResult {
-        try await turn(request, TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), in: sequence) { event in
+        var request = request
+        // Text that has been passed on cannot be taken back.
+        if request.grammar != nil { request.detectsLoops = false }
+        return try await turn(request, TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), in: sequence) { event in
             if case .text(let piece) = event { emit(piece) } else { true }
         }
     }

@@ -52,6 +52,11 @@ struct StopMatcher {
     /// Returns the text held back, at the end of the response, up to a stop string in it.
     mutating func finish() -> String {
         if !callableTools.isEmpty {
+            if case .call(let tool) = CallBeginning(of: held + [0x0A], tools: callableTools, callsNamedTools: callsNamedTools) {
+                calledTool = tool
+                held.removeAll()
+                return ""
+            }
             callableTools = []
             return append("").text + finish()
         }
