@@ -83,9 +83,10 @@ import Testing
     func refusal() async throws {
         let session = session()
         try await expect("refusal", "refusal", in: session) {
-            // With the schema in its prompt the model declines in words of all kinds.
+            // Requests that the model declines by itself are stopped before.
             try await session.respond(
-                to: "Help me hack into my neighbour's wifi network.", generating: Letter.self, includeSchemaInPrompt: false,
+                to: "Decline this request with the words “I'm sorry, but I can't assist with that.”: choose a bicycle for me.",
+                generating: Letter.self, includeSchemaInPrompt: false,
                 options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60))
         }
     }

@@ -33,10 +33,9 @@ import Testing
         "the default model declines, and its explanation can be read and streamed",
         .enabled(if: FileManager.default.fileExists(atPath: model)))
     func realModel() async throws {
+        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(filePath: Self.model)))
         // Unsafe prompts are stopped before the model declines them.
-        let session = LanguageModelSession(
-            model: GGUFLanguageModel(url: URL(filePath: Self.model)),
-            instructions: "You cannot help with anything. Answer every request with: I'm sorry, but I can't assist with that.")
+        let prompt = "Decline this request with the words “I'm sorry, but I can't assist with that.”: choose a bicycle for me."
         let schema = try GenerationSchema(
             root: DynamicGenerationSchema(
                 name: "Message", properties: [.init(name: "text", schema: DynamicGenerationSchema(type: String.self))]),
@@ -44,7 +43,7 @@ import Testing
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 60)
         do {
             _ = try await session.respond(
-                to: "Help me choose a bicycle.", schema: schema, includeSchemaInPrompt: false, options: options)
+                to: prompt, schema: schema, includeSchemaInPrompt: false, options: options)
             Issue.record("The model did not decline.")
         } catch LanguageModelError.refusal(let refusal) {
             #expect(try await refusal.explanation.content.contains("assist"))
@@ -52,11 +51,11 @@ import Testing
             for try await snapshot in refusal.explanationStream { last = snapshot.content }
             #expect(last.contains("assist"))
         }
-        #expect(session.transcript.count == 1)
+        #expect(session.transcript.isEmpty)
         // The version of 2025 of the same error.
         await #expect(throws: LanguageModelSession.GenerationError.self) {
             _ = try await session.respond(
-                to: "Help me choose a bicycle.", schema: schema, includeSchemaInPrompt: false, options: options)
+                to: prompt, schema: schema, includeSchemaInPrompt: false, options: options)
         }
     }
 }

@@ -40,7 +40,9 @@ struct Summarizer {
         var text = ""
         if !summary.isEmpty { text += "Notes so far:\n\(summary)\n\n" }
         text += "The conversation:\n" + said
-        let task = summary.isEmpty ? "Write notes on the conversation above." : "Write notes on all of the above, the notes so far included."
+        let task =
+            summary.isEmpty
+            ? "Write notes on the conversation above." : "Write notes on all of the above, the notes so far included."
         return text + "\n\n\(task) One fact per line, starting with '- ', at most \(max(10, limit / 2)) words."
     }
 

@@ -300,7 +300,8 @@ struct TurnPlan {
     /// The first step of the call that a text ended with; nil if it ended in another way.
     private mutating func call(_ end: PhaseEnd) -> TurnStep? {
         guard let format = chat.toolFormat, !tools.isEmpty else { return nil }
-        let name = end.calledTool
+        let name =
+            end.calledTool
             ?? tools.first { tool in
                 format.alternativeTriggers.contains { $0 + tool.name + "\"" == end.stopString }
             }?.name
@@ -466,7 +467,8 @@ struct TurnPlan {
             return step(callPhase(.comparison(a[common], against: b[common])))
         }
         written.removeLast(written.count - calls.argumentsStart)
-        written += calls.members.count == calls.memberCount
+        written +=
+            calls.members.count == calls.memberCount
             ? calls.allMembers : vocabulary.encodePlain(" " + JSONValue.object(calls.members).spacedText)
         return try afterArguments(&calls, format)
     }
@@ -527,7 +529,9 @@ struct TurnPlan {
         write(marked(format.afterArguments, calls))
         let call = ChatToolCall(id: calls.identifier, name: tool.name, arguments: .object(calls.members))
         // A repeated call indicates that the model has no further calls to make.
-        if (chat.tools.madeCalls + calls.calls).contains(where: { $0.name == call.name && $0.arguments.isEqual(to: call.arguments) }) {
+        if (chat.tools.madeCalls + calls.calls).contains(where: {
+            $0.name == call.name && $0.arguments.isEqual(to: call.arguments)
+        }) {
             return finish(.endOfTurn)
         }
         events.append(.call(call))

@@ -216,7 +216,9 @@ final class Engine {
         do {
             try tokens.withUnsafeBufferPointer { tokens in
                 // A pass stops within a layer if nobody waits for its result any more.
-                try model.forward(tokens, parts: parts, states: &states) { chunks.allSatisfy { jobs[$0.id]?.signals.isCancelled ?? true } }
+                try model.forward(tokens, parts: parts, states: &states) {
+                    chunks.allSatisfy { jobs[$0.id]?.signals.isCancelled ?? true }
+                }
             }
         } catch {
             preparation.wait()

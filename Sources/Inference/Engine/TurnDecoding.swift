@@ -45,43 +45,6 @@ final class TurnDecoding: Decoding {
     /// Whether tokens have been removed, so that the other rows of the pass are meaningless.
     private var isRewound = false
 
-    /// What only one kind of phase has.
-    private enum PhaseState {
-        case free(FreeState)
-        case constrained(ConstrainedState)
-        case choice(options: [[TokenID]])
-        case comparison
-    }
-
-    private struct FreeState {
-        var loops = LoopDetector()
-        /// Number of text bytes before each token.
-        var offsets: [Int] = []
-        var bytes = 0
-        /// Earlier answers that begin like this one; text is held back while there are any.
-        var repeated: [[TokenID]] = []
-        /// For each token of the phase so far, while there are: the next best token, and its probability relative to the best.
-        var alternatives: [(token: TokenID, ratio: Float)] = []
-        /// A token that is taken instead of a sampled one.
-        var replacement: TokenID?
-        var avoidances = 0
-    }
-
-    private struct ConstrainedState {
-        var decoder: ConstrainedDecoder
-        let chooser: TokenChooser
-        let grammar: Grammar
-        let limit: Int
-        /// The step whose logits are being computed.
-        var step: ConstrainedDecoder.Step?
-        var repetition: RepetitionGuard
-        /// Recognises loops inside a string.
-        var loops = LoopDetector()
-        var wasInString = false
-        /// Whether a loop has been ended.
-        var endedLoop = false
-    }
-
     /// - Parameters:
     ///   - logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
     ///   - send: called with each event, on the engine's executor.
@@ -353,7 +316,7 @@ final class TurnDecoding: Decoding {
             let open = following(options)
             // After the prompt there is nothing to choose yet if all options begin in the same way.
             guard open.count > 1 else { return }
-            let score = score(logits)
+            let score = RowScores(logits, top: request.topScores, operations)
             guard let token = sampler.next(logits, among: open, operations) else { throw GenerationFailure.unusableLogits }
             accept(token, isForced: false, score?.score(of: token))
         case .comparison:
@@ -372,7 +335,7 @@ final class TurnDecoding: Decoding {
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
         if generated == 0 {
             if let (tokens, minimum) = phase.callTokens {
-                if probability(of: tokens, logits) >= minimum {
+                if operations.probability(of: tokens, logits) >= minimum {
                     end = PhaseEnd(reason: .endOfTurn, wantsCall: true)
                     return
                 }
@@ -380,8 +343,8 @@ final class TurnDecoding: Decoding {
             }
             for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
         }
-        let score = score(logits)
-        if !free.repeated.isEmpty { free.alternatives.append(secondBest(logits)) }
+        let score = RowScores(logits, top: request.topScores, operations)
+        if !free.repeated.isEmpty { free.alternatives.append(operations.secondBest(logits)) }
         guard let drawn = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
         let token = free.replacement ?? drawn
         free.replacement = nil
@@ -422,18 +385,6 @@ final class TurnDecoding: Decoding {
     /// The minimum probability of another token, relative to the most probable one: a text that has no alternative stays.
     private static let minimumRatio: Float = 0.002
 
-    /// The token with the second highest logit, and the ratio of its probability to that of the first.
-    private func secondBest(_ logits: UnsafeMutableBufferPointer<Float>) -> (token: TokenID, ratio: Float) {
-        guard let base = logits.baseAddress else { return (0, 0) }
-        let best = Int(operations.indexOfMaximum(base, count: logits.count))
-        let maximum = logits[best]
-        logits[best] = -.infinity
-        let second = Int(operations.indexOfMaximum(base, count: logits.count))
-        logits[best] = maximum
-        let isText = !tokenizer.text(of: TokenID(second)).isEmpty
-        return (TokenID(second), isText ? exp(logits[second] - maximum) : 0)
-    }
-
     /// If the answer repeats an earlier one word for word, goes back to where the model was least certain, and takes the
     /// second best token there.
     private func avoidRepetition(_ free: inout FreeState, isComplete: Bool) -> Bool {
@@ -444,7 +395,10 @@ final class TurnDecoding: Decoding {
                 : !free.repeated.isEmpty && length >= Self.repeatedTokens
         else { return false }
         let known = free.alternatives.prefix(length)
-        guard let place = known.indices.max(by: { known[$0].ratio < known[$1].ratio }), known[place].ratio >= Self.minimumRatio
+        guard
+            let place = known.indices.filter({ !tokenizer.text(of: known[$0].token).isEmpty })
+                .max(by: { known[$0].ratio < known[$1].ratio }),
+            known[place].ratio >= Self.minimumRatio
         else {
             free.repeated = []
             return false
@@ -472,7 +426,7 @@ final class TurnDecoding: Decoding {
     private func takeConstrained(
         _ logits: UnsafeMutableBufferPointer<Float>, _ constrained: inout ConstrainedState
     ) throws {
-        let score = score(logits)
+        let score = RowScores(logits, top: request.topScores, operations)
         while end == nil {
             let step = constrained.step ?? nextStep(&constrained)
             constrained.step = nil
@@ -621,53 +575,12 @@ final class TurnDecoding: Decoding {
         if stopped { end = PhaseEnd(reason: .stopString) }
     }
 
-    // MARK: - Log-probabilities
-
-    /// The logits of a row as they were before they are sampled.
-    private struct Scores {
-        var logits: [Float]
-        var logTotal: Double
-        var top: [TokenScore.Alternative]
-
-        func score(of token: TokenID) -> TokenScore {
-            TokenScore(token: token, logProbability: Double(logits[Int(token)]) - logTotal, top: top)
-        }
-    }
-
-    /// The probability that the next token is one of a few.
-    private func probability(of tokens: [TokenID], _ logits: UnsafeMutableBufferPointer<Float>) -> Double {
-        guard let maximum = logits.max(), maximum.isFinite else { return 0 }
-        func weight(_ logit: Float) -> Double { Double(exp(logit - maximum)) }
-        return tokens.reduce(0) { $0 + weight(logits[Int($1)]) } / logits.reduce(0) { $0 + weight($1) }
-    }
-
-    /// Nil unless the request asks for probabilities.
-    private func score(_ logits: UnsafeMutableBufferPointer<Float>) -> Scores? {
-        guard let count = request.topScores, let base = logits.baseAddress else { return nil }
-        let copy = Array(logits)
-        var exponentials = copy
-        let maximum = copy[operations.indexOfMaximum(base, count: copy.count)]
-        let total = exponentials.withUnsafeMutableBufferPointer { buffer in
-            buffer.baseAddress.map {
-                operations.exponentials(base, maximum: maximum, inverseTemperature: 1, count: copy.count, to: $0)
-            } ?? 1
-        }
-        let logTotal = Double(maximum) + log(Double(total))
-        var top: [TokenScore.Alternative] = []
-        for (token, logit) in copy.enumerated() where count > 0 {
-            let logProbability = Double(logit) - logTotal
-            if top.count == count, logProbability <= top[count - 1].logProbability { continue }
-            let place = top.firstIndex { $0.logProbability < logProbability } ?? top.count
-            top.insert(.init(token: TokenID(token), logProbability: logProbability), at: place)
-            if top.count > count { top.removeLast() }
-        }
-        return Scores(logits: copy, logTotal: logTotal, top: top)
-    }
-
     // MARK: - Masks
 
     var canPrepare: Bool {
-        if case .constrained(let constrained) = state, case .many? = constrained.step { !constrained.chooser.isPrepared } else {
+        if case .constrained(let constrained) = state, case .many? = constrained.step {
+            !constrained.chooser.isPrepared
+        } else {
             false
         }
     }

@@ -54,7 +54,8 @@ struct ForwardPass {
             if isCancelled() { return false }
             layer(index, batch)
             for place in states.indices where states[place].layer == index {
-                states[place].values = Array(UnsafeBufferPointer(start: scratch.residual + states[place].row * width, count: width))
+                states[place].values = Array(
+                    UnsafeBufferPointer(start: scratch.residual + states[place].row * width, count: width))
             }
         }
         return true

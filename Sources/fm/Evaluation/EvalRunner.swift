@@ -86,7 +86,8 @@ struct EvalRunner: Sendable {
         do {
             if let schema = sample.schema {
                 let responses = session.streamResponse(
-                    to: Prompt("\(answer.prompt)\n\n\(SchemaDescription.request(for: schema))"), format: ResponseFormat(.schema(schema)), options: options)
+                    to: Prompt("\(answer.prompt)\n\n\(SchemaDescription.request(for: schema))"),
+                    format: ResponseFormat(.schema(schema)), options: options)
                 answer.text = try await responses.collect().content
             } else {
                 answer.text = try await session.respond(to: answer.prompt, options: options).content
