@@ -42,11 +42,8 @@ extension Tool where Self.Arguments: Generable {
     public var parameters: GenerationSchema { Arguments.generationSchema }
 }
 
-/// A tool whose calls with equal arguments may return something else each time, such as the next page of a list.
-///
-/// A model on this machine does not make a call again whose output it already has for the same prompt, unless the tool conforms to
-/// this protocol.
-public protocol RepeatableTool: Tool {}
+/// What `RepeatableTool` of the module ContextKit is known by here: this module has Apple's public names only.
+public protocol _RepeatableTool: Tool {}
 
 // Arguments need names, which single values do not have.
 

@@ -86,7 +86,7 @@ extension Transcript {
         public init(tool: some Tool) {
             self.init(name: tool.name, description: tool.description, parameters: tool.parameters)
             explainsParameters = tool.includesSchemaInInstructions
-            isRepeatable = tool is any RepeatableTool
+            isRepeatable = tool is any _RepeatableTool
         }
 
         public static func == (a: Transcript.ToolDefinition, b: Transcript.ToolDefinition) -> Bool {
