@@ -413,6 +413,8 @@ private struct Turn {
         let tokens = phase.callTokens?.tokens ?? []
         #expect(Set(tokens).isSuperset(of: Bytes.plain("{`") + [trigger]) && tokens == tokens.sorted())
         #expect(phase.callTokens?.minimum == 0.2)
+        // A block of code may be an answer.
+        #expect(phase.callTokens?.fences == Set(Bytes.plain("`")))
         #expect(phase.callsNamedTools)
         try turn.ends(PhaseEnd(reason: .endOfTurn, wantsCall: true))
         turn.expectWritten(Self.opening)

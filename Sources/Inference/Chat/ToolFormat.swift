@@ -40,7 +40,10 @@ package struct ToolFormat: Sendable, Equatable {
     }
 
     /// The beginnings of calls that are written as JSON instead of the trained format.
-    static let plainOpenings = ["```json\n", "``", "{{", "{\"", "{\n", "{"]
+    static let plainOpenings = ["{{", "{\"", "{\n", "{"]
+
+    /// The beginnings of blocks of code, in which some models write calls.
+    static let fences = ["```json\n", "``"]
 
     /// Detects the format from the chat template, and from the vocabulary where the template does not mention the
     /// tokens; nil if no known format is found.

@@ -245,7 +245,8 @@ struct TurnPlan {
             if let token = vocabulary.specialToken(format.trigger) { phase.stopTokens.insert(token) }
             if format.arguments == .json { phase.callableTools = tools.map(\.name) }
             if let minimum = chat.minimumCallProbability, !chat.tools.onlyCalls, request.grammar == nil {
-                phase.callTokens = (callTokens(format), minimum)
+                let fences = firstTokens(ToolFormat.fences)
+                phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
                 phase.callsNamedTools = true
             }
         } else if let format = chat.toolFormat, chat.tools.areInPrompt {
@@ -269,11 +270,12 @@ struct TurnPlan {
     }
 
     /// The tokens with which calls begin, in the trained format or as JSON.
-    private func callTokens(_ format: ToolFormat) -> [TokenID] {
-        var tokens = Set(([format.trigger] + ToolFormat.plainOpenings).compactMap { vocabulary.encodePlain($0).first })
-        if let token = vocabulary.specialToken(format.trigger) { tokens.insert(token) }
-        return tokens.sorted()
+    private func callTokens(_ format: ToolFormat) -> Set<TokenID> {
+        let special = vocabulary.specialToken(format.trigger).map { [$0] } ?? []
+        return firstTokens([format.trigger] + ToolFormat.plainOpenings).union(special)
     }
+
+    private func firstTokens(_ texts: [String]) -> Set<TokenID> { Set(texts.compactMap { vocabulary.encodePlain($0).first }) }
 
     private mutating func constrainedAnswer() -> TurnStep {
         state = .answer

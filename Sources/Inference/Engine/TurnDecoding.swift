@@ -334,12 +334,15 @@ final class TurnDecoding: Decoding {
         }
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
         if generated == 0 {
-            if let (tokens, minimum) = phase.callTokens {
-                if operations.probability(of: tokens, logits) >= minimum {
+            if let (tokens, fences, minimum) = phase.callTokens {
+                if operations.probability(of: tokens, logits) < minimum {
+                    for token in tokens { logits[Int(token)] = -.infinity }
+                } else if let best = tokens.max(by: { logits[Int($0)] < logits[Int($1)] }), fences.contains(best) {
+                    free.replacement = best
+                } else {
                     end = PhaseEnd(reason: .endOfTurn, wantsCall: true)
                     return
                 }
-                for token in tokens { logits[Int(token)] = -.infinity }
             }
             for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
         }

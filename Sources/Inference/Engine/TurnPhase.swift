@@ -37,9 +37,10 @@ struct TurnPhase {
     var callableTools: [String] = []
     /// Whether a first sentence that names one of these tools is a call of it.
     var callsNamedTools = false
-    /// The phase ends with a wish to call if the first token is one of these with at least this probability; otherwise they
-    /// cannot be the first token.
-    var callTokens: (tokens: [TokenID], minimum: Double)?
+    /// If the first token is one of these with at least this probability, the phase ends with a wish to call, or begins with the
+    /// most probable of `fences`: a block of code may be a call or an answer, which its text shows. Otherwise none of these can be
+    /// the first token.
+    var callTokens: (tokens: [TokenID], fences: Set<TokenID>, minimum: Double)?
     /// Whether the phase ends with the first text that is neither a stop string nor the beginning of a call.
     var endsWithText = false
     /// Whether white space at the beginning is left out of the text.
