@@ -119,7 +119,7 @@ let package = Package(
                 "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "Safety", "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + postgreSQL,
-            path: "Benchmarks/Context", swiftSettings: settingsWithDatabases),
+            path: "Benchmarks/Context", exclude: ["Conversations"], swiftSettings: settingsWithDatabases),
         .executableTarget(
             name: "tool-bench",
             dependencies: ["FoundationModels", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],

@@ -23,9 +23,20 @@ struct RecallBench: AsyncParsableCommand {
     @Flag(help: "Print questions whose evidence is missing, and ordinary turns with recalled text.") var shows = false
     @Option(
         help:
-            "Read conversations from this JSON file instead: [{turns: [{date, prompt, response}], questions: [{kind, text, evidence: [text]}]}], dates in seconds since 1970."
+            "Read conversations from this JSON file instead: [{exchanges: [{prompt, response}], questions: [{asked, asked_by_user, category, evidence: [{exchange, side, text}]}]}]."
     )
     var file: String?
+    @Option(help: "With --file, write what the search knows of each prompt to this file, to train the models of recall.")
+    var features: String?
+    @Option(
+        help:
+            "With --file, prompts that need nothing of the conversations, lines of JSON: {prompt}. Each conversation is asked some of them."
+    )
+    var unrelated: String?
+    @Option(help: "The maximum share of the window for recalled text (default: the product's).") var share: Double?
+    @Option(help: "The minimum evidence for recall (default: the product's).") var evidence: Double?
+    @Option(help: "The minimum gain of a recalled token (default: the product's).") var gain: Double?
+    @Flag(help: "Search by words only.") var words = false
 
     enum Stories: String, ExpressibleByArgument {
         case first, second, third
@@ -41,14 +52,29 @@ struct RecallBench: AsyncParsableCommand {
 
     func run() async throws {
         let tokens = GGUFLanguageModel(url: URL(filePath: model), contextSize: window, checksText: false)
-        let talks: [Talk]
+        var talks: [Talk] = []
         if let file {
             talks = try JSONDecoder().decode([Talk].self, from: Data(contentsOf: URL(filePath: file)))
         } else {
             talks = (0..<conversations).map { Talk.generated(stories.data, number: $0, seed: seed, exchanges: exchanges) }
         }
         var total = Result()
-        for talk in talks { total.add(try await replay(talk, tokens)) }
+        if let unrelated {
+            struct Line: Decodable { let prompt: String }
+            let prompts = try String(contentsOfFile: unrelated, encoding: .utf8).split(separator: "\n").map {
+                try JSONDecoder().decode(Line.self, from: Data($0.utf8)).prompt
+            }
+            for index in talks.indices {
+                let own = prompts.indices.filter { $0 % talks.count == index }.prefix(Self.unrelatedPrompts)
+                talks[index].questions += own.map { Talk.Question(kind: Self.unrelatedKind, text: prompts[$0], places: []) }
+            }
+        }
+        let recorder = Recorder()
+        for (number, talk) in talks.enumerated() { total.add(try await replay(talk, number, tokens, recorder)) }
+        if let features {
+            let lines = try recorder.lines.withLock { try $0.map { try JSONEncoder().encode($0) } }
+            try Data(lines.joined(separator: [0x0A])).write(to: URL(filePath: features))
+        }
         print("window \(window), \(talks.count) conversations, \(total.turns) exchanges")
         for (kind, counts) in total.found.sorted(by: { $0.key < $1.key }) {
             print(
@@ -74,6 +100,14 @@ struct RecallBench: AsyncParsableCommand {
                     "  compactions %d in ordinary turns, %d in questions, %d of all while the user waits; recomputed %.2f per message token",
                 total.compactions, total.compactionsInQuestions, total.compactionsBefore,
                 Double(total.again) / Double(max(1, total.said))))
+        if total.unrelated > 0 {
+            print(
+                String(
+                    format: "  recall added text to %d of %d unrelated prompts: %.1f %%, %d tokens each", total.unrelatedOpened,
+                    total.unrelated, 100 * Double(total.unrelatedOpened) / Double(total.unrelated),
+                    total.unrelatedTokens / max(1, total.unrelatedOpened)))
+        }
+        for (reason, count) in total.misses.sorted(by: { $0.value > $1.value }) { print("  missed: \(reason): \(count)") }
         func median(_ values: [Double]) -> Double { values.isEmpty ? 0 : values.sorted()[values.count / 2] }
         print(
             String(
@@ -81,10 +115,18 @@ struct RecallBench: AsyncParsableCommand {
                 median(total.firstTimes), median(total.lastTimes)))
     }
 
+    private static let unrelatedKind = "unrelated"
+    private static let unrelatedPrompts = 40
+    /// For features, the number of exchanges after which questions are asked, and the age of the answers that are asked for.
+    private static let checkpoint = 40
+    private static let minimumAge = 25
+
     private struct Result {
         var turns = 0, opened = 0, compactions = 0, compactionsInQuestions = 0, compactionsBefore = 0
         var again = 0, said = 0, recalledTokens = 0, needlessTokens = 0
         var found: [String: (found: Int, asked: Int)] = [:]
+        var misses: [String: Int] = [:]
+        var unrelated = 0, unrelatedOpened = 0, unrelatedTokens = 0
         /// Times in milliseconds of the first and the last tenth of the exchanges.
         var firstTimes: [Double] = [], lastTimes: [Double] = []
 
@@ -96,6 +138,10 @@ struct RecallBench: AsyncParsableCommand {
             (again, said, recalledTokens) = (again + other.again, said + other.said, recalledTokens + other.recalledTokens)
             firstTimes += other.firstTimes
             lastTimes += other.lastTimes
+            unrelated += other.unrelated
+            unrelatedOpened += other.unrelatedOpened
+            unrelatedTokens += other.unrelatedTokens
+            misses.merge(other.misses, uniquingKeysWith: +)
             for (kind, counts) in other.found {
                 let before = found[kind] ?? (0, 0)
                 found[kind] = (before.found + counts.found, before.asked + counts.asked)
@@ -103,12 +149,17 @@ struct RecallBench: AsyncParsableCommand {
         }
     }
 
-    private func replay(_ talk: Talk, _ tokens: GGUFLanguageModel) async throws -> Result {
+    private func replay(_ talk: Talk, _ number: Int, _ tokens: GGUFLanguageModel, _ recorder: Recorder) async throws -> Result {
         var result = Result()
         let model = ReplayModel(tokens)
         let compactions = Mutex<[Compaction]>([])
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
+        let file = folder.appendingPathComponent("conversations.sqlite")
         let conversation = try await Conversation(
-            model: model, instructions: "You are talking with a friend.",
+            model: model, instructions: "You are talking with a friend.", policy: contextPolicy(recorder),
+            archive: ConversationArchive(url: file), id: "talk",
             onCompaction: { record in compactions.withLock { $0.append(record) } })
         var times: [Double] = []
         for turn in talk.turns {
@@ -116,6 +167,16 @@ struct RecallBench: AsyncParsableCommand {
             model.script.reply.withLock { $0 = turn.response }
             model.script.prompt.withLock { $0 = turn.prompt }
             try await Conversation.$today.withValue(turn.date) { _ = try await conversation.respond(to: turn.prompt) }
+            if features != nil {
+                recorder.record(number, "exchange", [], "")
+                // Questions are asked at different lengths, or length would tell them from exchanges.
+                if result.turns % Self.checkpoint == Self.checkpoint / 2 {
+                    let known = result.turns - Self.minimumAge
+                    let open = talk.questions.filter { question in question.places.allSatisfy { $0.turn < known } }
+                    var ignored = Result()
+                    try await ask(open, talk, number, file, recorder, &ignored, tokens)
+                }
+            }
             times.append(start.duration(to: .now).milliseconds)
             await conversation.waitForSearch()
             result.turns += 1
@@ -131,28 +192,110 @@ struct RecallBench: AsyncParsableCommand {
         (result.again, result.said) = model.script.work.withLock { $0 }
         let ordinary = compactions.withLock { $0 }
         result.compactions = ordinary.count
-        for question in talk.questions {
-            model.script.reply.withLock { $0 = "Let me think about that." }
+        try await ask(talk.questions, talk, number, file, recorder, &result, tokens)
+        let all = compactions.withLock { $0 }
+        result.compactionsInQuestions = all.count - ordinary.count
+        result.compactionsBefore = all.count { $0.reason == .beforeRequest }
+        return result
+    }
+
+    /// Asks questions, each on a copy of the archive, as if it were the next prompt.
+    private func ask(
+        _ questions: [Talk.Question], _ talk: Talk, _ number: Int, _ file: URL, _ recorder: Recorder,
+        _ result: inout Result, _ tokens: GGUFLanguageModel
+    ) async throws {
+        let copy = file.deletingLastPathComponent().appendingPathComponent("copy.sqlite")
+        for question in questions {
+            for name in ["", "-wal", "-shm"] {
+                let (from, to) = (URL(filePath: file.path + name), URL(filePath: copy.path + name))
+                if FileManager.default.fileExists(atPath: to.path) { try FileManager.default.removeItem(at: to) }
+                if FileManager.default.fileExists(atPath: from.path) { try FileManager.default.copyItem(at: from, to: to) }
+            }
+            let asking = ReplayModel(tokens)
+            asking.script.reply.withLock { $0 = "Let me think about that." }
+            let asked = try await Conversation(
+                model: asking, policy: contextPolicy(recorder), archive: ConversationArchive(url: copy), id: "talk",
+                onCompaction: { _ in })
             let date = talk.turns.last?.date ?? Date()
-            try await Conversation.$today.withValue(date) { _ = try await conversation.respond(to: question.text) }
-            let context = model.script.lastContext
+            try await Conversation.$today.withValue(date) { _ = try await asked.respond(to: question.text) }
+            let context = asking.script.lastContext
+            if features != nil { recorder.record(number, question.kind, question.places, context) }
+            let recall = await asked.lastRecall
+            if question.kind == Self.unrelatedKind {
+                result.unrelated += 1
+                if recall?.recalledItems.isEmpty == false {
+                    result.unrelatedOpened += 1
+                    result.unrelatedTokens += recall?.tokens ?? 0
+                }
+                continue
+            }
             let isFound = question.evidence.allSatisfy { context.contains($0) }
             var counts = result.found[question.kind] ?? (0, 0)
             counts.asked += 1
             if isFound { counts.found += 1 }
             result.found[question.kind] = counts
-            if let asked = model.script.lastPrompt, asked != question.text {
-                result.recalledTokens +=
-                    try await tokens.tokenCount(for: [Self.entry(asked)]) - tokens.tokenCount(for: [Self.entry(question.text)])
+            result.recalledTokens += recall?.tokens ?? 0
+            if !isFound {
+                result.misses[recall.map { Self.reason($0, question, context) } ?? "nothing evicted", default: 0] += 1
             }
             if shows, !isFound {
                 print("  missing (\(question.kind)): \(question.text)\n    \(question.evidence.filter { !context.contains($0) })")
             }
         }
-        let all = compactions.withLock { $0 }
-        result.compactionsInQuestions = all.count - ordinary.count
-        result.compactionsBefore = all.count { $0.reason == .beforeRequest }
-        return result
+    }
+
+    private func contextPolicy(_ recorder: Recorder) -> ContextPolicy {
+        var policy = ContextPolicy.standard
+        var search = words ? HybridSearch(model: nil) : HybridSearch()
+        if features != nil { search.observer = { features, found in recorder.seen.withLock { $0 = (features, found) } } }
+        policy.recall?.search = search
+        if let share { policy.recall?.share = share }
+        if let evidence { policy.recall?.minimumEvidence = evidence }
+        if let gain { policy.recall?.minimumGain = gain }
+        return policy
+    }
+
+    /// Why the evidence is not in the context.
+    private static func reason(_ recall: Recall, _ question: Talk.Question, _ context: String) -> String {
+        if !recall.isNeeded { return "not recognised as a question about what was said" }
+        let missing = question.places.filter { !context.contains($0.text) }
+        let items = missing.map { place in
+            recall.items.first { $0.turn == place.turn && ($0.side == nil || $0.side == place.side) }
+        }
+        if items.contains(where: { $0 == nil }) { return "not found" }
+        if items.contains(where: { $0?.outcome == .weak }) { return "not worth its tokens" }
+        if items.contains(where: { $0?.outcome == .overBudget }) { return "no room" }
+        return "cut"
+    }
+
+    /// What the search knows of a prompt, to train ``RecallModel``.
+    private struct Line: Encodable {
+        struct Candidate: Encodable { var words: [Double], meaning: [Double], isEvidence: Bool }
+        var talk: Int, kind: String, isQuestion: Bool, words: [Double], meaning: [Double]
+        /// The number of utterances that answer the question and are neither in the context nor among the candidates.
+        var missing: Int
+        var candidates: [Candidate]
+    }
+
+    private final class Recorder: Sendable {
+        let seen = Mutex<(features: RecallModel.PromptFeatures, found: [Utterance])?>(nil)
+        let lines = Mutex<[Line]>([])
+
+        func record(_ talk: Int, _ kind: String, _ places: [Talk.Place], _ context: String) {
+            guard let (features, found) = seen.withLock({ $0.take() }) else { return }
+            let open = places.filter { !context.contains($0.text) }
+            let candidates = found.map { utterance in
+                let known = utterance.features(best: found[0])
+                return Line.Candidate(
+                    words: known.words, meaning: known.meaning,
+                    isEvidence: open.contains { $0.turn == utterance.turn && $0.side == utterance.side })
+            }
+            let missing = open.count { place in !found.contains { $0.turn == place.turn && $0.side == place.side } }
+            let line = Line(
+                talk: talk, kind: kind, isQuestion: !places.isEmpty, words: features.words, meaning: features.meaning,
+                missing: missing, candidates: candidates)
+            lines.withLock { $0.append(line) }
+        }
     }
 
     private static func entry(_ text: String) -> Transcript.Entry { .prompt(.init(segments: [.text(.init(content: text))])) }
@@ -254,24 +397,45 @@ extension Transcript.Prompt {
 /// A conversation and questions about it.
 struct Talk: Decodable {
     struct Turn { let date: Date, prompt: String, response: String }
-    struct Question { let kind: String, text: String, evidence: [String] }
+    /// The number of exchanges of a day, where a file does not say it.
+    private static let sessionLength = 12
+
+    /// Where an answer was said; the turn is -1 for generated stories.
+    struct Place { let turn: Int, side: ScoredTurn.Side, text: String }
+    struct Question {
+        let kind: String, text: String, places: [Place]
+        var evidence: [String] { places.map(\.text) }
+    }
 
     let turns: [Turn]
-    let questions: [Question]
-
-    private enum Keys: CodingKey { case turns, questions }
+    var questions: [Question]
 
     init(turns: [Turn], questions: [Question]) { (self.turns, self.questions) = (turns, questions) }
 
     init(from decoder: any Decoder) throws {
-        struct Asked: Decodable { let kind: String, text: String, evidence: [String] }
-        struct Said: Decodable { let date: Double, prompt: String, response: String }
-        let values = try decoder.container(keyedBy: Keys.self)
-        turns = try values.decode([Said].self, forKey: .turns).map {
-            Turn(date: Date(timeIntervalSince1970: $0.date), prompt: $0.prompt, response: $0.response)
+        struct File: Decodable {
+            struct Exchange: Decodable { let prompt: String, response: String }
+            struct Evidence: Decodable { let exchange: Int, side: String, text: String }
+            struct Asked: Decodable { let asked: String, asked_by_user: String, category: String, evidence: [Evidence] }
+            let exchanges: [Exchange], questions: [Asked]
         }
-        questions = try values.decode([Asked].self, forKey: .questions).map {
-            Question(kind: $0.kind, text: $0.text, evidence: $0.evidence)
+        let file = try File(from: decoder)
+        turns = file.exchanges.enumerated().map { index, exchange in
+            Turn(
+                // In sessions, three days apart.
+                date: Date(timeIntervalSince1970: 1_700_000_000 + Double(index / Self.sessionLength) * 259_200),
+                prompt: exchange.prompt,
+                response: exchange.response)
+        }
+        questions = file.questions.flatMap { question in
+            let places = question.evidence.map {
+                Place(turn: $0.exchange, side: $0.side == "prompt" ? .user : .model, text: $0.text)
+            }
+            let kind = question.category == "several turns" ? "several turns" : "one turn"
+            return [
+                Question(kind: "as written, \(kind)", text: question.asked, places: places),
+                Question(kind: "by the user, \(kind)", text: question.asked_by_user, places: places),
+            ]
         }
     }
 
@@ -306,7 +470,7 @@ struct Talk: Decodable {
                     Question(
                         kind: isFirstPerson ? "first person" : "third person",
                         text: asked(event.question, isSecond, isFirstPerson),
-                        evidence: [text]))
+                        places: [Place(turn: -1, side: .user, text: text)]))
             }
         }
         for (index, pair) in stories.pairs.enumerated() {
@@ -318,7 +482,10 @@ struct Talk: Decodable {
             ]
             let place = plant(texts[0], isSecond)
             _ = plant(texts[1], isSecond, after: min(place + 1, exchanges - 1))
-            questions.append(Question(kind: "two turns", text: asked(pair.question, isSecond, isFirstPerson), evidence: texts))
+            questions.append(
+                Question(
+                    kind: "two turns", text: asked(pair.question, isSecond, isFirstPerson),
+                    places: texts.map { Place(turn: -1, side: .user, text: $0) }))
         }
         var date = Date(timeIntervalSince1970: 1_700_000_000)
         var topic = stories.topics[0]

@@ -12,7 +12,8 @@ public import FoundationModels
 /// The model first chooses a passage, or none, and then writes a statement. A statement is kept if its numbers, its names and
 /// most of its other words are in that passage or in the question. If they are in exactly one other passage instead, the citation
 /// is corrected; otherwise the statement is left out. The check compares words: it finds invented facts and wrong citations, but
-/// not statements that say the opposite of a passage in the same words.
+/// not statements that say the opposite of a passage in the same words. At the end, models that run on this machine are asked whether
+/// the answer answers the question; if that is unlikely, the documents do not say.
 public struct CitedAnswer: Sendable, Codable {
     /// A part of the answer, of one or two sentences.
     public struct Statement: Sendable, Codable, Equatable {
@@ -37,11 +38,11 @@ public struct CitedAnswer: Sendable, Codable {
     /// The question.
     public let question: String
     /// The statements that passages support, in the order of the model.
-    public let statements: [Statement]
+    public private(set) var statements: [Statement]
     /// The passages that the statements are from.
-    public let sources: [RetrievedContext.Citation]
+    public private(set) var sources: [RetrievedContext.Citation]
     /// The statements that were left out.
-    public let dropped: [Dropped]
+    public private(set) var dropped: [Dropped]
 
     /// Whether the documents answer the question. If not, there are neither statements nor sources.
     public var isInDocuments: Bool { !statements.isEmpty }
@@ -80,6 +81,16 @@ public struct CitedAnswer: Sendable, Codable {
             drafts = try Self.drafts(in: response.content)
         }
         self.init(question: question, drafts: drafts, citations: context.citations)
+        guard isInDocuments, let check = AnswerCheck(model: model) else { return }
+        let answer = statements.map(\.text).joined(separator: " ")
+        if try await !check.isAnswer(answer, to: question, from: sources.map(\.evidence)) { dropAll() }
+    }
+
+    /// Leaves out all statements, because they do not answer the question.
+    private mutating func dropAll() {
+        let reason = StatementCheck.Problem.noAnswer.description
+        dropped += statements.map { Dropped(text: $0.text, source: $0.source, reason: reason) }
+        (statements, sources) = ([], [])
     }
 
     /// Searches an index and answers a question from the best passages, with the system model.

@@ -81,7 +81,6 @@ public struct VectorTable: Sendable {
         precondition(query.count == dimension, "the vector is of another model")
         let count = min(count, keys.count)
         guard count > 0 else { return [] }
-        let (wanted, factor) = Self.quantized(query)
         var best: [(key: Int64, cosine: Float)] = []
         // Results are collected up to twice the number and then cut, so that each costs a constant time on average.
         var threshold = -Float.infinity
@@ -90,6 +89,21 @@ public struct VectorTable: Sendable {
             best.removeLast(max(0, best.count - count))
             if best.count == count, let last = best.last { threshold = last.cosine }
         }
+        forEachCosine(to: query) { key, cosine in
+            guard cosine > threshold, isIncluded(key) else { return }
+            best.append((key, cosine))
+            if best.count >= 2 * count { cut() }
+        }
+        cut()
+        return best
+    }
+
+    /// Calls a function with the key of each vector and its cosine, in the order in which they were added.
+    ///
+    /// - Parameter query: A vector of length 1.
+    public func forEachCosine(to query: [Float], _ body: (Int64, Float) -> Void) {
+        precondition(query.count == dimension, "the vector is of another model")
+        let (wanted, factor) = Self.quantized(query)
         let blockRows = 1024
         withUnsafeTemporaryAllocation(of: Int32.self, capacity: blockRows) { products in
             guard let out = products.baseAddress else { return }
@@ -98,16 +112,9 @@ public struct VectorTable: Sendable {
                 for first in stride(from: 0, to: keys.count, by: blockRows) {
                     let rows = min(blockRows, keys.count - first)
                     ck_kernels_best().pointee.dot_rows(start + first * dimension, rows, wanted, Int32(dimension), out)
-                    for row in 0..<rows {
-                        let cosine = Float(products[row]) * factors[first + row] * factor
-                        guard cosine > threshold, isIncluded(keys[first + row]) else { continue }
-                        best.append((keys[first + row], cosine))
-                        if best.count >= 2 * count { cut() }
-                    }
+                    for row in 0..<rows { body(keys[first + row], Float(products[row]) * factors[first + row] * factor) }
                 }
             }
         }
-        cut()
-        return best
     }
 }

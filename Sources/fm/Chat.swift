@@ -78,6 +78,7 @@ struct Chat: AsyncParsableCommand {
         defer { TypedText.show() }
         if isTerminal { print("Ask anything. /help lists the commands.") }
         var last: ChatExchange?
+        var failed: ExitCode?
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
         while let line = isTerminal ? editor.readLine() : Swift.readLine() {
             // Answers are written unbuffered. Flushing keeps the output of commands in order with them, also in a pipe.
@@ -98,11 +99,23 @@ struct Chat: AsyncParsableCommand {
                 print(last?.rate(String(message.prefix { $0 != " " }), argument) ?? "There was no answer yet.")
             case _ where message.hasPrefix("/"): await command(message, conversation)
             default:
-                let answer = try await say(message, conversation, isTerminal)
-                last = ChatExchange(await conversation.transcript, prompt: message, answer: answer)
+                do {
+                    let answer = try await say(message, conversation, isTerminal)
+                    last = ChatExchange(await conversation.transcript, prompt: message, answer: answer)
+                } catch let failure as MessageFailure {
+                    // The conversation is as it was before the message.
+                    failed = failure.code
+                }
             }
         }
         await saveComputation(conversation)
+        // In a pipe, nobody has seen the reason.
+        if let failed, !isTerminal { throw failed }
+    }
+
+    /// A message that was not answered, for a reason that does not concern the next one: it was rejected or declined.
+    private struct MessageFailure: Error {
+        let code: ExitCode
     }
 
     /// Lets the next chat that continues this conversation start sooner.
@@ -255,7 +268,10 @@ struct Chat: AsyncParsableCommand {
         } catch LanguageModelError.contextSizeExceeded(let context) {
             print("\nThe answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")
         } catch {
-            guard interrupt.happened else { throw Failure.exit(for: error) }
+            guard interrupt.happened else {
+                let code = Failure.exit(for: error)
+                throw error is LanguageModelError ? MessageFailure(code: code) : code
+            }
             print("\n(stopped)")
         }
     }

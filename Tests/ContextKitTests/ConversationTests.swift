@@ -326,7 +326,8 @@ struct ConversationTests {
             policy.threshold = share
             policy.responseReserve = share > 0 ? .max : .min
             policy.recall?.share = share
-            policy.recall?.neighbours = share > 0 ? .max : .min
+            policy.recall?.minimumEvidence = share
+            policy.recall?.minimumGain = share
             let conversation = try await Conversation(model: StubModel(contextSize: 300), policy: policy)
             try await Self.talk(conversation, turns: 0..<30)
             #expect(StubModel.count(await conversation.transcript) <= 300)

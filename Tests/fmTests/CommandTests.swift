@@ -161,6 +161,15 @@ struct CommandTests {
         #expect(try fm(["model", "pull"], environment: ["XDG_DATA_HOME": home.path]).output.contains("intact"))
     }
 
+    @Test("[E2] a rejected message does not end a chat; the exit code of a pipe tells of it") func chatGoesOn() throws {
+        let rejected = "I will kill you, you stupid bitch"
+        let run = try fm(["chat", "-g", "--max-tokens", "6"], input: "Hello\n\(rejected)\nHello again\n/tokens\n")
+        #expect(run.status == 1 && run.error.contains("unsafe"), "\(run)")
+        // The messages before and after it are part of the conversation.
+        #expect(run.output.contains("(Prompt) Hello\n") && run.output.contains("(Prompt) Hello again"), "\(run)")
+        #expect(!run.output.contains("stupid"))
+    }
+
     @Test func chatRemembersAndCounts() throws {
         let run = try fm(["chat", "-g", "--max-tokens", "6"], input: "Hello\n/tokens\n/reset\n/tokens\n/nonsense\n/help\n")
         #expect(run.status == 0)

@@ -8,6 +8,8 @@ public struct Compaction: Sendable, Codable {
         case threshold
         /// The next prompt would not fit.
         case beforeRequest
+        /// What the next prompt needs of earlier turns would not fit.
+        case recall
         /// A request exceeded the window although its prompt had been counted.
         case overflow
         /// The conversation continues with a model that has a different window.

@@ -33,11 +33,14 @@ public struct ContextPolicy: Sendable {
     /// Starts with an empty context when the window is full; only pinned facts are kept.
     public static var reset: ContextPolicy { ContextPolicy(steps: [.reset], recall: nil) }
 
+    /// The share of the window that is kept free for recalled text.
+    private static let recallShare = 0.075
+
     /// The number of tokens above which the context is made smaller. It leaves space for the next prompt, which is
     /// assumed to be as long as the previous ones, for the response, and for a part of the recalled turns. Unless
     /// ``threshold`` is lower, it is more than half of the window, which is the maximum that a compaction leaves.
     func threshold(contextSize: Int, reserve: Int, promptTokens: Int) -> Int {
-        let needed = reserve + promptTokens + contextSize.share((recall?.share ?? 0) / 4)
+        let needed = reserve + promptTokens + (recall == nil ? 0 : contextSize.share(Self.recallShare))
         return min(contextSize.share(threshold), max(contextSize - needed, contextSize / 2 + contextSize / 16))
     }
 

@@ -122,14 +122,10 @@ extension Conversation {
     /// Puts earlier turns in front of the prompt, as far as they fit.
     private func fill(_ plan: inout Plan, _ request: Request, _ found: [ScoredTurn], _ policy: RecallPolicy) async throws {
         let free = model.contextSize - reserve(request) - plan.plainTokens
-        let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
-        plan.recall.budget = max(0, min(free, wanted))
+        plan.recall.budget = max(0, min(free, policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)))
         let found = Array(found.prefix(Self.maximumMatches))
-        let known = Set(state.turns.map(\.number))
-        let numbers = found.flatMap { ($0.number - policy.reach)...($0.number + policy.reach) }
-            .filter { (0..<state.nextNumber).contains($0) && !known.contains($0) }
         let stored: (turns: [Int: Turn], damage: [ConversationArchive.Damage])
-        do { stored = try archive.turns(of: id, numbers: Set(numbers)) } catch {
+        do { stored = try archive.turns(of: id, numbers: Set(found.map(\.number))) } catch {
             plan.recall.problem = "\(error)"
             return
         }
@@ -154,5 +150,5 @@ extension Conversation {
     }
 
     /// Maximum number of matches considered for one prompt.
-    private static let maximumMatches = 40
+    private static let maximumMatches = 120
 }

@@ -147,7 +147,13 @@ extension Conversation {
         let plan = try await plan(for: request)
         let tokens = try await plan.plainTokens - count(plan.entries)
         state.expect(promptTokens: tokens, reserve: reserve(request), contextSize: model.contextSize)
-        if plan.fits { return apply(plan) }
+        if plan.fits {
+            guard needsRoomForRecall(plan) else { return apply(plan) }
+            await compactNow(.recall)
+            try Task.checkCancellation()
+            let second = try await self.plan(for: request)
+            if second.fits { return apply(second) }
+        }
         let plain = state.withNewFacts(request.prompt)
         try await checkFits(request)
         await compactNow(.beforeRequest)
@@ -158,6 +164,17 @@ extension Conversation {
         try await evictAllTurns(for: plain, request)
         return plain
     }
+
+    /// Whether the context should be made smaller because something that is worth its tokens did not fit beside it. A context that is
+    /// small already would not give much room, and would be computed again.
+    private func needsRoomForRecall(_ plan: Plan) -> Bool {
+        guard plan.recall.isNeeded, plan.recall.isBudgetExhausted, let policy = policy.recall else { return false }
+        let wanted = policy.tokens(contextSize: model.contextSize, evidence: plan.recall.evidence)
+        return plan.recall.budget < wanted && plan.plainTokens > model.contextSize.share(Self.crowdedShare)
+    }
+
+    /// A compaction leaves some 22 % of the window.
+    private static let crowdedShare = 0.4
 
     /// - Throws: ``ConversationError/promptTooLarge(_:)`` if the prompt does not fit the window without any turns.
     private func checkFits(_ request: Request) async throws {

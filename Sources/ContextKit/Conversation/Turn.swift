@@ -36,11 +36,15 @@ public struct Turn: Sendable {
     }
 
     /// The turn as text: for display, for summaries and for recall.
-    public var text: String {
-        let outputs = entries.compactMap { entry in
+    public var text: String { (["User: \(prompt)"] + outputs + ["Assistant: \(response)"]).joined(separator: "\n") }
+
+    /// The outputs of tools and the response.
+    var modelText: String { (outputs + [response]).joined(separator: "\n") }
+
+    private var outputs: [String] {
+        entries.compactMap { entry in
             if case .toolOutput(let output) = entry { "\(output.toolName): \(output.segments.plainText)" } else { nil }
         }
-        return (["User: \(prompt)"] + outputs + ["Assistant: \(response)"]).joined(separator: "\n")
     }
 
     /// Whether the turn contains a part of an answer: text, or the output of a tool.

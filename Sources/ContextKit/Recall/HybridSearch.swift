@@ -4,154 +4,212 @@ import Foundation
 import FoundationModels
 internal import TextSearch
 
-/// Ranks turns by the words that they share with a prompt and by the similarity of their meaning, so that a question in other
-/// words finds them.
+/// Ranks what was said by the words that it shares with a prompt (BM25: Robertson and Zaragoza, doi:10.1561/1500000019) and by
+/// the similarity of its meaning, and estimates whether the prompt needs any of it.
 ///
-/// The vectors of turns are computed in the background and stored in the archive. Without an embedding model (`fm model pull
-/// embedder`), and for turns without vectors, this is the same as ``LexicalSearch``.
+/// The two sides of a turn are ranked separately. The vectors of turns are computed in the background and stored in the archive.
+/// Without an embedding model (`fm model pull embedder`), and for turns without vectors, only words count.
+///
+/// The work of a search by words has an upper bound that does not depend on the length of the conversation: for each word, only
+/// the newest turns that contain it are considered. All vectors are compared.
 public struct HybridSearch: TurnSearch {
-    private let model: any EmbeddingModel
-    private let lexical = LexicalSearch()
+    private let model: (any EmbeddingModel)?
 
-    /// Creates a search with the default embedding model, or another one.
-    public init(model: any EmbeddingModel = GGUFEmbeddingModel.default) { self.model = model }
+    /// Creates a search with the default embedding model, or another one; nil to search by words only.
+    public init(model: (any EmbeddingModel)? = GGUFEmbeddingModel.default) { self.model = model }
 
-    /// Whether the model can be used. A file that is missing is not an error.
-    private var isAvailable: Bool { (model as? GGUFEmbeddingModel)?.isAvailable ?? true }
+    /// The model if it can be used. A file that is missing is not an error.
+    private var availableModel: (any EmbeddingModel)? {
+        guard let model else { return nil }
+        return (model as? GGUFEmbeddingModel)?.isAvailable ?? true ? model : nil
+    }
+
+    /// Receives the features of each search, to train ``RecallModel``.
+    package var observer: (@Sendable (RecallModel.PromptFeatures, [Utterance]) -> Void)?
 
     // MARK: - Indexing
 
     /// Turns whose vectors are computed together.
     private static let batchTurns = 32
-    /// The maximum number of parts of a turn that have vectors of their own.
-    private static let maximumParts = 48
 
     public nonisolated(nonsending) func prepare(_ conversation: String, of archive: ConversationArchive) async throws {
-        guard isAvailable, !archive.isReadOnly else { return }
+        guard let model = availableModel, !archive.isReadOnly else { return }
         try await archive.vectors.lock.acquire()
         defer { archive.vectors.lock.release() }
         let info = try await model.info()
+        let table = VectorMemory.name(info)
         let last = try archive.state(of: conversation)?.lastTurn ?? 0
-        let first = archive.vectors.firstUnprepared(in: conversation, model: info.identifier)
+        let first = archive.vectors.firstUnprepared(in: conversation, model: table)
         while true {
             try Task.checkCancellation()
-            let turns = try archive.turnsWithoutVectors(
-                in: conversation, model: info.identifier, from: first, limit: Self.batchTurns)
+            let turns = try archive.turnsWithoutVectors(in: conversation, model: table, from: first, limit: Self.batchTurns)
             if turns.isEmpty {
                 // The newest turns may be answered later by another program.
                 return archive.vectors.setFirstUnprepared(
-                    last - ConversationState.maximumAgeOfUnanswered, in: conversation, model: info.identifier)
+                    last - ConversationState.maximumAgeOfUnanswered, in: conversation, model: table)
             }
-            let parts = turns.map { Self.parts(of: $0.text) }
+            let parts = turns.map { turn in Utterance.Side.allCases.map { UtteranceParts(turn.text(of: $0)).texts } }
             let vectors = try await model.checkedVectors(
-                of: parts.flatMap(\.self), as: .document, dimension: info.dimension)
+                of: parts.flatMap { $0.flatMap(\.self) }, as: .document, dimension: info.dimension)
             var next = 0
             var records: [(turn: Int, vectors: Data)] = []
-            for (turn, parts) in zip(turns, parts) {
-                let data = vectors[next..<next + parts.count].reduce(into: Data()) {
-                    $0.append(contentsOf: VectorTable.encoded($1))
+            for (turn, sides) in zip(turns, parts) {
+                // The number of vectors of the user's side, then all vectors.
+                var data = Data([UInt8(sides.first?.count ?? 0)])
+                for _ in 0..<sides.reduce(0, { $0 + $1.count }) {
+                    data.append(contentsOf: VectorTable.encoded(vectors[next]))
+                    next += 1
                 }
                 records.append((turn.number, data))
-                next += parts.count
             }
-            try archive.writable().addVectors(records, in: conversation, model: info.identifier)
-        }
-    }
-
-    /// The sentences of a turn, without questions, which ask for something and do not say it; of a long turn, groups of
-    /// sentences.
-    private static func parts(of text: String) -> [String] {
-        let all = TextUnits.sentences(of: text).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }.filter { !$0.isEmpty }
-        let statements = all.filter { !isQuestion($0) }
-        let sentences = statements.isEmpty ? all : statements
-        let size = (sentences.count + maximumParts - 1) / maximumParts
-        guard size > 1 else { return sentences }
-        return stride(from: 0, to: sentences.count, by: size).map {
-            sentences[$0..<min($0 + size, sentences.count)].joined(separator: " ")
+            try archive.writable().addVectors(records, in: conversation, model: table)
         }
     }
 
     // MARK: - Search
 
-    /// The number of turns that the search by meaning adds.
-    private static let depth = 12
+    /// Maximum number of turns considered for one word.
+    private static let maximumRows = 2_000
+    /// Maximum number of turns that are read.
+    private static let maximumTurns = 96
+    /// Maximum number of results.
+    private static let maximumResults = 120
 
     public nonisolated(nonsending) func turns(
         for prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
     ) async throws -> [ScoredTurn] {
-        let byWords = try await lexical.turns(for: prompt, in: conversation, of: archive, count: count, except: known)
-        guard isAvailable, count > known.count else { return byWords }
-        let nearest: Nearest?
+        let query = RecallQuery(prompt)
+        guard count > known.count else { return [] }
+        let terms = try terms(of: query, in: conversation, of: archive, count: count)
+        var similarity = Similarity()
         do {
-            nearest = try await self.nearest(to: prompt, in: conversation, of: archive, count: count, except: known)
+            similarity = try await self.similarity(of: query, in: conversation, of: archive, count: count)
         } catch let error as CancellationError {
             throw error
         } catch {
-            // A model that cannot be used must not hide what was found by words.
-            nearest = nil
+            // A model that cannot be used must not hide what is found by words.
         }
-        guard let nearest, !nearest.turns.isEmpty else { return byWords }
-        return Self.fused(byWords, nearest.turns, evidence: nearest.evidence)
-    }
-
-    private struct Nearest {
-        /// Numbers of turns and their cosines, best first.
-        var turns: [(key: Int, value: Double)]
-        var evidence: Double
-    }
-
-    /// The turns that are most similar to a prompt.
-    private nonisolated(nonsending) func nearest(
-        to prompt: String, in conversation: String, of archive: ConversationArchive, count: Int, except known: Set<Int>
-    ) async throws -> Nearest? {
-        let info = try await model.info()
-        let queries = Self.queries(in: prompt)
-        let vectors = try await model.checkedVectors(of: queries, as: .query, dimension: info.dimension)
-        let table = try archive.vectors.table(of: conversation, in: archive, info)
-        guard table.count > 0 else { return nil }
-        // The best part of each turn, for any sentence of the prompt.
-        var best: [Int: Double] = [:]
-        for vector in vectors {
-            for (key, cosine) in table.nearest(to: vector, count: (Self.depth + known.count) * 4) {
-                let turn = Int(key >> 8)
-                best[turn] = max(best[turn] ?? 0, Double(cosine))
+        let isRecent = { known.contains($0) || $0 >= count - Self.recentTurns(of: count) }
+        var sums: [Int: Double] = [:]
+        for term in terms { for turn in term.turns { sums[turn, default: 0] += term.weight } }
+        // Only the turns that are strongest as a whole are read.
+        let numbers = Self.strongest(Self.maximumTurns, sums, similarity, count: count, except: known)
+        let (turns, damage) = try archive.turns(of: conversation, numbers: numbers)
+        let damaged = Set(damage.compactMap(\.turn))
+        var utterances: [Utterance] = []
+        for turn in turns.values.sorted(by: { $0.number < $1.number }) {
+            let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
+            for (index, side) in sides.enumerated() where !side.isEmpty {
+                var side = side
+                side.note(other: sides[1 - index], age: Double(count - turn.number) / Double(count))
+                utterances.append(side)
             }
         }
-        let recent = count - RecallGate.recentTurns(of: count)
-        let nearest = best.filter { !known.contains($0.key) && $0.key < count }
-            .sorted { $0.value == $1.value ? $0.key > $1.key : $0.value > $1.value }.prefix(Self.depth)
-        guard let top = nearest.first else { return nil }
-        let inContext = best.filter { known.contains($0.key) || $0.key >= recent }.map(\.value).max() ?? 0
-        let gate = MeaningGate(
-            question: Self.isQuestion(prompt) ? PersonWords(queries.joined(separator: " ")) : nil, best: top.value,
-            inContext: inContext,
-            similar: nearest.count { $0.value > MeaningGate.similarShare * top.value })
-        return Nearest(turns: Array(nearest), evidence: gate.evidence)
+        let averageLength = utterances.reduce(0) { $0 + Double($1.length) } / Double(max(1, utterances.count))
+        for index in utterances.indices { utterances[index].weigh(terms, averageLength: averageLength) }
+        utterances.sort { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
+        utterances.removeLast(max(0, utterances.count - Self.maximumResults))
+        // Nobody can tell what a damaged turn said: it is reported.
+        guard !utterances.isEmpty else { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
+        let features = features(query, terms, utterances, similarity, sums, count, isRecent)
+        observer?(features, utterances)
+        let need = RecallModel.need(features)
+        let best = utterances[0]
+        let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }
+        return
+            (lost
+            + utterances.map { utterance in
+                ScoredTurn(
+                    number: utterance.turn, side: utterance.side, score: RecallModel.relevance(utterance.features(best: best)),
+                    evidence: need, matches: utterance.matches(terms))
+            }).sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
     }
 
-    /// Joins both rankings. Turns that were found by meaning only have the evidence of the gate, if they are as near as the
-    /// best one.
-    private static func fused(
-        _ byWords: [ScoredTurn], _ nearest: [(key: Int, value: Double)], evidence: Double
-    ) -> [ScoredTurn] {
-        let turns = Dictionary(byWords.map { ($0.number, $0) }) { first, _ in first }
-        let ranking = RankFusion.fused([byWords.map { ($0.number, 1) }, nearest.map { ($0.key, 1) }])
-        return ranking.map { number, score in
-            var turn = turns[number] ?? ScoredTurn(number: number, score: 0, evidence: 0, matches: ["meaning"])
-            turn.score = score * 100
-            if number == nearest.first?.key { turn.evidence = max(turn.evidence, evidence) }
-            return turn
+    private static func strongest(
+        _ limit: Int, _ sums: [Int: Double], _ similarity: Similarity, count: Int, except known: Set<Int>
+    ) -> Set<Int> {
+        let turns = similarity.isEmpty ? Array(sums.keys) : Array(0..<count)
+        let ranked = turns.filter { !known.contains($0) }
+            .map { (turn: $0, strength: (sums[$0] ?? 0) * Utterance.wordShare + similarity.strongest($0)) }
+            .sorted { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
+        return Set(ranked.prefix(limit).map(\.turn))
+    }
+
+    /// Number of newest turns that count as the current topic, whether or not they are still in a small window.
+    private static func recentTurns(of count: Int) -> Int { min(40, count / 8) }
+
+    /// The words of a prompt with the turns that contain them.
+    private func terms(
+        of query: RecallQuery, in conversation: String, of archive: ConversationArchive, count: Int
+    ) throws -> [SearchTerm] {
+        guard !query.words.isEmpty else { return [] }
+        let found = try archive.store.turns(
+            with: query.words.map(\.text), in: conversation, count: count, limit: Self.maximumRows)
+        return zip(query.words, found).map { word, turns in
+            // If there are more rows than the limit, the frequency is extrapolated from those that were read.
+            var frequency = turns.count
+            if turns.count == Self.maximumRows, let newest = turns.first, let oldest = turns.last {
+                frequency = min(count, turns.count * count / max(1, newest - oldest + 1))
+            }
+            return SearchTerm(
+                word: word, weight: SearchText.weight(count: frequency, total: count), turns: turns,
+                turnSet: Set(turns))
         }
     }
 
-    /// The questions of a prompt, which say what is wanted; all of it if there are none.
-    private static func queries(in prompt: String) -> [String] {
-        let sentences = TextUnits.sentences(of: prompt).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
-        let questions = sentences.filter { isQuestion($0) }.suffix(3)
-        return questions.isEmpty ? [prompt] : Array(questions)
+    /// The similarity of all utterances to a prompt.
+    private nonisolated(nonsending) func similarity(
+        of query: RecallQuery, in conversation: String, of archive: ConversationArchive, count: Int
+    ) async throws -> Similarity {
+        guard let model = availableModel else { return Similarity() }
+        let info = try await model.info()
+        let vectors = try await model.checkedVectors(of: query.texts, as: .query, dimension: info.dimension)
+        let table = try archive.vectors.table(of: conversation, in: archive, info)
+        return Similarity(to: vectors, in: table, count: count)
     }
 
-    private static func isQuestion(_ text: String) -> Bool {
-        text.unicodeScalars.contains { $0 == "?" || $0 == "？" || $0 == "؟" }
+    /// What the model of the need for recall is told.
+    private func features(
+        _ query: RecallQuery, _ terms: [SearchTerm], _ utterances: [Utterance], _ similarity: Similarity, _ sums: [Int: Double],
+        _ count: Int, _ isRecent: (Int) -> Bool
+    ) -> RecallModel.PromptFeatures {
+        func at(_ values: [Double], _ index: Int) -> Double { values.isEmpty ? 0 : values[min(index, values.count - 1)] }
+        let termCount = Double(max(1, terms.count))
+        let words = utterances.filter { !isRecent($0.turn) }.map(\.wordScore).sorted(by: >)
+        let recentSum = sums.filter { isRecent($0.key) }.values.max() ?? 0
+        let olderSum = sums.filter { !isRecent($0.key) }.values.max() ?? 0
+        let whole = max(1e-6, terms.reduce(0) { $0 + $1.weight })
+        // The weight of a rare word grows with the conversation.
+        let unit = log(1 + 2 * Double(max(1, count)))
+        var features = RecallModel.PromptFeatures(
+            words: [
+                Double(min(query.questions.count, 2)),
+                Double(query.questions.count) / Double(max(1, query.sentenceCount)),
+                log(1 + Double(query.length)), log(1 + Double(terms.count)),
+                Double(terms.count { !$0.turns.isEmpty }) / termCount,
+                at(words, 0) / unit, (at(words, 0) - at(words, 3)) / unit, (olderSum - recentSum) / unit,
+                at(words, 0) / unit / termCount.squareRoot(), olderSum / whole, recentSum / whole,
+            ], meaning: [])
+        if similarity.isEmpty { return features }
+        let older = utterances.filter { !isRecent($0.turn) }
+        let sentences = older.map(\.sentence).sorted(by: >)
+        let wholes = older.map(\.whole).sorted(by: >)
+        let strengths = older.map(\.strength).sorted(by: >)
+        features.meaning =
+            [
+                at(sentences, 0) - at(sentences, 5), at(sentences, 0) - similarity.best(where: isRecent),
+                at(wholes, 0) - at(wholes, 5), at(strengths, 0) - at(strengths, 5),
+            ] + similarity.distinction(sentence: at(sentences, 0), whole: at(wholes, 0))
+        return features
     }
+}
+
+/// A word of a prompt, and the turns that contain it.
+struct SearchTerm {
+    var word: RecallQuery.Word
+    /// Its inverse document frequency.
+    var weight: Double
+    /// The newest turns that contain it, the newest first.
+    var turns: [Int]
+    var turnSet: Set<Int>
 }

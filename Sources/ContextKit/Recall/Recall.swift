@@ -12,7 +12,7 @@ public struct Recall: Sendable, Codable {
             case shortened
             /// It did not fit.
             case overBudget
-            /// Its score is far below the best score, or the evidence was not sufficient to recall anything.
+            /// It is not worth its tokens, or the evidence was not sufficient to recall anything.
             case weak
             /// It cannot be read from the archive.
             case damaged
@@ -20,10 +20,11 @@ public struct Recall: Sendable, Codable {
 
         /// The turn's number in the conversation.
         public var turn: Int
+        /// The side that was found; nil for the whole turn.
+        public var side: ScoredTurn.Side?
         /// When its prompt was sent.
         public var date: Date?
-        /// Its score and what it has in common with the prompt; nil for a turn that is included because it is next to a
-        /// match.
+        /// Its score and what it has in common with the prompt.
         public var match: ScoredTurn?
         /// What was done with the turn.
         public var outcome: Outcome
@@ -37,7 +38,7 @@ public struct Recall: Sendable, Codable {
     public var evidence: Double
     /// Whether the evidence was sufficient to recall turns.
     public var isNeeded: Bool
-    /// The turns that were considered: matches first, best first, then their neighbours.
+    /// What was considered, best first.
     public var items: [Item]
     /// Tokens that were available for earlier turns.
     public var budget: Int
@@ -66,14 +67,12 @@ public struct Recall: Sendable, Codable {
         var lines = [summary]
         let left = items.filter(\.text.isEmpty)
         for item in items.filter({ !$0.text.isEmpty }) + left.prefix(Self.shownItems) {
-            var line = "  turn \(item.turn)"
+            var line = "  turn \(item.turn)" + (item.side.map { ", \($0.rawValue)" } ?? "")
             if let date = item.date { line += ", \(RecallBlock.day(date))" }
             line += ": \(item.outcome.words)"
             if let match = item.match {
                 line += match.matches.isEmpty ? "" : ", shares “\(match.matches.joined(separator: "”, “"))”"
-                line += " (score \(match.score.formatted(.number.precision(.fractionLength(1)))))"
-            } else {
-                line += ", next to a match"
+                line += " (score \(match.score.formatted(.number.precision(.fractionLength(2)))))"
             }
             lines.append(line)
             lines += item.text.split(separator: "\n").map { "    \($0)" }

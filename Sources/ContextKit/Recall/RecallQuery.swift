@@ -1,85 +1,57 @@
+import Foundation
 import TextSearch
 
-/// The words of a prompt by which turns are searched.
+/// What a prompt says about what it needs.
 struct RecallQuery {
     struct Word: Equatable {
         /// The form in the index.
         var text: String
         /// The form shown to people.
         var shown: String
-        /// Whether it is capitalized within a sentence.
-        var isName = false
-        var isNumber = false
         var isDate = false
     }
 
-    struct Sentence {
-        var words: Set<String>
-        var isQuestion: Bool
-        /// Whether it ends in punctuation other than a question mark. Keywords and titles do not.
-        var isStatement: Bool
-    }
-
+    /// The words without common ones, and the dates.
     let words: [Word]
-    let sentences: [Sentence]
+    /// The number of words, with common ones.
+    let length: Int
+    let sentenceCount: Int
+    /// The sentences that end in a question mark.
+    let questions: [String]
+    private let prompt: String
+
+    /// The maximum number of words that are searched.
+    private static let maximumWords = 40
+    private static let maximumDates = 12
+    private static let maximumQuestions = 3
 
     init(_ prompt: String) {
-        let names = Self.names(in: prompt)
-        let dates = DateWords.words(in: prompt).prefix(12)
+        self.prompt = prompt
+        let dates = DateWords.words(in: prompt).prefix(Self.maximumDates)
         // “7” in “7 May” is part of the date and not a separate number.
         let ofDates = Set(dates.flatMap { $0.split { !$0.isNumber }.map(String.init) })
-        var words = SearchText.words(of: prompt).filter { !ofDates.contains($0) }.map { word in
-            Word(
-                text: word, shown: word, isName: names.contains(word),
-                isNumber: word.unicodeScalars.contains { $0.properties.numericType != nil })
+        var words = SearchText.words(of: prompt, limit: Self.maximumWords).filter { !ofDates.contains($0) }.map {
+            Word(text: $0, shown: $0)
         }
         for date in dates where !words.contains(where: { $0.text == date }) {
             words.append(Word(text: date, shown: "its date", isDate: true))
         }
         self.words = words
-        sentences = Self.sentences(of: prompt)
+        length = SearchText.wordCount(of: prompt)
+        let sentences = TextUnits.sentences(of: prompt).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+            .filter { !$0.isEmpty }
+        sentenceCount = sentences.count
+        questions = sentences.filter { Self.isQuestion($0) }
     }
 
-    private static func sentences(of prompt: String) -> [Sentence] {
-        var sentences: [Sentence] = []
-        var sentence = ""
-        func end(isQuestion: Bool = false, isStatement: Bool = false) {
-            let words = Set(SearchText.words(of: sentence))
-            if !words.isEmpty { sentences.append(Sentence(words: words, isQuestion: isQuestion, isStatement: isStatement)) }
-            sentence = ""
-        }
-        for scalar in prompt.unicodeScalars {
-            switch scalar {
-            case "?", "？", "؟": end(isQuestion: true)
-            case ".", "!", "…", "。", "！": end(isStatement: true)
-            case "\n": end()
-            default: sentence.unicodeScalars.append(scalar)
-            }
-        }
-        end()
-        return sentences
+    /// The texts whose meaning is searched: all of the prompt, and its questions, which say what is wanted.
+    var texts: [String] {
+        let asked = questions.suffix(Self.maximumQuestions).joined(separator: " ")
+        return asked.isEmpty || asked == prompt ? [prompt] : [prompt, asked]
     }
 
-    /// Capitalized words that do not begin a sentence, in lower case. Days, months and names by which someone is
-    /// addressed (“Thanks, Nadia.”, “Hey Nadia!”) are not included.
-    private static func names(in prompt: String) -> Set<String> {
-        var names: Set<String> = []
-        var wordsBefore = 0
-        var followsComma = false
-        for part in prompt.split(whereSeparator: \.isWhitespace) {
-            guard let last = part.last else { continue }
-            let endsClause = ".,!?…;:".contains(last)
-            if let word = part.split(whereSeparator: { !$0.isLetter && !$0.isNumber }).first {
-                let isSpokenTo = followsComma || wordsBefore == 1 && endsClause
-                let name = word.lowercased()
-                if wordsBefore > 0, !isSpokenTo, word.count > 1, word.first?.isUppercase == true, !DateWords.isOfCalendar(name) {
-                    names.insert(name)
-                }
-                wordsBefore += 1
-            }
-            followsComma = last == ","
-            if ".!?…:".contains(last) { wordsBefore = 0 }
-        }
-        return names
+    /// Whether a text has a question mark of any script.
+    static func isQuestion(_ text: some StringProtocol) -> Bool {
+        text.unicodeScalars.contains { $0 == "?" || $0 == "？" || $0 == "؟" }
     }
 }

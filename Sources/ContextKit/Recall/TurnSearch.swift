@@ -1,7 +1,7 @@
-/// Finds the turns of a conversation that are relevant for a prompt. ``HybridSearch`` compares words and meaning,
-/// ``LexicalSearch`` words only; another search can replace them (``RecallPolicy/search``).
+/// Finds what was said earlier in a conversation and is relevant for a prompt. ``HybridSearch`` compares words and meaning;
+/// another search can replace it (``RecallPolicy/search``).
 public protocol TurnSearch: Sendable {
-    /// Returns the turns that are relevant for a prompt, best first.
+    /// Returns what is relevant for a prompt, best first.
     ///
     /// - Parameters:
     ///   - prompt: The user's prompt.
@@ -22,19 +22,29 @@ extension TurnSearch {
     public nonisolated(nonsending) func prepare(_ conversation: String, of archive: ConversationArchive) async throws {}
 }
 
-/// A turn that may be relevant for a prompt.
+/// A turn, or one side of it, that may be relevant for a prompt.
 public struct ScoredTurn: Sendable, Codable, Equatable {
+    /// Who said something.
+    public enum Side: String, Sendable, Codable {
+        /// The user, in the prompt.
+        case user
+        /// The model, in its response, and the outputs of tools.
+        case model
+    }
+
     /// The turn's number in the conversation.
     public var number: Int
-    /// Determines the order of turns; only comparable between turns for the same prompt.
+    /// The side that is relevant; nil for the whole turn.
+    public var side: Side?
+    /// The likelihood, from 0 to 1, that this is what the prompt needs, if it needs anything.
     public var score: Double
-    /// The likelihood, from 0 to 1, that the prompt needs an earlier turn, judged by this turn.
+    /// The likelihood, from 0 to 1, that the prompt needs anything that was said earlier. Usually the same for all results.
     public var evidence: Double
     /// What the prompt and the turn have in common, for display.
     public var matches: [String]
 
     /// Creates a turn with its score.
-    public init(number: Int, score: Double, evidence: Double, matches: [String] = []) {
-        (self.number, self.score, self.evidence, self.matches) = (number, score, evidence, matches)
+    public init(number: Int, side: Side? = nil, score: Double, evidence: Double, matches: [String] = []) {
+        (self.number, self.side, self.score, self.evidence, self.matches) = (number, side, score, evidence, matches)
     }
 }

@@ -21,6 +21,19 @@ final class VectorMemory: Sendable {
         var lastUse = 0
     }
 
+    /// The name of the vectors of a model in the archive. The number counts the ways in which turns are cut into parts.
+    static func name(_ info: EmbeddingModelInfo) -> String { "\(info.identifier)#2" }
+
+    // The key of a vector is the turn's number, a bit for the side, and seven bits for the part; part 0 is the whole.
+
+    /// Twice the turn's number, plus 1 for the model's side.
+    static func utterance(of key: Int64) -> Int { Int(key >> 7) }
+    static func isWhole(_ key: Int64) -> Bool { key & 0x7F == 0 }
+
+    private static func key(_ turn: Int, part: Int, ofUser count: Int) -> Int64 {
+        Int64(turn) << 8 | Int64(part < count ? part : 0x80 | (part - count))
+    }
+
     /// The maximum number of conversations. A long one takes some megabytes.
     private static let maximumEntries = 16
 
@@ -42,19 +55,20 @@ final class VectorMemory: Sendable {
     /// All vectors of a conversation. Only those that are new since the last search are read.
     func table(of conversation: String, in archive: ConversationArchive, _ info: EmbeddingModelInfo) throws -> VectorTable {
         guard let number = try archive.store.number(of: conversation) else { return VectorTable(dimension: info.dimension) }
-        let key = Key(conversation: number, model: info.identifier)
+        let key = Key(conversation: number, model: Self.name(info))
         // Taken out while rows are added, so that the table is not copied and others need not wait. If two searches of one
         // conversation do this at the same time, the second reads all rows.
         var entry =
             entries.withLock { $0.entries.removeValue(forKey: key) } ?? Entry(table: VectorTable(dimension: info.dimension))
         let size = info.dimension + 4
-        for record in try archive.vectors(in: conversation, model: info.identifier, after: entry.lastRow) {
+        for record in try archive.vectors(in: conversation, model: Self.name(info), after: entry.lastRow) {
             record.vectors.withUnsafeBytes { bytes in
                 // Damaged data is ignored: the turn is still found by its words.
-                for part in 0..<min(256, bytes.count / size) {
+                guard let ofUser = bytes.first, ofUser < 0x80 else { return }
+                for part in 0..<min(0x80 + Int(ofUser), (bytes.count - 1) / size) {
                     _ = entry.table.append(
-                        Int64(record.turn) << 8 | Int64(part),
-                        encoded: UnsafeRawBufferPointer(rebasing: bytes[part * size..<(part + 1) * size]))
+                        Self.key(record.turn, part: part, ofUser: Int(ofUser)),
+                        encoded: UnsafeRawBufferPointer(rebasing: bytes[1 + part * size..<1 + (part + 1) * size]))
                 }
             }
             entry.lastRow = record.row

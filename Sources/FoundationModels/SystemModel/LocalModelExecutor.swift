@@ -317,6 +317,24 @@ package final class LocalModelExecutor: Sendable {
         return try await ResponseFormat(source).grammar(for: model.grammarVocabulary)
     }
 
+    /// The natural logarithm of the odds of two beginnings of a response.
+    ///
+    /// - Throws: ``LanguageModelError`` or a related error, or `CancellationError`.
+    func logOdds(of one: String, against other: String, after transcript: Transcript) async throws -> Double {
+        let conversation = try await conversation()
+        let model = conversation.model
+        let tokens = try model.tokens(for: TranscriptRenderer(configuration, model).prompt(for: transcript))
+        do {
+            let first = try await model.logProbability(
+                of: model.tokenizer.encode(one), after: tokens, in: conversation.sequence)
+            let second = try await model.logProbability(
+                of: model.tokenizer.encode(other), after: tokens, in: conversation.sequence)
+            return first - second
+        } catch {
+            throw Self.failure(error, limit: nil, promptTokens: tokens.count, conversation)
+        }
+    }
+
     // MARK: - Models that were not trained to call tools
 
     /// The tools from which the model must choose its next calls; nil if it responds with text.

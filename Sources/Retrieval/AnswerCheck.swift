@@ -1,0 +1,37 @@
+import FoundationModels
+
+/// Asks the model whether its answer answers the question.
+///
+/// Small models seldom say by themselves that there is no answer: they repeat a sentence about something else. The odds of “yes”
+/// against “no” for the finished answer tell the two apart.
+struct AnswerCheck {
+    private let odds: AnswerOdds
+
+    /// - Returns: nil for models that do not run on this machine.
+    init?(model: some LanguageModel) {
+        guard let odds = AnswerOdds(model: model, instructions: "You check answers.") else { return nil }
+        self.odds = odds
+    }
+
+    /// The maximum number of bytes of the passages.
+    private static let maximumPassages = 4_000
+
+    /// The minimum log odds of “yes”. Of 50 questions for development, it leaves out 15 of 17 wrong answers and 3 of 21 right ones. The
+    /// questions whether the passages contain the answer, and whether the answer says what is asked for, separate less (areas under
+    /// the ROC curve 0.77 and 0.78 instead of 0.90), and add nothing to this one.
+    private static let minimumLogOdds = 0.0
+
+    func isAnswer(_ answer: String, to question: String, from passages: [String]) async throws -> Bool {
+        let text = String(decoding: passages.joined(separator: "\n").utf8.prefix(Self.maximumPassages), as: UTF8.self)
+        let prompt = """
+            Text: \(text)
+
+            Question: \(question)
+
+            Proposed answer: \(answer)
+
+            Is the proposed answer a correct answer to the question, according to the text? Answer yes or no.
+            """
+        return try await odds.logOdds(prompt) >= Self.minimumLogOdds
+    }
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Trains the two models of recall: whether a prompt needs anything that was said earlier, and which utterances it needs.
+
+    context-bench recall --model FILE --file SET --unrelated PROMPTS --evidence 2 --features SET.features.jsonl
+    context-bench recall … --words --features SET.words.jsonl
+    Tests/Tools/train_recall.py --meaning *.features.jsonl --words *.words.jsonl > Sources/ContextKit/Recall/RecallWeights.swift
+
+Logistic regressions with a penalty on the squares of the weights. The report on standard error is of cross-validation: each
+conversation is judged by models that were trained without it. Needs NumPy.
+"""
+import argparse
+import json
+import sys
+
+import numpy
+
+PENALTY = 3.0
+TOKENS_PER_WORD = 1.45
+BUDGETS = [500, 1000, 2000, 3500]
+
+
+def read(paths):
+    lines = []
+    for path in paths:
+        for line in open(path):
+            item = json.loads(line)
+            item["talk"] = f"{path}:{item['talk']}"
+            lines.append(item)
+    return lines
+
+
+def fit(features, labels, weights=None):
+    """The weights of a logistic regression, the constant last, for features as they are."""
+    mean, deviation = features.mean(0), features.std(0) + 1e-9
+    scaled = numpy.hstack([(features - mean) / deviation, numpy.ones((len(features), 1))])
+    weights = numpy.ones(len(labels)) if weights is None else weights
+    penalty = numpy.eye(scaled.shape[1]) * PENALTY
+    penalty[-1, -1] = 1e-6
+    result = numpy.zeros(scaled.shape[1])
+    for _ in range(50):
+        likelihood = 1 / (1 + numpy.exp(-numpy.clip(scaled @ result, -30, 30)))
+        gradient = scaled.T @ (weights * (likelihood - labels)) + penalty @ result
+        curvature = (scaled * (weights * likelihood * (1 - likelihood))[:, None]).T @ scaled + penalty
+        step = numpy.linalg.solve(curvature, gradient)
+        result -= step
+        if numpy.abs(step).max() < 1e-6:
+            break
+    plain = result[:-1] / deviation
+    return numpy.append(plain, result[-1] - (plain * mean).sum())
+
+
+def value(features, weights):
+    return features @ weights[:-1] + weights[-1]
+
+
+def prompt_features(line, meaning):
+    return line["words"] + (line["meaning"] if meaning else [])
+
+
+def utterance_features(candidate, meaning):
+    return candidate["words"] + (candidate["meaning"] if meaning else [])
+
+
+def usable(lines, meaning):
+    """Prompts before anything was evicted, or before there were vectors, say nothing."""
+    return [line for line in lines if line["candidates"] and (not meaning or line["meaning"])]
+
+
+def need_data(lines, meaning):
+    features = numpy.array([prompt_features(line, meaning) for line in lines])
+    labels = numpy.array([line["isQuestion"] and is_open(line) for line in lines], float)
+    return features, labels
+
+
+def is_open(line):
+    """Whether the answer is not in the context already."""
+    return line["missing"] > 0 or any(candidate["isEvidence"] for candidate in line["candidates"])
+
+
+def relevance_data(lines, meaning):
+    features, labels = [], []
+    for line in lines:
+        if not line["isQuestion"]:
+            continue
+        for candidate in line["candidates"]:
+            if meaning and not candidate["meaning"]:
+                continue
+            features.append(utterance_features(candidate, meaning))
+            labels.append(candidate["isEvidence"])
+    return numpy.array(features), numpy.array(labels, float)
+
+
+def report(lines, meaning):
+    talks = sorted({line["talk"] for line in lines})
+    scores, found, simple, kinds = [], numpy.zeros(len(BUDGETS)), numpy.zeros(len(BUDGETS)), []
+    asked = 0
+    for talk in talks:
+        training = [line for line in lines if line["talk"] != talk]
+        tested = [line for line in lines if line["talk"] == talk]
+        need = fit(*need_data(training, meaning))
+        relevance = fit(*relevance_data(training, meaning))
+        features, labels = need_data(tested, meaning)
+        scores += list(zip(value(features, need), labels, [line["kind"] for line in tested]))
+        for line in tested:
+            if not line["isQuestion"]:
+                continue
+            asked += 1
+            candidates = [item for item in line["candidates"] if not meaning or item["meaning"]]
+            if not candidates:
+                continue
+            matrix = numpy.array([utterance_features(item, meaning) for item in candidates])
+            tokens = (numpy.exp(matrix[:, 6]) - 1) * TOKENS_PER_WORD + 5
+            evidence = numpy.array([item["isEvidence"] for item in candidates])
+            for ranking, total in [(value(matrix, relevance), found), (-numpy.arange(len(matrix), dtype=float), simple)]:
+                order = numpy.argsort(-ranking, kind="stable")
+                used = numpy.cumsum(tokens[order])
+                for index, budget in enumerate(BUDGETS):
+                    total[index] += line["missing"] == 0 and (used[evidence[order]] <= budget).all()
+    values = numpy.array([score for score, _, _ in scores])
+    questions = numpy.array([label == 1 for _, label, _ in scores])
+    exchanges = numpy.array([kind == "exchange" for _, _, kind in scores])
+    unrelated = numpy.array([kind == "unrelated" for _, _, kind in scores])
+    print(f"{'with' if meaning else 'without'} vectors: {questions.sum()} questions, {exchanges.sum()} exchanges, "
+          f"{unrelated.sum()} unrelated prompts", file=sys.stderr)
+    for limit in [0.2, 0.35, 0.5, 0.65, 0.8, 0.9]:
+        is_above = values > numpy.log(limit / (1 - limit))
+        print(f"  likelihood {limit}: questions {100 * is_above[questions].mean():.1f} %, exchanges "
+              f"{100 * is_above[exchanges].mean():.1f} %, unrelated {100 * is_above[unrelated].mean():.1f} %", file=sys.stderr)
+    print(f"  all evidence within {BUDGETS} tokens: {numpy.round(100 * found / asked, 1)} %, in the order of the search "
+          f"{numpy.round(100 * simple / asked, 1)} %", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--meaning", nargs="+", required=True)
+    parser.add_argument("--words", nargs="+", required=True)
+    arguments = parser.parse_args()
+    print("// Written by Tests/Tools/train_recall.py.\n\nextension RecallModel {")
+    for meaning, paths in [(False, arguments.words), (True, arguments.meaning)]:
+        lines = usable(read(paths), meaning)
+        report(lines, meaning)
+        suffix = "Meaning" if meaning else "Words"
+        for name, data in [("need", need_data(lines, meaning)), ("relevance", relevance_data(lines, meaning))]:
+            weights = ", ".join(f"{weight:.4f}" for weight in fit(*data))
+            print(f"    static let {name}By{suffix}: [Double] = [{weights}]")
+    print("}")
+
+
+if __name__ == "__main__":
+    main()
