@@ -8,7 +8,7 @@ public struct RecallPolicy: Sendable {
     public var share = 0.75
     /// The minimum likelihood that a prompt needs anything that was said earlier (``ScoredTurn/evidence``). 0 recalls for every
     /// prompt, a value above 1 for none.
-    public var minimumEvidence = 0.25
+    public var minimumEvidence = 0.35
     /// Something is recalled if the likelihood that the prompt needs it, divided by its tokens, is at least this: the gain of a token.
     public var minimumGain = 0.00003
     /// The search that finds what is relevant.
