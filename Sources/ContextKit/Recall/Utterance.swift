@@ -29,6 +29,8 @@ package struct Utterance: Sendable {
     let sentence: Double
     let whole: Double
     private let hasVectors: Bool
+    /// Whether it says the same as the prompt, such as “Good morning!” again: the prompt needs nothing from it.
+    var isRepeated: Bool { whole >= 0.92 || sentence >= 0.97 }
     /// The score by words (BM25).
     private(set) var wordScore = 0.0
     private var otherTerms = 0.0
