@@ -192,10 +192,8 @@ struct RecallBench: AsyncParsableCommand {
         (result.again, result.said) = model.script.work.withLock { $0 }
         let ordinary = compactions.withLock { $0 }
         result.compactions = ordinary.count
+        result.compactionsBefore = ordinary.count { $0.reason != .threshold }
         try await ask(talk.questions, talk, number, file, recorder, &result, tokens)
-        let all = compactions.withLock { $0 }
-        result.compactionsInQuestions = all.count - ordinary.count
-        result.compactionsBefore = all.count { $0.reason == .beforeRequest }
         return result
     }
 
@@ -204,6 +202,7 @@ struct RecallBench: AsyncParsableCommand {
         _ questions: [Talk.Question], _ talk: Talk, _ number: Int, _ file: URL, _ recorder: Recorder,
         _ result: inout Result, _ tokens: GGUFLanguageModel
     ) async throws {
+        let compactions = Mutex<[Compaction.Reason]>([])
         let copy = file.deletingLastPathComponent().appendingPathComponent("copy.sqlite")
         for question in questions {
             for name in ["", "-wal", "-shm"] {
@@ -215,7 +214,7 @@ struct RecallBench: AsyncParsableCommand {
             asking.script.reply.withLock { $0 = "Let me think about that." }
             let asked = try await Conversation(
                 model: asking, policy: contextPolicy(recorder), archive: ConversationArchive(url: copy), id: "talk",
-                onCompaction: { _ in })
+                onCompaction: { record in compactions.withLock { $0.append(record.reason) } })
             let date = talk.turns.last?.date ?? Date()
             try await Conversation.$today.withValue(date) { _ = try await asked.respond(to: question.text) }
             let context = asking.script.lastContext
@@ -242,6 +241,9 @@ struct RecallBench: AsyncParsableCommand {
                 print("  missing (\(question.kind)): \(question.text)\n    \(question.evidence.filter { !context.contains($0) })")
             }
         }
+        let reasons = compactions.withLock { $0 }
+        result.compactionsInQuestions += reasons.count
+        result.compactionsBefore += reasons.count { $0 != .threshold }
     }
 
     private func contextPolicy(_ recorder: Recorder) -> ContextPolicy {

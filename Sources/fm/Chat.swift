@@ -80,14 +80,14 @@ struct Chat: AsyncParsableCommand {
         var last: ChatExchange?
         var failed: ExitCode?
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
-        while let line = isTerminal ? editor.readLine() : Swift.readLine() {
+        messages: while let line = isTerminal ? editor.readLine() : Swift.readLine() {
             // Answers are written unbuffered. Flushing keeps the output of commands in order with them, also in a pipe.
             defer { fflush(nil) }
             let message = line.trimmingCharacters(in: .whitespaces)
             switch message {
             case "": continue
             case "/help": print(Self.help, terminator: "")
-            case "/quit", "/exit": return await saveComputation(conversation)
+            case "/quit", "/exit": break messages
             case "/reset":
                 await saveComputation(conversation)
                 name = save == nil && resume == nil ? UUID().uuidString : "\(name) \(Int(Date().timeIntervalSince1970))"
@@ -103,13 +103,13 @@ struct Chat: AsyncParsableCommand {
                     let answer = try await say(message, conversation, isTerminal)
                     last = ChatExchange(await conversation.transcript, prompt: message, answer: answer)
                 } catch let failure as MessageFailure {
-                    // The conversation is as it was before the message.
+                    // The reason has been printed, and the conversation goes on.
                     failed = failure.code
                 }
             }
         }
         await saveComputation(conversation)
-        // In a pipe, nobody has seen the reason.
+        // The reasons are in standard error; a script learns of them from the exit code.
         if let failed, !isTerminal { throw failed }
     }
 

@@ -228,6 +228,8 @@ struct RecallTests {
         }
         let recall = try await conversation.recall(for: "What is my street called?")
         #expect(recall.recalledItems.map(\.turn).contains(0), "\(recall)")
+        let other = try await conversation.recall(for: "Is street food good?")
+        withKnownIssue("by words only, questions about anything else recall something too often") { #expect(!other.isNeeded) }
     }
 
     @Test("[D4] the cost of a search does not grow with the conversation") func flat() async throws {
@@ -245,8 +247,8 @@ struct RecallTests {
             #expect(found.first?.number.quotientAndRemainder(dividingBy: 50).remainder == 7)
             return found.count
         }
-        #expect(try await rows(400) <= 200)
-        #expect(try await rows(4_000) <= 200)
+        #expect(try await rows(400) <= 120)
+        #expect(try await rows(4_000) <= 120)
     }
 
     @Test("[D4] recalled turns stay for one more turn, also after turns with recalled turns of their own") func oneMoreTurn()

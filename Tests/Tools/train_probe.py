@@ -9,23 +9,12 @@ validation and validation on the prompts of each author after training on the ot
 import argparse, base64, json
 import numpy as np
 
+import logistic
 
-def fit(x, y, penalty, steps=60):
-    """Newton's method; classes count equally."""
-    w = np.zeros(x.shape[1] + 1)
-    x1 = np.hstack([x, np.ones((len(x), 1))])
-    weight = np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
-    ridge = penalty * np.eye(x1.shape[1])
-    ridge[-1, -1] = 1e-6
-    for _ in range(steps):
-        p = 1 / (1 + np.exp(-np.clip(x1 @ w, -30, 30)))
-        gradient = x1.T @ (weight * (p - y)) + ridge @ w
-        h = (x1 * (weight * p * (1 - p))[:, None]).T @ x1 + ridge
-        step = np.linalg.solve(h, gradient)
-        w -= step
-        if np.abs(step).max() < 1e-6:
-            break
-    return w
+
+def fit(x, y, penalty):
+    """Classes count equally."""
+    return logistic.fit(x, y, penalty, np.where(y == 1, 0.5 / y.mean(), 0.5 / (1 - y.mean())))
 
 
 def auc(score, y):

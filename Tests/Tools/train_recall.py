@@ -14,6 +14,8 @@ import sys
 
 import numpy
 
+import logistic
+
 PENALTY = 3.0
 TOKENS_PER_WORD = 1.45
 # Added to the constant of the need by words: likelihoods by words alone are lower, and a missed memory costs more than some tokens.
@@ -31,22 +33,10 @@ def read(paths):
     return lines
 
 
-def fit(features, labels, weights=None):
+def fit(features, labels):
     """The weights of a logistic regression, the constant last, for features as they are."""
     mean, deviation = features.mean(0), features.std(0) + 1e-9
-    scaled = numpy.hstack([(features - mean) / deviation, numpy.ones((len(features), 1))])
-    weights = numpy.ones(len(labels)) if weights is None else weights
-    penalty = numpy.eye(scaled.shape[1]) * PENALTY
-    penalty[-1, -1] = 1e-6
-    result = numpy.zeros(scaled.shape[1])
-    for _ in range(50):
-        likelihood = 1 / (1 + numpy.exp(-numpy.clip(scaled @ result, -30, 30)))
-        gradient = scaled.T @ (weights * (likelihood - labels)) + penalty @ result
-        curvature = (scaled * (weights * likelihood * (1 - likelihood))[:, None]).T @ scaled + penalty
-        step = numpy.linalg.solve(curvature, gradient)
-        result -= step
-        if numpy.abs(step).max() < 1e-6:
-            break
+    result = logistic.fit((features - mean) / deviation, labels, PENALTY, numpy.ones(len(labels)))
     plain = result[:-1] / deviation
     return numpy.append(plain, result[-1] - (plain * mean).sum())
 

@@ -94,7 +94,9 @@ public struct Recall: Sendable, Codable {
         }
         let left = items.count { $0.outcome == .overBudget }
         let damaged = items.count { $0.outcome == .damaged }
-        let turns = recalledItems.count == 1 ? "1 earlier turn was" : "\(recalledItems.count) earlier turns were"
+        // Both sides of a turn may be recalled.
+        let count = Set(recalledItems.map(\.turn)).count
+        let turns = count == 1 ? "1 earlier turn was" : "\(count) earlier turns were"
         return "\(turns) recalled, \(tokens) of \(budget) tokens (\(certainty))"
             + (left > 0 ? "; \(left) more did not fit" : "") + (damaged > 0 ? "; \(damaged) are damaged" : "") + "."
     }

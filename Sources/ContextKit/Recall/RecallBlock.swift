@@ -45,18 +45,21 @@ struct RecallBlock {
             // Limits a long text to a part of the budget, so that others fit as well.
             let fair = found.count > 1 ? max(limit / 3, 48) : left
             let gain = match.score * match.evidence
-            for (outcome, text, most) in [
-                (Recall.Item.Outcome.recalled, whole, fair), (.shortened, shortened(turn, match.side), left),
-                (.recalled, whole, left),
-                (.shortened, beginning(turn, match.side), left),
-            ] where !text.isEmpty {
+            // Shorter forms are made only if the whole does not fit.
+            let forms: [(outcome: Recall.Item.Outcome, limit: Int, text: () -> String)] = [
+                (.recalled, fair, { whole }), (.shortened, left, { shortened(turn, match.side) }), (.recalled, left, { whole }),
+                (.shortened, left, { beginning(turn, match.side) }),
+            ]
+            for form in forms {
+                let text = form.text()
+                if text.isEmpty { continue }
                 let tokens = try await count("\(text)\n") + dayTokens
                 if gain < policy.minimumGain * Double(tokens) {
                     item.outcome = .weak
                     continue
                 }
-                guard tokens <= min(most, left) else { continue }
-                (item.outcome, item.text) = (outcome, text)
+                guard tokens <= min(form.limit, left) else { continue }
+                (item.outcome, item.text) = (form.outcome, text)
                 days.insert(day)
                 left -= tokens
                 break

@@ -29,8 +29,6 @@ package struct Utterance: Sendable {
     let sentence: Double
     let whole: Double
     private let hasVectors: Bool
-    /// Whether it says the same as the prompt, such as “Good morning!” again: the prompt needs nothing from it.
-    var isRepeated: Bool { whole >= 0.92 || sentence >= 0.97 }
     /// The score by words (BM25).
     private(set) var wordScore = 0.0
     private var otherTerms = 0.0
@@ -76,6 +74,10 @@ package struct Utterance: Sendable {
         let factor = (Self.k1 + 1) / (1 + Self.k1 * (1 - Self.b + Self.b * length))
         wordScore = factor * self.terms.reduce(0) { $0 + terms[$1].weight }
     }
+
+    /// Whether it says the same as the prompt, such as “Good morning!” again: the prompt needs nothing from it. With these limits, 11.1 %
+    /// instead of 12.0 % of the ordinary exchanges of public conversations recall something, and the same evidence is found.
+    var isRepeated: Bool { whole >= 0.92 || sentence >= 0.97 }
 
     /// The order of the results before the model: words and meaning count about as much. On two conversations of other people than
     /// those of the figures, all evidence is among the first 1,000 tokens for 77 % of the questions, by words alone 49 %, by meaning

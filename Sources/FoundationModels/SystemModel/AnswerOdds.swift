@@ -2,7 +2,7 @@ internal import Inference
 
 /// Compares how likely a model is to begin its answer in one way or another. Unlike a constrained answer, which says only which of
 /// two is more likely, the odds can be compared with a threshold.
-package actor AnswerOdds {
+package struct AnswerOdds: Sendable {
     private let executor: LocalModelExecutor
     private let instructions: String
 

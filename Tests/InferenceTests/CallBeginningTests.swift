@@ -1,0 +1,137 @@
+import Testing
+
+@testable import Inference
+
+/// What a text may become.
+@Suite struct CallBeginningTests {
+    private static let tools = ["get_weather", "send_mail"]
+
+    private func beginning(
+        of text: String, tools: [String] = CallBeginningTests.tools, callsNamedTools: Bool = false
+    ) -> CallBeginning {
+        CallBeginning(of: Array(text.utf8), tools: tools, callsNamedTools: callsNamedTools)
+    }
+
+    @Test(arguments: [
+        #"{"name": "get_weather""#, #"{"name":"get_weather""#, "\n {\n\t\"name\"\r\n :\n \"get_weather\"",
+        "```json\n{\"name\": \"get_weather\"", "```\n{\n  \"name\": \"get_weather\"", "``` {\"name\": \"get_weather\"",
+        #"[{"name": "get_weather""#, "```json\n[\n  {\n    \"name\": \"get_weather\"", #"{{"name": "get_weather""#,
+        "```json\n{{\n  \"name\": \"get_weather\"", #"[{{ "name": "get_weather""#, #"{"function": "get_weather""#,
+        #"{"tool": "get_weather""#, #"{"tool_name": "get_weather""#,
+    ])
+    func calls(text: String) {
+        #expect(beginning(of: text) == .call(tool: "get_weather"))
+        #expect(beginning(of: text + #", "arguments": {}}"#) == .call(tool: "get_weather"))
+        let bytes = Array(text.utf8)
+        for count in bytes.indices {
+            let part = CallBeginning(of: Array(bytes[..<count]), tools: Self.tools, callsNamedTools: false)
+            #expect(part == .open, "\(count) bytes")
+        }
+    }
+
+    @Test(arguments: [
+        "Hello", "get_weather", #""get_weather""#, "`get_weather`", "[1, 2]", "{}", "[[{", "{{{", "```swift\nlet a",
+        #"{"city": "Rome"}"#, #"{"names": ["get_weather"]}"#, #"{"name": "get"}"#, #"{"name": "get_weathers"}"#, #"{"name": 1}"#,
+        #"{"name" "get_weather""#, #"{"function": {"name": "get_weather"}}"#,
+    ])
+    func otherTexts(text: String) {
+        #expect(beginning(of: text) == .text)
+        #expect(beginning(of: " \n" + text) == .text)
+    }
+
+    /// A name that begins another name.
+    @Test func similarNames() {
+        let tools = ["get", "get_all"]
+        #expect(beginning(of: #"{"name": "get""#, tools: tools) == .call(tool: "get"))
+        #expect(beginning(of: #"{"name": "get_all""#, tools: tools) == .call(tool: "get_all"))
+        #expect(beginning(of: #"{"name": "get"#, tools: tools) == .open)
+    }
+
+    // MARK: Sentences
+
+    @Test(arguments: [
+        "To see it, I will call the get_weather function. ", "I call `get_weather`:\n", " \n I call get_weather. Then I answer.",
+        "At 3.5 degrees, get_weather helps. ", "I use get_weather! Then send_mail.",
+    ])
+    func namedTools(text: String) {
+        #expect(beginning(of: text, callsNamedTools: true) == .call(tool: "get_weather"))
+        #expect(beginning(of: text) == .text)
+    }
+
+    @Test(arguments: [
+        "It is nice. ", "It is nice.\n", "Nice\n", "Is it nice? Yes", "I know. I call get_weather.", "No\nget_weather",
+        "I use get_weather or send_mail. Which one?", "It is my_get_weather or get_weather-now. ",
+    ])
+    func sentencesAboutNoTool(text: String) {
+        #expect(beginning(of: text, callsNamedTools: true) == .text)
+    }
+
+    /// A tool may still be named, unless the sentence is long.
+    @Test func openSentences() {
+        for text in ["It is nice", "It is nice.", "It is 3.5", String(repeating: "word ", count: 39)] {
+            #expect(beginning(of: text, callsNamedTools: true) == .open, "\(text)")
+            #expect(beginning(of: text) == .text, "\(text)")
+        }
+        #expect(beginning(of: String(repeating: "word ", count: 40), callsNamedTools: true) == .text)
+    }
+
+    /// A name that is a word names the tool only in code.
+    @Test func namesThatAreWords() {
+        let tools = ["search", "findContact"]
+        #expect(beginning(of: "I search for it. ", tools: tools, callsNamedTools: true) == .text)
+        #expect(beginning(of: "I use `search` for it. ", tools: tools, callsNamedTools: true) == .call(tool: "search"))
+        #expect(beginning(of: "I use findContact for it. ", tools: tools, callsNamedTools: true) == .call(tool: "findContact"))
+    }
+
+    /// A name at the end of the text may continue.
+    @Test func namesThatAreNotComplete() {
+        let tools = ["find_contact", "find_contact_by_id"]
+        #expect(beginning(of: "I call find_contact", tools: tools, callsNamedTools: true) == .open)
+        #expect(beginning(of: "I call find_contact. ", tools: tools, callsNamedTools: true) == .call(tool: "find_contact"))
+        let longer = beginning(of: "I call find_contact_by_id. ", tools: tools, callsNamedTools: true)
+        #expect(longer == .call(tool: "find_contact_by_id"))
+    }
+
+    // MARK: Texts in parts
+
+    @Test(arguments: 1...4)
+    func callsEndATextInAnyParts(size: Int) {
+        var matcher = StopMatcher(["END"], callableTools: Self.tools)
+        var rest = Substring(#"{"name": "get_weather""#)
+        while !rest.isEmpty {
+            #expect(matcher.calledTool == nil)
+            let (text, stopped) = matcher.append(String(rest.prefix(size)))
+            rest = rest.dropFirst(size)
+            #expect(text.isEmpty)
+            #expect(stopped == rest.isEmpty)
+        }
+        #expect(matcher.calledTool == "get_weather" && matcher.match == nil)
+        let end = matcher.finish()
+        #expect(end.isEmpty)
+    }
+
+    @Test func textThatDoesNotBecomeACallIsNotLost() {
+        var matcher = StopMatcher(["END"], callableTools: Self.tools)
+        let first = matcher.append("{\"na").text
+        let second = matcher.append("tion\": 1}").text
+        // The text is not a call, whatever follows.
+        let third = matcher.append(#"{"name": "get_weather""#)
+        #expect([first, second, third.text] == ["", "{\"nation\": 1}", #"{"name": "get_weather""#])
+        #expect(!third.stopped && matcher.calledTool == nil)
+
+        var short = StopMatcher(["END"], callableTools: Self.tools)
+        let held = short.append("```").text
+        let end = short.finish()
+        #expect(held.isEmpty && end == "```")
+    }
+
+    @Test(arguments: ["It is END", "It is END of it", "It is 5. END", "It is 5.\nNo END here. "])
+    func stopStringsInASentenceThatCouldNameATool(text: String) throws {
+        var matcher = StopMatcher(["END"], callableTools: Self.tools, callsNamedTools: true)
+        let (part, stopped) = matcher.append(text)
+        let found = stopped ? part : part + matcher.finish()
+        let end = try #require(text.firstRange(of: "END"))
+        #expect(found == String(text[..<end.lowerBound]))
+        #expect(matcher.match == "END")
+    }
+}

@@ -1,0 +1,525 @@
+import Grammar
+import JSON
+import Synchronization
+import Testing
+
+@testable import Inference
+
+/// What follows each phase of a turn with calls.
+@Suite struct TurnCallTests {
+    // MARK: Calls
+
+    @Test func callAfterText() throws {
+        let chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        var turn = TestTurn(chat: chat)
+        let first = try #require(turn.step.phase)
+        #expect(first.output == .answer && !first.endsWithText && first.maximumTokens == 50)
+        #expect(first.stopStrings.contains("<tool_call>") && first.stopStrings.contains(#"{"name": "send_mail""#))
+        #expect(first.callableTools == ["get_weather", "send_mail"])
+        #expect(!first.callsNamedTools && first.callTokens?.tokens == nil)
+        try turn.writes("Sure. ", until: "<tool_call>")
+        turn.expectWritten("Sure. " + HermesCall.opening)
+        #expect(turn.step.phase?.options == [HermesCall.named, #"send_mail", "arguments":"#])
+        try turn.chooses(HermesCall.named)
+        turn.expectWritten("Sure. " + HermesCall.begun)
+        let arguments = try #require(turn.step.phase)
+        #expect(arguments.grammar === chat.grammars["get_weather"])
+        #expect(arguments.output == .call)
+        // The limit of the request is for the answer.
+        #expect(arguments.maximumTokens == nil)
+        #expect(turn.calls.isEmpty)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectWritten("Sure. " + HermesCall.whole(#" {"place": "Rome"}"#))
+        let call = ChatToolCall(id: "id", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))
+        #expect(turn.calls == [call])
+        let last = try #require(turn.step.phase)
+        #expect(last.output == .call && last.maximumTokens == 4 && last.stopStrings == ["<tool_call>"])
+        try turn.writes("")
+        turn.expectEnd()
+        turn.expectWritten("Sure. " + HermesCall.whole(#" {"place": "Rome"}"#))
+        #expect(turn.calls == [call])
+    }
+
+    /// Vocabularies without a control token for it have the trigger as text.
+    @Test func triggerInText() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.hermes))
+        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Sure. "), stopString: "<tool_call>"))
+        turn.expectWritten("Sure. " + HermesCall.opening)
+        try turn.chooses(#"send_mail", "arguments":"#)
+        try turn.fills(#" {"to": "a@b.c"}"#)
+        #expect(turn.calls.map(\.name) == ["send_mail"])
+    }
+
+    @Test func callsThatBeginAsJSON() throws {
+        let chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        for end in [
+            PhaseEnd(reason: .stopString, calledTool: "send_mail"),
+            PhaseEnd(reason: .stopString, stopString: "```json\n{\"name\": \"send_mail\""),
+        ] {
+            var turn = TestTurn(chat: chat)
+            try turn.ends(end)
+            turn.expectWritten(#"<tool_call>\#n{"name": "send_mail", "arguments":"#)
+            try turn.fills(#" {"to": "a@b.c"}"#)
+            #expect(turn.calls.map(\.arguments.text) == [#"{"to":"a@b.c"}"#])
+        }
+        var other = TestTurn(chat: chat)
+        try other.ends(PhaseEnd(reason: .stopString, calledTool: "read_mail"))
+        other.expectEnd(.stopString)
+    }
+
+    @Test(arguments: [("Rome", 1), ("Vienna", 2)])
+    func equalCallsAreNotRepeated(place: String, count: Int) throws {
+        var turn = try HermesCall.turn()
+        try turn.fills(#" {"place": "Rome"}"#)
+        try turn.writes("\n", until: "<tool_call>")
+        turn.expectWritten(HermesCall.whole(#" {"place": "Rome"}"#) + "\n" + HermesCall.opening)
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "\#(place)"}"#)
+        let calls = [#"{"place":"Rome"}"#, #"{"place":"Vienna"}"#].prefix(count)
+        #expect(turn.calls.map(\.arguments.text) == Array(calls))
+        if count == 1 { turn.expectEnd() } else { try turn.writes("") }
+        turn.expectEnd()
+    }
+
+    @Test(arguments: [("Rome", 0), ("Vienna", 1)])
+    func callsThatWereMadeBeforeAreNotRepeated(place: String, count: Int) throws {
+        let made = ChatToolCall(id: "0", name: "get_weather", arguments: .object([.init("place", .string("Rome"))]))
+        var turn = try HermesCall.turn { $0.tools.madeCalls = [made] }
+        try turn.fills(#" {"place": "\#(place)"}"#)
+        #expect(turn.calls.count == count)
+        if count == 0 { turn.expectEnd() } else { #expect(turn.step.phase?.isFree == true) }
+    }
+
+    @Test func aTurnHasEightCallsAtMost() throws {
+        var turn = try HermesCall.turn()
+        for index in 1..<8 {
+            try turn.fills(#" {"place": "\#(index)"}"#)
+            try turn.writes("", until: "<tool_call>")
+            try turn.chooses(HermesCall.named)
+        }
+        try turn.fills(#" {"place": "8"}"#)
+        turn.expectEnd()
+        #expect(turn.calls.count == 8)
+    }
+
+    @Test func onlyCalls() throws {
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.tools.onlyCalls = true
+        chat.minimumCallProbability = 0.2
+        var turn = TestTurn(chat: chat)
+        let phase = try #require(turn.step.phase)
+        #expect(phase.isFree && phase.output == .call && phase.endsWithText)
+        #expect(phase.callTokens?.tokens == nil && !phase.callsNamedTools)
+        try turn.writes("Hello")
+        turn.expectEnd()
+        turn.expectWritten("")
+
+        var calling = TestTurn(chat: chat)
+        try calling.writes("\n", until: "<tool_call>")
+        calling.expectWritten(HermesCall.opening)
+        try calling.chooses(HermesCall.named)
+        try calling.fills(#" {"place": "Rome"}"#)
+        #expect(calling.calls.count == 1)
+    }
+
+    @Test func requiredCall() throws {
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.tools.mustCall = true
+        let turn = TestTurn(chat: chat)
+        turn.expectWritten(HermesCall.opening)
+        #expect(turn.step.phase?.options == [HermesCall.named, #"send_mail", "arguments":"#])
+        chat.tools.callable = []
+        let other = TestTurn(chat: chat)
+        other.expectWritten("")
+        #expect(other.step.phase?.output == .answer)
+    }
+
+    @Test func improbableAnswersBecomeCalls() throws {
+        let trigger = try #require(TurnTestBytes.special("<tool_call>"))
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.minimumCallProbability = 0.2
+        chat.minimumNextCallLogOdds = 0
+        var turn = TestTurn(chat: chat)
+        let phase = try #require(turn.step.phase)
+        let tokens = phase.callTokens?.tokens ?? []
+        #expect(Set(tokens).isSuperset(of: TurnTestBytes.plain("{`") + [trigger]) && tokens == tokens.sorted())
+        #expect(phase.callTokens?.minimum == 0.2)
+        // A block of code may be an answer.
+        #expect(phase.callTokens?.fences == Set(TurnTestBytes.plain("`")))
+        #expect(phase.callsNamedTools)
+        try turn.ends(PhaseEnd(reason: .endOfTurn, wantsCall: true))
+        turn.expectWritten(HermesCall.opening)
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Rome"}"#)
+        #expect(turn.calls.count == 1)
+        // The model did not write the trigger, so it would not write the next one either.
+        try turn.compares("{", "`", logOdds: -1)
+        turn.expectEnd()
+    }
+
+    /// A choice ends with the first complete option, so none may begin another one.
+    @Test(arguments: [
+        TurnTestTemplate.hermes, TurnTestTemplate.tagged, TurnTestTemplate.marked, TurnTestTemplate.mistral,
+        TurnTestTemplate.list, TurnTestTemplate.python, TurnTestTemplate.single,
+    ])
+    func namesThatBeginOtherNames(template: String) throws {
+        let nothing = #"{"type": "object", "properties": {}}"#
+        var chat = try TurnTestTools.chat(
+            template, ["get", "get_all", "get_all_names"].map { try TurnTestTools.tool($0, nothing) })
+        chat.tools.mustCall = true
+        guard case .choice(let options)? = TestTurn(chat: chat).step.phase?.kind else {
+            Issue.record("there is no choice")
+            return
+        }
+        #expect(options.count == 3)
+        for option in options { #expect(options.filter { option.starts(with: $0) } == [option]) }
+    }
+
+    // MARK: Formats
+
+    @Test func taggedArguments() throws {
+        let chat = try TurnTestTools.chat(TurnTestTemplate.tagged)
+        var turn = TestTurn(chat: chat)
+        let first = try #require(turn.step.phase)
+        #expect(first.stopStrings == ["<tool_call>"] && first.callableTools.isEmpty)
+        try turn.writes("", until: "<tool_call>")
+        turn.expectWritten("<tool_call>\n<function=")
+        #expect(turn.step.phase?.options == ["get_weather>\n", "send_mail>\n"])
+        try turn.chooses("get_weather>\n")
+        // The required argument, or an optional one before it.
+        #expect(turn.step.phase?.options == ["<parameter=day>\n", "<parameter=place>\n"])
+        try turn.chooses("<parameter=place>\n")
+        let place = try #require(turn.step.phase)
+        #expect(place.output == .call && place.stopStrings == ["\n</parameter>\n"] && place.stopTokens.isEmpty)
+        try turn.writes("Rome", until: "\n</parameter>\n")
+        turn.expectWritten("<tool_call>\n<function=get_weather>\n<parameter=place>\nRome\n</parameter>\n")
+        // The argument before it has been left out.
+        #expect(turn.step.phase?.options == ["<parameter=units>\n", "<parameter=days>\n", "</"])
+
+        var short = turn
+        try short.chooses("</")
+        short.expectWritten(
+            "<tool_call>\n<function=get_weather>\n<parameter=place>\nRome\n</parameter>\n</function>\n</tool_call>")
+        #expect(short.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
+
+        try turn.chooses("<parameter=units>\n")
+        #expect(turn.step.phase?.options == ["celsius\n</parameter>\n", "fahrenheit\n</parameter>\n"])
+        try turn.chooses("celsius\n</parameter>\n")
+        try turn.chooses("<parameter=days>\n")
+        #expect(turn.step.phase?.grammar === chat.grammars["get_weather days"])
+        try turn.fills("3")
+        let named = "<tool_call>\n<function=get_weather>\n<parameter=place>\nRome\n</parameter>\n"
+        let others = "<parameter=units>\ncelsius\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
+        turn.expectWritten(named + others + "</function>\n</tool_call>")
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome","units":"celsius","days":3}"#])
+        try turn.writes("\n", until: "<tool_call>")
+        #expect(turn.step.phase?.options == ["get_weather>\n", "send_mail>\n"])
+        try turn.chooses("send_mail>\n")
+        #expect(turn.step.phase?.options == ["<parameter=to>\n"])
+    }
+
+    /// Without arguments there is only the ending; strings with a length are JSON.
+    @Test func taggedArgumentsOfOtherKinds() throws {
+        let nothing = try TurnTestTools.tool("stop", #"{"type": "object"}"#)
+        let payment = try TurnTestTools.tool(
+            "pay",
+            """
+            {"type": "object", "required": ["code", "kind"], "properties": {
+              "code": {"type": "string", "minLength": 2}, "kind": {"const": "card"}}}
+            """)
+        var chat = try TurnTestTools.chat(TurnTestTemplate.tagged, [nothing, payment])
+        chat.tools.mustCall = true
+        var stop = TestTurn(chat: chat)
+        try stop.chooses("stop>\n")
+        #expect(stop.step.phase?.options == ["</"])
+        try stop.chooses("</")
+        stop.expectWritten("<tool_call>\n<function=stop>\n</function>\n</tool_call>")
+        #expect(stop.calls.map(\.arguments.text) == ["{}"])
+
+        var pay = TestTurn(chat: chat)
+        try pay.chooses("pay>\n")
+        try pay.chooses("<parameter=code>\n")
+        try pay.fills(#""ab""#)
+        try pay.chooses("<parameter=kind>\n")
+        #expect(pay.step.phase?.options == ["card\n</parameter>\n"])
+        try pay.chooses("card\n</parameter>\n")
+        #expect(pay.calls.map(\.arguments.text) == [#"{"code":"ab","kind":"card"}"#])
+    }
+
+    /// Gemma 4.
+    @Test func markedArguments() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.marked))
+        try turn.writes("", until: "<|tool_call>")
+        turn.expectWritten("<|tool_call>call:")
+        #expect(turn.step.phase?.options == ["get_weather{", "send_mail{"])
+        try turn.chooses("get_weather{")
+        #expect(turn.step.phase?.options == ["day:", "place:"])
+        try turn.chooses("place:")
+        turn.expectWritten("<|tool_call>call:get_weather{place:<|\"|>")
+        try turn.writes("Rome", until: "<|\"|>")
+        turn.expectWritten("<|tool_call>call:get_weather{place:<|\"|>Rome<|\"|>")
+        #expect(turn.step.phase?.options == [",units:", ",days:", "}"])
+        try turn.chooses(",units:")
+        #expect(turn.step.phase?.options == ["celsius<|\"|>", "fahrenheit<|\"|>"])
+        try turn.chooses("fahrenheit<|\"|>")
+
+        var short = turn
+        #expect(short.step.phase?.options == [",days:", "}"])
+        try short.chooses("}")
+        short.expectWritten("<|tool_call>call:get_weather{place:<|\"|>Rome<|\"|>,units:<|\"|>fahrenheit<|\"|>}<tool_call|>")
+        #expect(short.calls.map(\.arguments.text) == [#"{"place":"Rome","units":"fahrenheit"}"#])
+
+        try turn.chooses(",days:")
+        try turn.fills("3")
+        let first = "<|tool_call>call:get_weather{place:<|\"|>Rome<|\"|>,units:<|\"|>fahrenheit<|\"|>,days:3}<tool_call|>"
+        turn.expectWritten(first)
+        try turn.writes("", until: "<|tool_call>")
+        turn.expectWritten(first + "<|tool_call>call:")
+    }
+
+    @Test func mistral() throws {
+        let identifiers = Mutex(["second", "first"])
+        var turn = TestTurn(
+            chat: try TurnTestTools.chat(TurnTestTemplate.mistral),
+            makeIdentifier: { identifiers.withLock { $0.popLast() ?? "third" } })
+        try turn.writes("", until: "[TOOL_CALLS]")
+        turn.expectWritten("[TOOL_CALLS]")
+        // The identifier is not part of the choice.
+        #expect(turn.step.phase?.options == ["get_weather[CALL_ID]", "send_mail[CALL_ID]"])
+        try turn.chooses("get_weather[CALL_ID]")
+        turn.expectWritten("[TOOL_CALLS]get_weather[CALL_ID]first[ARGS]")
+        try turn.fills(#" {"place": "Rome"}"#)
+        try turn.writes("", until: "[TOOL_CALLS]")
+        try turn.chooses("send_mail[CALL_ID]")
+        try turn.fills(#" {"to": "a@b.c"}"#)
+        let first = #"[TOOL_CALLS]get_weather[CALL_ID]first[ARGS] {"place": "Rome"}"#
+        turn.expectWritten(first + #"[TOOL_CALLS]send_mail[CALL_ID]second[ARGS] {"to": "a@b.c"}"#)
+        #expect(turn.calls.map(\.id) == ["first", "second"])
+        #expect(turn.calls.map(\.name) == ["get_weather", "send_mail"])
+    }
+
+    /// Older models of Mistral write a list of calls, which continues or ends.
+    @Test func listOfCalls() throws {
+        let identifiers = Mutex(["second", "first"])
+        var turn = TestTurn(
+            chat: try TurnTestTools.chat(TurnTestTemplate.list),
+            makeIdentifier: { identifiers.withLock { $0.popLast() ?? "third" } })
+        try turn.writes("", until: "[TOOL_CALLS]")
+        turn.expectWritten("[TOOL_CALLS][{\"name\": \"")
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Rome"}"#)
+        let first = #"[TOOL_CALLS][{"name": "get_weather", "arguments": {"place": "Rome"}, "id": "first"}"#
+        turn.expectWritten(first)
+        #expect(turn.step.phase?.options == [", {\"name\": \"", "]"])
+
+        var short = turn
+        try short.chooses("]")
+        short.expectEnd()
+        short.expectWritten(first + "]")
+
+        try turn.chooses(", {\"name\": \"")
+        turn.expectWritten(first + ", {\"name\": \"")
+        try turn.chooses(#"send_mail", "arguments":"#)
+        try turn.fills(#" {"to": "a@b.c"}"#)
+        try turn.chooses("]")
+        turn.expectEnd()
+        turn.expectWritten(first + #", {"name": "send_mail", "arguments": {"to": "a@b.c"}, "id": "second"}]"#)
+        #expect(turn.calls.map(\.id) == ["first", "second"])
+    }
+
+    @Test func pythonArguments() throws {
+        let chat = try TurnTestTools.chat(TurnTestTemplate.python)
+        var turn = TestTurn(chat: chat)
+        try turn.writes("", until: "<|tool_call_start|>")
+        turn.expectWritten("<|tool_call_start|>[")
+        #expect(turn.step.phase?.options == ["get_weather(", "send_mail("])
+        try turn.chooses("get_weather(")
+        #expect(turn.step.phase?.options == ["day=", "place="])
+        try turn.chooses("place=")
+        #expect(turn.step.phase?.grammar === chat.grammars["get_weather place"])
+        try turn.fills(#""Rome""#)
+        #expect(turn.step.phase?.options == [", units=", ", days=", ")"])
+        try turn.chooses(", units=")
+        #expect(turn.step.phase?.grammar === chat.grammars["get_weather units"])
+        try turn.fills(#""celsius""#)
+        try turn.chooses(")")
+        let first = #"<|tool_call_start|>[get_weather(place="Rome", units="celsius")"#
+        turn.expectWritten(first)
+        #expect(turn.step.phase?.options == [", ", "]<|tool_call_end|>"])
+        try turn.chooses(", ")
+        #expect(turn.step.phase?.options == ["get_weather(", "send_mail("])
+        try turn.chooses("send_mail(")
+        try turn.chooses("to=")
+        try turn.fills(#""a@b.c""#)
+        try turn.chooses("]<|tool_call_end|>")
+        turn.expectEnd()
+        turn.expectWritten(first + #", send_mail(to="a@b.c")]<|tool_call_end|>"#)
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome","units":"celsius"}"#, #"{"to":"a@b.c"}"#])
+    }
+
+    /// Formats without an end of calls have one call.
+    @Test func formatWithOneCall() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.single))
+        try turn.writes("", until: "{\"name\": \"")
+        turn.expectWritten("{\"name\": \"")
+        try turn.chooses(#"get_weather", "parameters":"#)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectEnd()
+        turn.expectWritten(#"{"name": "get_weather", "parameters": {"place": "Rome"}}"#)
+        #expect(turn.calls.count == 1)
+    }
+
+    // MARK: Comparisons
+
+    @Test func optionalArgumentsThatTheUserDidNotMention() throws {
+        var turn = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        try turn.fills(#" {"day": "today", "place": "Rome", "units": "celsius"}"#)
+        turn.expectWritten(HermesCall.begun + " {")
+        try turn.compares("\"", "}", logOdds: 1.9)
+        turn.expectWritten(HermesCall.begun + #" {"place": "Rome""#)
+        #expect(turn.calls.isEmpty)
+
+        var none = turn
+        try none.compares(",", "}", logOdds: 1.9)
+        none.expectWritten(HermesCall.whole(#" {"place": "Rome"}"#))
+        #expect(none.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#])
+
+        try turn.compares(",", "}", logOdds: 2)
+        turn.expectWritten(HermesCall.whole(#" {"place": "Rome", "units": "celsius"}"#))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome","units":"celsius"}"#])
+        #expect(turn.step.phase?.isFree == true)
+    }
+
+    /// If none is removed, the tokens of the model remain.
+    @Test func optionalArgumentsThatTheUserMentioned() throws {
+        var turn = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        try turn.fills(#" {"day": "today", "place": "Rome"}"#, tokens: [401, 402])
+        try turn.compares("\"", "}", logOdds: 2)
+        #expect(
+            turn.step.written == TurnTestBytes.encode(HermesCall.begun) + [401, 402] + TurnTestBytes.encode("}\n</tool_call>"))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
+
+        var required = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        try required.fills(#" {"place": "Rome"}"#)
+        #expect(required.calls.count == 1)
+
+        var others = try HermesCall.turn()
+        try others.fills(#" {"day": "today", "place": "Rome"}"#)
+        #expect(others.calls.map(\.arguments.text) == [#"{"day":"today","place":"Rome"}"#])
+    }
+
+    @Test func controlTokensInArgumentsStayText() throws {
+        var turn = try HermesCall.turn { $0.minimumOptionalArgumentLogOdds = 2 }
+        try turn.fills(#" {"day": "today", "place": "<think>", "units": "celsius"}"#)
+        try turn.compares("\"", "}", logOdds: 0)
+        #expect(turn.step.written == TurnTestBytes.encode(HermesCall.begun) + TurnTestBytes.plain(#" {"place": "<think>""#))
+        try turn.compares(",", "}", logOdds: 0)
+        let arguments = TurnTestBytes.plain(#" {"place": "<think>"}"#)
+        #expect(turn.step.written == TurnTestBytes.encode(HermesCall.begun) + arguments + TurnTestBytes.encode("}\n</tool_call>"))
+    }
+
+    /// A call as an element of a block of JSON.
+    private func element(_ place: String) -> String {
+        """
+        {
+          "name": "get_weather",
+          "arguments": {
+            "place": "\(place)"
+          }
+        }
+
+        """
+    }
+
+    @Test func anotherCallIsProbableEnough() throws {
+        var chat = try TurnTestTools.chat(TurnTestTemplate.hermes)
+        chat.minimumNextCallLogOdds = -3
+        var turn = TestTurn(chat: chat)
+        let json = #"{"name": "get_weather""#
+        #expect(turn.step.phase?.stopStrings.contains(json) == true)
+        try turn.ends(PhaseEnd(reason: .stopString, tokens: TurnTestBytes.plain("Sure.\n"), stopString: json))
+        turn.expectWritten("Sure.\n" + HermesCall.begun)
+        try turn.fills(#" {"place": "Rome"}"#)
+        turn.expectWritten("Sure.\n```json\n" + element("Rome"))
+        let first = "Sure.\n" + HermesCall.whole(#" {"place": "Rome"}"#)
+
+        var short = turn
+        try short.compares("{", "`", logOdds: -3)
+        short.expectEnd()
+        short.expectWritten(first)
+
+        try turn.compares("{", "`", logOdds: -2.9)
+        turn.expectWritten(first + "\n" + HermesCall.opening)
+        try turn.chooses(HermesCall.named)
+        try turn.fills(#" {"place": "Vienna"}"#)
+        turn.expectWritten("Sure.\n```json\n" + element("Rome") + element("Vienna"))
+        try turn.compares("{", "`", logOdds: -3)
+        turn.expectEnd()
+        turn.expectWritten(first + "\n" + HermesCall.whole(#" {"place": "Vienna"}"#))
+        #expect(turn.calls.map(\.arguments.text) == [#"{"place":"Rome"}"#, #"{"place":"Vienna"}"#])
+
+        // A model that writes the trigger also writes the next one.
+        var trained = try HermesCall.turn { $0.minimumNextCallLogOdds = -3 }
+        try trained.fills(#" {"place": "Rome"}"#)
+        #expect(trained.step.phase?.isFree == true && trained.step.phase?.stopStrings == ["<tool_call>"])
+    }
+
+    // MARK: Errors
+
+    private func tooLong(_ argument: String?) -> GenerationFailure {
+        .argumentTooLong(tool: "get_weather", argument: argument, contextSize: 4_096)
+    }
+
+    @Test func argumentsThatDoNotFit() throws {
+        let turn = try HermesCall.turn()
+        #expect(turn.plan.failure(needed: 9, available: 2) == tooLong(nil))
+        // The rest of the object was written because it had to end.
+        let begun = #" {"day": "to"#
+        let shortened = PhaseEnd(reason: .endOfTurn, text: begun + #"", "place": ""}"#, shortenedAt: begun.utf8.count)
+        #expect(throws: tooLong("day")) {
+            var turn = turn
+            try turn.ends(shortened)
+        }
+        #expect(throws: tooLong("place")) {
+            var turn = turn
+            try turn.ends(PhaseEnd(reason: .contextFull, text: #" {"day": "today", "place": "Ro"#))
+        }
+        #expect(throws: tooLong(nil)) {
+            var turn = turn
+            try turn.ends(PhaseEnd(reason: .contextFull, text: " {"))
+        }
+        #expect(throws: GenerationFailure.grammarTooComplex) {
+            var turn = turn
+            try turn.ends(PhaseEnd(reason: .endOfTurn, text: #" {"place": "#))
+        }
+    }
+
+    @Test func separateArgumentsThatDoNotFit() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.tagged))
+        try turn.writes("", until: "<tool_call>")
+        try turn.chooses("get_weather>\n")
+        try turn.chooses("<parameter=place>\n")
+        let inPlace = turn
+        #expect(throws: tooLong("place")) {
+            var turn = inPlace
+            try turn.ends(PhaseEnd(reason: .contextFull, tokens: TurnTestBytes.plain("Ro"), text: "Ro"))
+        }
+        try turn.writes("Rome", until: "\n</parameter>\n")
+        try turn.chooses("<parameter=days>\n")
+        #expect(turn.plan.failure(needed: 9, available: 2) == tooLong("days"))
+        let inDays = turn
+        #expect(throws: tooLong("days")) {
+            var turn = inDays
+            try turn.ends(PhaseEnd(reason: .endOfTurn, text: "1", shortenedAt: 1))
+        }
+    }
+
+    @Test func nameThatDoesNotFit() throws {
+        var turn = TestTurn(chat: try TurnTestTools.chat(TurnTestTemplate.hermes))
+        try turn.writes("", until: "<tool_call>")
+        #expect(turn.plan.failure(needed: 9, available: 2) == .budgetTooSmall(needed: 9, available: 2))
+        try turn.ends(PhaseEnd(reason: .contextFull, tokens: TurnTestBytes.plain("get_w"), text: "get_w"))
+        turn.expectEnd(.contextFull)
+        #expect(turn.calls.isEmpty)
+    }
+}
