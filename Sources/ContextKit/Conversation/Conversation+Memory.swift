@@ -96,7 +96,9 @@ extension Conversation {
         recall.evidence = found.map(\.evidence).max() ?? 0
         recall.isNeeded = !found.isEmpty && recall.evidence >= policy.minimumEvidence
         if !recall.isNeeded {
-            recall.items = found.prefix(3).map { Recall.Item(turn: $0.number, side: $0.side, match: $0, outcome: .weak, text: "") }
+            recall.items = found.prefix(3).map {
+                Recall.Item(turn: $0.number, side: $0.side, match: $0, outcome: .weak, text: "")
+            }
         }
         return (recall, found)
     }
