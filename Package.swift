@@ -158,7 +158,8 @@ let package = Package(
             name: "FoundationModelsTests",
             dependencies: [
                 "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting", "Grammar",
-                "Inference", "JSON", "TestSupport", .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                "Inference", "JSON", "TestSupport", "TextScreening",
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -26,7 +26,7 @@ struct RecallBench: AsyncParsableCommand {
             "Read conversations from this JSON file instead: [{exchanges: [{prompt, response}], questions: [{asked, asked_by_user, category, evidence: [{exchange, side, text}]}]}]."
     )
     var file: String?
-    @Option(help: "With --file, write what the search knows of each prompt to this file, to train the models of recall.")
+    @Option(help: "Write what the search knows of each prompt to this file, to train the models of recall.")
     var features: String?
     @Option(
         help:
@@ -205,11 +205,7 @@ struct RecallBench: AsyncParsableCommand {
         let compactions = Mutex<[Compaction.Reason]>([])
         let copy = file.deletingLastPathComponent().appendingPathComponent("copy.sqlite")
         for question in questions {
-            for name in ["", "-wal", "-shm"] {
-                let (from, to) = (URL(filePath: file.path + name), URL(filePath: copy.path + name))
-                if FileManager.default.fileExists(atPath: to.path) { try FileManager.default.removeItem(at: to) }
-                if FileManager.default.fileExists(atPath: from.path) { try FileManager.default.copyItem(at: from, to: to) }
-            }
+            try Self.copy(file, to: copy)
             let asking = ReplayModel(tokens)
             asking.script.reply.withLock { $0 = "Let me think about that." }
             let asked = try await Conversation(
@@ -244,6 +240,15 @@ struct RecallBench: AsyncParsableCommand {
         let reasons = compactions.withLock { $0 }
         result.compactionsInQuestions += reasons.count
         result.compactionsBefore += reasons.count { $0 != .threshold }
+    }
+
+    /// Copies an archive.
+    static func copy(_ file: URL, to copy: URL) throws {
+        for name in ["", "-wal", "-shm"] {
+            let (from, to) = (URL(filePath: file.path + name), URL(filePath: copy.path + name))
+            if FileManager.default.fileExists(atPath: to.path) { try FileManager.default.removeItem(at: to) }
+            if FileManager.default.fileExists(atPath: from.path) { try FileManager.default.copyItem(at: from, to: to) }
+        }
     }
 
     private func contextPolicy(_ recorder: Recorder) -> ContextPolicy {
@@ -303,109 +308,18 @@ struct RecallBench: AsyncParsableCommand {
     private static func entry(_ text: String) -> Transcript.Entry { .prompt(.init(segments: [.text(.init(content: text))])) }
 }
 
-/// A model with scripted responses that simulates a KV cache and counts recomputed tokens.
-private struct ReplayModel: WindowedLanguageModel {
-    final class Script: Sendable, Hashable {
-        let reply = Mutex("")
-        /// The transcript of the last request, including its response.
-        let seen = Mutex<[Transcript.Entry]>([])
-        /// The current message of the user.
-        let prompt = Mutex("")
-        /// The number of recomputed tokens, and of the tokens of all messages.
-        let work = Mutex<(again: Int, said: Int)>((0, 0))
-
-        var lastPrompt: String? {
-            seen.withLock { entries in
-                for case .prompt(let prompt) in entries.reversed() { return prompt.text }
-                return nil
-            }
-        }
-        var lastContext: String {
-            // Without the response to the last question.
-            seen.withLock { $0.dropLast().map(\.description).joined(separator: "\n") }
-        }
-
-        static func == (a: Script, b: Script) -> Bool { a === b }
-        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-    }
-
-    let script = Script()
-    let tokens: GGUFLanguageModel
-
-    init(_ tokens: GGUFLanguageModel) { self.tokens = tokens }
-
-    var contextSize: Int { tokens.contextSize }
-    var capabilities: LanguageModelCapabilities { tokens.capabilities }
-    var executorConfiguration: Executor.Configuration { .init(script: script, tokens: tokens) }
-
-    /// The number of tokens of a text, without the tokens that the chat template adds.
-    nonisolated(nonsending) func tokenCount(of text: String) async throws -> Int {
-        func count(_ text: String) async throws -> Int {
-            try await tokens.tokenCount(for: [.prompt(.init(segments: [.text(.init(content: text))]))])
-        }
-        return try await count(text) - count("")
-    }
-
-    nonisolated(nonsending) func tokenCount(for transcriptEntries: some Collection<Transcript.Entry>) async throws -> Int {
-        try await tokens.tokenCount(for: transcriptEntries)
-    }
-
-    struct Executor: LanguageModelExecutor {
-        typealias Model = ReplayModel
-        struct Configuration: Hashable, Sendable {
-            let script: Script
-            let tokens: GGUFLanguageModel
-            static func == (a: Self, b: Self) -> Bool { a.script == b.script }
-            func hash(into hasher: inout Hasher) { hasher.combine(script) }
-        }
-        private let configuration: Configuration
-
-        init(configuration: Configuration) { self.configuration = configuration }
-
-        nonisolated(nonsending) func respond(
-            to request: LanguageModelExecutorGenerationRequest, model: ReplayModel,
-            streamingInto channel: LanguageModelExecutorGenerationChannel
-        ) async throws {
-            let (script, tokens) = (configuration.script, configuration.tokens)
-            let entries = Array(request.transcript)
-            let reply = script.reply.withLock { $0 }
-            let before = script.seen.withLock { $0 }
-            var common = 0
-            while common < min(before.count, entries.count), before[common].description == entries[common].description {
-                common += 1
-            }
-            let input = try await tokens.tokenCount(for: entries)
-            let cached = common == 0 ? 0 : try await tokens.tokenCount(for: Array(entries[..<common]))
-            let output = try await model.tokenCount(of: reply)
-            // The prompt without recalled text: recalled text was processed before and counts as recomputed.
-            let prompt = script.prompt.withLock { $0 }
-            let earlier = Array(entries.dropLast())
-            let plain = Transcript.Entry.prompt(.init(segments: [.text(.init(content: prompt))]))
-            let new =
-                try await tokens.tokenCount(for: earlier + [plain]) - (earlier.isEmpty ? 0 : tokens.tokenCount(for: earlier))
-            script.work.withLock { $0 = ($0.again + max(0, input - cached - new), $0.said + new + output) }
-            script.seen.withLock { $0 = entries + [.response(.init(segments: [.text(.init(content: reply))]))] }
-            await channel.send(.response(action: .appendText(reply, tokenCount: output)))
-        }
-    }
-}
-
-extension Transcript.Prompt {
-    fileprivate var text: String {
-        segments.map { if case .text(let text) = $0 { text.content } else { "" } }.joined()
-    }
-}
-
 /// A conversation and questions about it.
 struct Talk: Decodable {
     struct Turn { let date: Date, prompt: String, response: String }
     /// The number of exchanges of a day, where a file does not say it.
     private static let sessionLength = 12
 
-    /// Where an answer was said; the turn is -1 for generated stories.
+    /// Where an answer was said.
     struct Place { let turn: Int, side: ScoredTurn.Side, text: String }
     struct Question {
         let kind: String, text: String, places: [Place]
+        /// The known answer, where a file has it.
+        var answer: String?
         var evidence: [String] { places.map(\.text) }
     }
 
@@ -418,7 +332,17 @@ struct Talk: Decodable {
         struct File: Decodable {
             struct Exchange: Decodable { let prompt: String, response: String }
             struct Evidence: Decodable { let exchange: Int, side: String, text: String }
-            struct Asked: Decodable { let asked: String, asked_by_user: String, category: String, evidence: [Evidence] }
+            struct Asked: Decodable {
+                let asked: String, asked_by_user: String, category: String, answer: StringOrNumber?, evidence: [Evidence]
+            }
+            /// Some answers are years.
+            struct StringOrNumber: Decodable {
+                let text: String
+                init(from decoder: any Decoder) throws {
+                    let container = try decoder.singleValueContainer()
+                    text = try (try? container.decode(String.self)) ?? "\(container.decode(Int.self))"
+                }
+            }
             let exchanges: [Exchange], questions: [Asked]
         }
         let file = try File(from: decoder)
@@ -435,10 +359,17 @@ struct Talk: Decodable {
             }
             let kind = question.category == "several turns" ? "several turns" : "one turn"
             return [
-                Question(kind: "as written, \(kind)", text: question.asked, places: places),
-                Question(kind: "by the user, \(kind)", text: question.asked_by_user, places: places),
+                Question(kind: "as written, \(kind)", text: question.asked, places: places, answer: question.answer?.text),
+                Question(
+                    kind: "by the user, \(kind)", text: question.asked_by_user, places: places, answer: question.answer?.text),
             ]
         }
+    }
+
+    private static func place(of text: String, in turns: [Turn]) -> Place {
+        let turn = turns.firstIndex { $0.prompt.contains(text) || $0.response.contains(text) } ?? -1
+        let isUser = turn < 0 || turns[turn].prompt.contains(text)
+        return Place(turn: turn, side: isUser ? .user : .model, text: text)
     }
 
     /// Generates a conversation; the same arguments give the same conversation. It consists of sessions of 15
@@ -512,7 +443,10 @@ struct Talk: Decodable {
             }
             turns.append(Turn(date: date, prompt: prompt.joined(separator: " "), response: response.joined(separator: " ")))
         }
-        return Talk(turns: turns, questions: random.shuffled(questions))
+        let placed = questions.map { question in
+            Question(kind: question.kind, text: question.text, places: question.places.map { place(of: $0.text, in: turns) })
+        }
+        return Talk(turns: turns, questions: random.shuffled(placed))
     }
 }
 

@@ -49,7 +49,8 @@ struct StatementCheck: Sendable {
         self.passages = passages.map { ($0.number, Vocabulary($0.text)) }
     }
 
-    /// The passage that supports a statement: the one that it cites or, if that does not, the only other one.
+    /// The passage that supports a statement: the one that it cites or, if that does not, the only other one. Without a citation, the
+    /// one that has most of its words.
     ///
     /// - Parameter source: The number of the passage that the statement cites; nil for none.
     func result(of statement: String, citing source: Int?) -> Result {
@@ -62,6 +63,13 @@ struct StatementCheck: Sendable {
         }
         let others = passages.filter { $0.number != source && problem(of: claims, in: $0.vocabulary) == nil }
         if others.count == 1, let other = others.first { return .supported(other.number) }
+        func known(_ passage: Vocabulary) -> Int { claims.words.count { passage.has(word: $0) } }
+        // The search has ordered the passages: of several that have as many, the first one.
+        if source == nil, let most = others.map({ known($0.vocabulary) }).max(),
+            let best = others.first(where: { known($0.vocabulary) == most })
+        {
+            return .supported(best.number)
+        }
         return .unsupported(reason)
     }
 

@@ -129,7 +129,11 @@ struct RealModelTests {
         }
         #expect(
             try await calls("What's the weather in Rome and in Vienna?") == [#"{"location":"Rome"}"#, #"{"location":"Vienna"}"#])
+        // A turn is one piece of work, however many calls it makes.
+        let before = await model.submissions
         #expect(try await calls("What's the weather in Rome?") == [#"{"location":"Rome"}"#])
+        #expect(try await calls("Tell me the weather in Oslo and in Porto, please.").count == 2)
+        #expect(await model.submissions == before + 2)
     }
 
     /// Arguments that other schema keywords may depend on are never removed.

@@ -99,7 +99,7 @@ public struct HybridSearch: TurnSearch {
         var utterances: [Utterance] = []
         for turn in turns.values.sorted(by: { $0.number < $1.number }) {
             let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
-            for (index, side) in sides.enumerated() where !side.isEmpty && !side.isRepeated {
+            for (index, side) in sides.enumerated() where !side.isEmpty && !side.isRepeated(by: query) {
                 var side = side
                 side.note(other: sides[1 - index], age: Double(count - turn.number) / Double(count))
                 utterances.append(side)

@@ -75,9 +75,10 @@ package struct Utterance: Sendable {
         wordScore = factor * self.terms.reduce(0) { $0 + terms[$1].weight }
     }
 
-    /// Whether it says the same as the prompt, such as “Good morning!” again: the prompt needs nothing from it. With these limits, 11.1 %
-    /// instead of 12.0 % of the ordinary exchanges of public conversations recall something, and the same evidence is found.
-    var isRepeated: Bool { whole >= 0.92 || sentence >= 0.97 }
+    /// Whether it says the same as the prompt, such as “Good morning!” again, and hardly more: the prompt needs nothing from it. With
+    /// these limits, 11.1 % instead of 12.0 % of the ordinary exchanges of public conversations recall something, and the same evidence
+    /// is found.
+    func isRepeated(by prompt: RecallQuery) -> Bool { whole >= 0.92 || sentence >= 0.97 && length <= prompt.length + 4 }
 
     /// The order of the results before the model: words and meaning count about as much. On two conversations of other people than
     /// those of the figures, all evidence is among the first 1,000 tokens for 77 % of the questions, by words alone 49 %, by meaning

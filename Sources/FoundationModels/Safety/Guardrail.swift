@@ -157,12 +157,6 @@ package enum Guardrail {
         }
     }
 
-    /// - Throws: ``LanguageModelError/guardrailViolation(_:)`` if the last prompt is unsafe.
-    static func check(prompt transcript: Transcript) throws {
-        guard let violation = violation(in: transcript.lastPromptText, threshold: promptThreshold) else { return }
-        throw error("The prompt", violation)
-    }
-
     static func error(_ subject: String, _ violation: Violation) -> LanguageModelError {
         var metadata: [String: any Sendable] = ["rule": violation.category]
         metadata["score"] = violation.score

@@ -17,6 +17,9 @@ struct GuardrailProbe: Sendable {
     /// The minimum score of an unsafe prompt.
     let threshold: Float
 
+    /// How much lower the score of an unsafe prompt may be if its words are those of unsafe prompts.
+    static let marginOfSuspicion: Float = 3
+
     /// - Parameter weights: a signed byte for each element of the state, in Base64.
     init(fingerprint: String, layer: Int, scale: Float, bias: Float, threshold: Float, weights: String) {
         self.fingerprint = fingerprint

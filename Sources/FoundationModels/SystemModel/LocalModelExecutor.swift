@@ -130,10 +130,16 @@ package final class LocalModelExecutor: Sendable {
             throw GenerationFailure.promptTooLong(tokens: tokens.count, contextSize: conversation.sequence.contextSize)
         }
         let checksText = configuration.checksText || request.schema != nil
-        if checksText { try Guardrail.check(prompt: request.transcript) }
+        // The conversation's own adapter changes the states.
+        let probe = checksText && conversation.sequence.adapter == nil ? GuardrailProbe.probe(of: conversation.model) : nil
+        // What words say of a prompt is confirmed by the probe, if the model has one: it reads the words in their context.
+        let suspicion =
+            checksText ? Guardrail.violation(in: request.transcript.lastPromptText, threshold: Guardrail.promptThreshold) : nil
+        if let suspicion, probe == nil { throw Guardrail.error("The prompt", suspicion) }
         try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         // For a model without a tool call format, scoring determines the tool that the message is for.
         if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {
+            if let suspicion { throw Guardrail.error("The prompt", suspicion) }
             return try await call(tools, request, tokens, conversation, channel)
         }
         var tools = TurnTools()
@@ -154,10 +160,9 @@ package final class LocalModelExecutor: Sendable {
         generation.allowsRepetition = request.generatesValue && RepetitionWish.isIn(request.transcript.lastPromptText)
         // An answer is not empty.
         if generation.grammar == nil { generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted() }
-        // The conversation's own adapter changes the states.
-        let probe = checksText && conversation.sequence.adapter == nil ? GuardrailProbe.probe(of: conversation.model) : nil
+        // A prompt is checked once.
         if made.isEmpty { generation.stateLayers = probe.map { [$0.layer] } ?? [] }
-        var turn = Turn(isChecked: checksText, probe: probe)
+        var turn = Turn(isChecked: checksText, probe: probe, suspicion: made.isEmpty ? suspicion : nil)
         let hasResults = conversation.model.toolFormat != nil && !made.isEmpty && !tools.mustCall
         var outcome: GenerationResult?
         if !hasResults || !tools.callable.isEmpty {
@@ -232,17 +237,22 @@ package final class LocalModelExecutor: Sendable {
         private(set) var hasCalls = false
 
         private let probe: GuardrailProbe?
-        private var promptViolation: LanguageModelError?
+        /// What the words of the prompt say, until the probe has confirmed it or not.
+        private var suspicion: Guardrail.Violation?
+        private var promptViolation: Guardrail.Violation?
 
-        init(isChecked: Bool, probe: GuardrailProbe?) {
+        init(isChecked: Bool, probe: GuardrailProbe?, suspicion: Guardrail.Violation?) {
             output = CheckedOutput(isChecked: isChecked)
             self.probe = probe
+            self.suspicion = suspicion
         }
 
         /// Whether there is no text but white space.
         var isEmpty: Bool { !text.contains { !$0.isWhitespace } }
         /// The error of an unsafe prompt or response.
-        var violation: LanguageModelError? { mutating get { promptViolation ?? output.violation } }
+        var violation: LanguageModelError? {
+            mutating get { (promptViolation ?? suspicion).map { Guardrail.error("The prompt", $0) } ?? output.violation }
+        }
 
         /// Processes an event; returns false to end the turn.
         mutating func take(_ event: TurnEvent, _ channel: LanguageModelExecutorGenerationChannel) -> Bool {
@@ -256,9 +266,12 @@ package final class LocalModelExecutor: Sendable {
                 channel.emit(.reasoning(action: .appendText(piece.text, tokenCount: piece.tokens.count)))
             case .state(let state, _):
                 // The state comes before all text.
-                guard let probe, let score = probe.score(state), score >= probe.threshold else { break }
-                promptViolation = Guardrail.error("The prompt", .init(category: "unsafe", score: score))
-                return false
+                guard let probe, let score = probe.score(state) else { break }
+                if score >= probe.threshold - (suspicion == nil ? 0 : GuardrailProbe.marginOfSuspicion) {
+                    promptViolation = suspicion ?? .init(category: "unsafe", score: score)
+                    return false
+                }
+                suspicion = nil
             case .cut(let bytes): replace(String(decoding: text.utf8.prefix(bytes), as: UTF8.self), channel)
             case .call(let call):
                 hasCalls = true

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import Inference
 internal import JSON
 
@@ -35,13 +36,21 @@ struct TranscriptRenderer {
         renderer.hasToolFormat = false
         renderer.listsTools = false
         var prompt = renderer.prompt(for: entries, thinking: thinking)
-        if let last = prompt.messages.indices.last { prompt.messages[last].content += Self.answerLine }
+        guard let last = prompt.messages.indices.last else { return prompt }
+        var question = ""
+        for case .prompt(let prompt) in entries { question = prompt.segments.modelText }
+        prompt.messages[last].content += Self.answerLine(question)
         return prompt
     }
 
-    /// On 40 tasks for development, answers with this line use the result in 35, with "Answer in words." in 31.
-    private static let answerLine =
-        "\n\nAnswer the question in full sentences. Use the facts, numbers and names in the result."
+    /// The request for an answer. On 40 tasks for development, answers with this line use the result in 35, with "Answer in words."
+    /// in 31. It is in English, and so is the answer then, unless the line names another language.
+    private static func answerLine(_ question: String) -> String {
+        let language = LanguageCheck(supported: [Locale.Language(identifier: "en")]).unsupportedLanguage(of: question)
+        let name = language.flatMap { Locale(identifier: "en").localizedString(forLanguageCode: $0) }
+        return "\n\nAnswer the question in full sentences\(name.map { ", in \($0)" } ?? ""). "
+            + "Use the facts, numbers and names in the result."
+    }
 
     func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []

@@ -35,6 +35,8 @@ package actor LoadedModel {
     private let engine: Engine
     /// Whether a task runs the engine.
     private var isRunning = false
+    /// The number of decodings that were submitted to the engine, for tests.
+    package private(set) var submissions = 0
     private nonisolated let executor: EngineExecutor
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -290,6 +292,7 @@ package actor LoadedModel {
         _ events: TurnEvents
     ) throws {
         try engine.submit(submission.decoding, in: sequence.cache, priority: priority, signals: signals) { events.finish($0) }
+        submissions += 1
         startEngine()
     }
 
