@@ -103,6 +103,10 @@ struct ReplayModel: WindowedLanguageModel {
     }
 }
 
+extension ReplayModel: HasLocalModel {
+    var localModel: LocalModel { tokens.localModel }
+}
+
 extension Transcript.Instructions {
     fileprivate var text: String {
         segments.map { if case .text(let text) = $0 { text.content } else { "" } }.joined()

@@ -93,8 +93,9 @@ struct StatementCheck: Sendable {
     private func isRelated(_ claims: Claims, to passage: Vocabulary, addsWords: Bool) -> Bool {
         guard !claims.words.isEmpty else { return claims.numbers.contains { passage.has(number: $0) } }
         let known = claims.words.count { passage.has(word: $0) }
-        let addsNumbers = claims.numbers.contains { !question.has(number: $0) }
-        return addsWords || addsNumbers ? known > 0 : known * 2 >= claims.words.count
+        // The numbers of a table have few words around them; a number that the question lacks is in the passage here.
+        let newNumbers = claims.numbers.count { !question.has(number: $0) }
+        return addsWords || newNumbers > 0 ? known + newNumbers > 0 : known * 2 >= claims.words.count
     }
 }
 
@@ -210,7 +211,8 @@ private struct Vocabulary {
     init(_ text: String) {
         for token in Token.tokens(of: text) {
             numbers.formUnion(token.numbers)
-            for word in SearchText.words(of: token.text, limit: .max, includesCommon: true) where words.insert(word).inserted {
+            for word in SearchText.words(of: token.text, limit: .max, includesCommon: true).map(Self.spelled)
+            where words.insert(word).inserted {
                 if word.count >= Self.stemLength { stems.insert(String(word.prefix(Self.stemLength))) }
                 beginnings.formUnion(Self.beginnings(of: word))
             }
@@ -224,6 +226,7 @@ private struct Vocabulary {
     ///
     /// - Parameter word: In lower case.
     func has(word: String) -> Bool {
+        let word = Self.spelled(word)
         if words.contains(word) || beginnings.contains(word) { return true }
         if word.count >= Self.stemLength, stems.contains(String(word.prefix(Self.stemLength))) { return true }
         return Self.beginnings(of: word).contains { words.contains($0) }
@@ -231,8 +234,16 @@ private struct Vocabulary {
 
     /// Whether the text has a name. Names with the same beginning may be those of two people, so fewer forms are allowed.
     func has(name: String) -> Bool {
-        let name = name.lowercased()
+        let name = Self.spelled(name.lowercased())
         return words.contains(name) || words.contains { Self.areForms($0, name) }
+    }
+
+    /// American spelling, which models prefer: “meters” for “metres”.
+    private static func spelled(_ word: String) -> String {
+        guard word.utf8.count >= 5 else { return word }
+        if word.hasSuffix("tre") { return word.dropLast(2) + "er" }
+        if word.hasSuffix("tres") { return word.dropLast(3) + "ers" }
+        return word
     }
 
     /// The beginnings of a word without one or two letters: “fee” of “fees”, “box” of “boxes”.

@@ -92,22 +92,31 @@ public struct CompactionStep: Sendable {
         }
     }
 
-    /// Carries over a summary that the model writes in a separate session, from the evicted turns and the previous
-    /// summary.
+    /// Carries over a summary of the evicted turns and of the previous summary.
+    ///
+    /// Models that run on this machine select what the user said and will still matter, sentence by sentence. With instructions, and
+    /// for other models, the model writes the summary in a separate session.
     ///
     /// - Parameters:
     ///   - share: The share of the window that the summary may take.
-    ///   - instructions: The instructions of the summarizing session; nil for a text that works with small models.
+    ///   - instructions: The instructions of a session that writes the summary; nil for what works best with the model.
     ///   - maximumRequests: The maximum number of requests to the model, each of which fills at most the window. If the
     ///     turns need more, or if the model fails or returns nothing, notable sentences are carried over instead.
     public static func summary(
         share: Double = 0.08, instructions: String? = nil, maximumRequests: Int = 8
     ) -> CompactionStep {
         CompactionStep(name: "summary") { draft, tools in
-            let summarizer = Summarizer(
-                tools: tools, limit: max(24, tools.contextSize.share(share)), instructions: instructions,
-                maximumRequests: maximumRequests)
+            let limit = max(24, tools.contextSize.share(share))
             do {
+                if instructions == nil,
+                    let judge = AnswerOdds(model: tools.model, instructions: NotableSentences.judgeInstructions)
+                {
+                    draft.carried = try await NotableSentences(limit: limit, tools: tools, judge: judge)
+                        .carried(draft.evicted, after: draft.carried)
+                    return
+                }
+                let summarizer = Summarizer(
+                    tools: tools, limit: limit, instructions: instructions, maximumRequests: maximumRequests)
                 draft.carried = try await summarizer.summary(of: draft.evicted, after: draft.carried)
             } catch {
                 try await CompactionStep.notableSentences(share: share).apply(&draft, tools)

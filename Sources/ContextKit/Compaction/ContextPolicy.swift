@@ -25,9 +25,9 @@ public struct ContextPolicy: Sendable {
         ContextPolicy(steps: [.dropToolExchanges(), .recentTurns(share: 0.17), .notableSentences(share: 0.05)])
     }
 
-    /// Like ``standard``, with a summary that the model writes instead of notable sentences.
+    /// Like ``standard``, with a summary by the model instead of notable sentences, which takes a tenth of the window.
     public static var summarizing: ContextPolicy {
-        ContextPolicy(steps: [.dropToolExchanges(), .recentTurns(share: 0.17), .summary(share: 0.05)])
+        ContextPolicy(steps: [.dropToolExchanges(), .recentTurns(share: 0.17), .summary(share: 0.1)])
     }
 
     /// Starts with an empty context when the window is full; only pinned facts are kept.

@@ -4,15 +4,35 @@ import TextSearch
 
 /// Selects the sentences to carry over: those with names, numbers and decisions. Sentences of the user are preferred to
 /// those of the model, and new ones to old ones.
+///
+/// With a judge, the model is asked of each of the user's sentences whether it will still matter, and the odds count as much as names
+/// and numbers. Small models judge sentences better than they write notes: of ten facts of a conversation of 100 turns for development,
+/// notes that the default model wrote had none, because it retold the conversation; the selected sentences have eight in 400 tokens.
 struct NotableSentences {
     /// Maximum number of tokens of all selected sentences.
     let limit: Int
     let tools: CompactionStep.Tools
+    var judge: AnswerOdds?
+
+    static let judgeInstructions = "You keep notes about a user."
+    /// The best sentences by words are judged.
+    private static let maximumJudged = 64
+
+    private static func question(_ sentence: String) -> String {
+        """
+        Does the following sentence of the user state something about themselves, their people or their plans that will still \
+        matter in a month?
+
+        "\(sentence)"
+
+        Answer yes or no.
+        """
+    }
 
     private struct Sentence {
         let text: String
         let place: Int
-        let score: Double
+        var score: Double
     }
 
     private static let marks: Set<String> = [
@@ -38,7 +58,15 @@ struct NotableSentences {
         }
         for turn in turns {
             for sentence in TextUnits.sentences(of: turn.prompt) where !sentence.contains("?") { add(sentence, weight: 1) }
-            for sentence in TextUnits.sentences(of: turn.response) { add(sentence, weight: 0.4) }
+            // What the model said repeats the user, or can be said again.
+            if judge == nil { for sentence in TextUnits.sentences(of: turn.response) { add(sentence, weight: 0.4) } }
+        }
+        if let judge {
+            sentences.sort { $0.score > $1.score }
+            sentences.removeLast(max(0, sentences.count - Self.maximumJudged))
+            for index in sentences.indices {
+                sentences[index].score += try await judge.logOdds(Self.question(sentences[index].text))
+            }
         }
         // Binary search for the number of best sentences that fit.
         let best = sentences.sorted { $0.score == $1.score ? $0.place > $1.place : $0.score > $1.score }

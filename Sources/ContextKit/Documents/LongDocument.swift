@@ -85,7 +85,7 @@ public struct LongDocument: Sendable {
         checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }
     ) async throws -> String {
         let tokens = max(1, min(tokens, model.contextSize))
-        let told = instructions ?? "You summarise texts. Write short plain sentences with the names, numbers and events."
+        let told = instructions ?? "You are a helpful assistant."
         let writer = SummaryWriter(model: model, instructions: told, limit: tokens)
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)

@@ -70,8 +70,11 @@ public struct HybridSearch: TurnSearch {
 
     /// Maximum number of turns considered for one word.
     private static let maximumRows = 2_000
-    /// Maximum number of turns that are read.
+    /// Maximum number of turns that are read if something is needed, and to estimate that.
     private static let maximumTurns = 96
+    private static let maximumTurnsOfNeed = 24
+    /// Below this likelihood the other turns are not read: most prompts need nothing.
+    private static let minimumNeed = 0.2
     /// Maximum number of results.
     private static let maximumResults = 120
 
@@ -90,49 +93,76 @@ public struct HybridSearch: TurnSearch {
             // A model that cannot be used must not hide what is found by words.
         }
         let isRecent = { known.contains($0) || $0 >= count - Self.recentTurns(of: count) }
-        var sums: [Int: Double] = [:]
-        for term in terms { for turn in term.turns { sums[turn, default: 0] += term.weight } }
+        var sums = [Double](repeating: 0, count: count)
+        for term in terms { for turn in term.turns where sums.indices.contains(turn) { sums[turn] += term.weight } }
         // Only the turns that are strongest as a whole are read.
-        let numbers = Self.strongest(Self.maximumTurns, sums, similarity, count: count, except: known)
-        let (turns, damage) = try archive.turns(of: conversation, numbers: numbers)
-        let damaged = Set(damage.compactMap(\.turn))
-        var utterances: [Utterance] = []
-        for turn in turns.values.sorted(by: { $0.number < $1.number }) {
-            let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
-            for (index, side) in sides.enumerated() where !side.isEmpty && !side.isRepeated(by: query) {
-                var side = side
-                side.note(other: sides[1 - index], age: Double(count - turn.number) / Double(count))
-                utterances.append(side)
+        let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: known)
+        var damaged: Set<Int> = []
+        func utterances(of numbers: some Sequence<Int>) throws -> [Utterance] {
+            let (turns, damage) = try archive.turns(of: conversation, numbers: Set(numbers))
+            damaged.formUnion(damage.compactMap(\.turn))
+            var utterances: [Utterance] = []
+            for turn in turns.values.sorted(by: { $0.number < $1.number }) {
+                let sides = Utterance.Side.allCases.map { Utterance(turn, $0, terms, similarity) }
+                for (index, side) in sides.enumerated() where !side.isEmpty && !side.isRepeated(by: query) {
+                    var side = side
+                    side.note(other: sides[1 - index], age: Double(count - turn.number) / Double(count))
+                    utterances.append(side)
+                }
             }
+            return utterances
         }
-        let averageLength = utterances.reduce(0) { $0 + Double($1.length) } / Double(max(1, utterances.count))
-        for index in utterances.indices { utterances[index].weigh(terms, averageLength: averageLength) }
-        utterances.sort { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
-        utterances.removeLast(max(0, utterances.count - Self.maximumResults))
+        var left = strongest[...]
+        var found: [Utterance] = []
+        func readMore(_ count: Int) throws {
+            found += try utterances(of: left.prefix(count))
+            left = left.dropFirst(count)
+            Self.rank(&found, terms)
+        }
+        while found.isEmpty, !left.isEmpty { try readMore(Self.maximumTurnsOfNeed) }
         // Nobody can tell what a damaged turn said: it is reported.
-        guard !utterances.isEmpty else { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
-        let features = features(query, terms, utterances, similarity, sums, count, isRecent)
-        observer?(features, utterances)
+        if found.isEmpty { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
+        let features = features(query, terms, found, similarity, sums, isRecent)
         let need = RecallModel.need(features)
-        let best = utterances[0]
+        if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
+        let best = found[0]
+        observer?(features, found)
         let lost = damaged.map { ScoredTurn(number: $0, score: 1, evidence: need) }
         return
             (lost
-            + utterances.map { utterance in
+            + found.map { utterance in
                 ScoredTurn(
                     number: utterance.turn, side: utterance.side, score: RecallModel.relevance(utterance.features(best: best)),
                     evidence: need, matches: utterance.matches(terms))
             }).sorted { $0.score == $1.score ? $0.number > $1.number : $0.score > $1.score }
     }
 
+    /// Weighs utterances and puts the strongest first.
+    private static func rank(_ utterances: inout [Utterance], _ terms: [SearchTerm]) {
+        let averageLength = utterances.reduce(0) { $0 + Double($1.length) } / Double(max(1, utterances.count))
+        for index in utterances.indices { utterances[index].weigh(terms, averageLength: averageLength) }
+        utterances.sort { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
+        utterances.removeLast(max(0, utterances.count - maximumResults))
+    }
+
+    /// The turns that are strongest as a whole, the strongest first. A turn without common words is found by its meaning only.
     private static func strongest(
-        _ limit: Int, _ sums: [Int: Double], _ similarity: Similarity, count: Int, except known: Set<Int>
-    ) -> Set<Int> {
-        let turns = similarity.isEmpty ? Array(sums.keys) : Array(0..<count)
-        let ranked = turns.filter { !known.contains($0) }
-            .map { (turn: $0, strength: (sums[$0] ?? 0) * Utterance.wordShare + similarity.strongest($0)) }
-            .sorted { $0.strength == $1.strength ? $0.turn > $1.turn : $0.strength > $1.strength }
-        return Set(ranked.prefix(limit).map(\.turn))
+        _ limit: Int, _ sums: [Double], _ similarity: Similarity, except known: Set<Int>
+    ) -> [Int] {
+        var best: [(turn: Int, strength: Double)] = []
+        // The newest first, so that of equal ones the newer are kept.
+        for turn in sums.indices.reversed() where (sums[turn] > 0 || !similarity.isEmpty) && !known.contains(turn) {
+            let strength = sums[turn] * Utterance.wordShare + similarity.strongest(turn)
+            if best.count == limit, let last = best.last, strength <= last.strength { continue }
+            var (low, high) = (0, best.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if best[middle].strength >= strength { low = middle + 1 } else { high = middle }
+            }
+            if best.count == limit { best.removeLast() }
+            best.insert((turn, strength), at: low)
+        }
+        return best.map(\.turn)
     }
 
     /// Number of newest turns that count as the current topic, whether or not they are still in a small window.
@@ -152,8 +182,7 @@ public struct HybridSearch: TurnSearch {
                 frequency = min(count, turns.count * count / max(1, newest - oldest + 1))
             }
             return SearchTerm(
-                word: word, weight: SearchText.weight(count: frequency, total: count), turns: turns,
-                turnSet: Set(turns))
+                word: word, weight: SearchText.weight(count: frequency, total: count), turns: turns)
         }
     }
 
@@ -170,17 +199,19 @@ public struct HybridSearch: TurnSearch {
 
     /// What the model of the need for recall is told.
     private func features(
-        _ query: RecallQuery, _ terms: [SearchTerm], _ utterances: [Utterance], _ similarity: Similarity, _ sums: [Int: Double],
-        _ count: Int, _ isRecent: (Int) -> Bool
+        _ query: RecallQuery, _ terms: [SearchTerm], _ utterances: [Utterance], _ similarity: Similarity, _ sums: [Double],
+        _ isRecent: (Int) -> Bool
     ) -> RecallModel.PromptFeatures {
         func at(_ values: [Double], _ index: Int) -> Double { values.isEmpty ? 0 : values[min(index, values.count - 1)] }
         let termCount = Double(max(1, terms.count))
         let words = utterances.filter { !isRecent($0.turn) }.map(\.wordScore).sorted(by: >)
-        let recentSum = sums.filter { isRecent($0.key) }.values.max() ?? 0
-        let olderSum = sums.filter { !isRecent($0.key) }.values.max() ?? 0
+        var (recentSum, olderSum) = (0.0, 0.0)
+        for (turn, sum) in sums.enumerated() {
+            if isRecent(turn) { recentSum = max(recentSum, sum) } else { olderSum = max(olderSum, sum) }
+        }
         let whole = max(1e-6, terms.reduce(0) { $0 + $1.weight })
         // The weight of a rare word grows with the conversation.
-        let unit = log(1 + 2 * Double(max(1, count)))
+        let unit = log(1 + 2 * Double(max(1, sums.count)))
         var features = RecallModel.PromptFeatures(
             words: [
                 Double(min(query.questions.count, 2)),
@@ -211,5 +242,14 @@ struct SearchTerm {
     var weight: Double
     /// The newest turns that contain it, the newest first.
     var turns: [Int]
-    var turnSet: Set<Int>
+
+    func contains(_ turn: Int) -> Bool {
+        var (low, high) = (0, turns.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if turns[middle] == turn { return true }
+            if turns[middle] > turn { low = middle + 1 } else { high = middle }
+        }
+        return false
+    }
 }

@@ -24,7 +24,7 @@ public struct RecallPolicy: Sendable {
     /// The evidence from which on all of the share is used, and the part of it that the lowest evidence gets. Of the questions of public
     /// conversations 79 % have this evidence, of the conversations that the models were trained with 38 %; of the ordinary prompts for
     /// which anything is recalled 5 % (BENCHMARKS.md).
-    private static let certainEvidence = 0.9
+    private static let certainEvidence = 0.8
     private static let smallestPart = 0.1
 
     /// Creates a policy with default values that were chosen by measurement.

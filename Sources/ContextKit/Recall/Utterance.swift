@@ -43,7 +43,7 @@ package struct Utterance: Sendable {
         length = SearchText.wordCount(of: text)
         let said = Set(SearchText.words(of: text, limit: .max, includesCommon: true))
         self.terms = terms.indices.filter { index in
-            guard terms[index].turnSet.contains(turn.number) else { return false }
+            guard terms[index].contains(turn.number) else { return false }
             let word = terms[index].word
             // The index has the words of both sides, in the forms of its stemmer.
             return word.isDate || said.contains(word.text) || said.contains { Self.isSameStem($0, word.text) }
@@ -186,7 +186,8 @@ struct Similarity {
 
     /// The mean of both cosines of a turn's more similar side.
     func strongest(_ turn: Int) -> Double {
-        [2 * turn, 2 * turn + 1].filter(sentences.indices.contains).map { Double(sentences[$0] + wholes[$0]) / 2 }.max() ?? 0
+        guard sentences.indices.contains(2 * turn + 1) else { return 0 }
+        return Double(max(sentences[2 * turn] + wholes[2 * turn], sentences[2 * turn + 1] + wholes[2 * turn + 1])) / 2
     }
 
     func values(_ turn: Int, _ side: ScoredTurn.Side) -> (sentence: Double, whole: Double) {
@@ -196,6 +197,8 @@ struct Similarity {
 
     /// The largest cosine of a sentence in turns that satisfy a condition.
     func best(where condition: (Int) -> Bool) -> Double {
-        sentences.indices.filter { condition($0 / 2) }.map { Double(sentences[$0]) }.max() ?? 0
+        var best: Float = 0
+        for place in sentences.indices where sentences[place] > best && condition(place / 2) { best = sentences[place] }
+        return Double(best)
     }
 }
