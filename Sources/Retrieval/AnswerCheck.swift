@@ -20,8 +20,10 @@ struct AnswerCheck {
     /// leaves out 15 and 3, but on other documents too many right ones (BENCHMARKS.md). The questions whether the passages contain the answer, and whether the answer says what is asked for, separate less (areas under
     /// the ROC curve 0.77 and 0.78 instead of 0.90), and add nothing to this one.
     private static let minimumLogOdds = 0.0
+    /// The same for the second of two answers: where the first one was none, there is often no answer.
+    private static let minimumLogOddsOfSecond = 1.0
 
-    func isAnswer(_ answer: String, to question: String, from passages: [String]) async throws -> Bool {
+    func isAnswer(_ answer: String, to question: String, from passages: [String], isSecond: Bool) async throws -> Bool {
         let text = String(decoding: passages.joined(separator: "\n").utf8.prefix(Self.maximumPassages), as: UTF8.self)
         let prompt = """
             Text: \(text)
@@ -32,6 +34,6 @@ struct AnswerCheck {
 
             Is the proposed answer a correct answer to the question, according to the text? Answer yes or no.
             """
-        return try await odds.logOdds(prompt) >= Self.minimumLogOdds
+        return try await odds.logOdds(prompt) >= (isSecond ? Self.minimumLogOddsOfSecond : Self.minimumLogOdds)
     }
 }

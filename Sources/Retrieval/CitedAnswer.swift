@@ -82,7 +82,7 @@ public struct CitedAnswer: Sendable, Codable {
         }
         self.init(question: question, drafts: drafts, citations: context.citations)
         guard let check = AnswerCheck(model: model) else { return }
-        try await leaveOutWrongAnswer(check)
+        try await leaveOutWrongAnswer(check, isSecond: false)
         if isInDocuments || context.citations.isEmpty { return }
         // Small models often choose no passage, or a wrong one, where they answer well in words. So they are asked again without a
         // schema, and the passages are found by the check.
@@ -90,17 +90,17 @@ public struct CitedAnswer: Sendable, Codable {
         let text = try await session.respond(to: Self.wordsPrompt(question, context), options: options).content
         var second = CitedAnswer(
             question: question, drafts: [Draft(text: Self.cleaned(text), source: nil)], citations: context.citations)
-        try await second.leaveOutWrongAnswer(check)
+        try await second.leaveOutWrongAnswer(check, isSecond: true)
         let first = dropped
         self = second
         dropped = first + second.dropped
     }
 
     /// Leaves out all statements if the model itself finds that they do not answer the question.
-    private mutating func leaveOutWrongAnswer(_ check: AnswerCheck) async throws {
+    private mutating func leaveOutWrongAnswer(_ check: AnswerCheck, isSecond: Bool) async throws {
         guard isInDocuments else { return }
         let answer = statements.map(\.text).joined(separator: " ")
-        if try await !check.isAnswer(answer, to: question, from: sources.map(\.evidence)) { dropAll() }
+        if try await !check.isAnswer(answer, to: question, from: sources.map(\.evidence), isSecond: isSecond) { dropAll() }
     }
 
     /// Leaves out all statements, because they do not answer the question.

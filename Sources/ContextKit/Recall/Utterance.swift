@@ -142,8 +142,13 @@ struct Similarity {
     /// Without vectors.
     init() {}
 
+    /// More turns are not searched by meaning.
+    static let maximumTurns = 1 << 22
+
     init(to queries: [[Float]], in table: VectorTable, count: Int) {
-        guard table.count > 0 else { return }
+        guard let largest = table.largestKey else { return }
+        let count = min(count, VectorMemory.utterance(of: largest) / 2 + 1, Self.maximumTurns)
+        guard count > 0 else { return }
         sentences = [Float](repeating: 0, count: 2 * count)
         wholes = sentences
         for query in queries {
@@ -162,6 +167,8 @@ struct Similarity {
     }
 
     var isEmpty: Bool { sentences.isEmpty }
+    /// The number of the newest turn with vectors, plus 1.
+    var turnCount: Int { sentences.count / 2 }
 
     /// How far the cosine of a sentence, and of a whole utterance, is above the mean of all. What all have in common, such as names
     /// before each message, raises all cosines.
