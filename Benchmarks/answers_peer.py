@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same tasks answered by fm and by llama.cpp (the chat completion of llama-cpp-python), with the same model file, greedy.
 
-    pip install llama-cpp-python jsonschema
+    pip install llama-cpp-python jsonschema regex
     Benchmarks/answers_peer.py --model FILE everyday-heldout.jsonl tools.jsonl
 
 Both answers are judged by the code below, by class. llama.cpp uses the file's own chat template and its system line. It receives tools
@@ -25,12 +25,14 @@ ROUNDS = 4
 def judge(task, text):
     """Whether an answer passes the checks of its task."""
     import jsonschema
+    import regex
 
     if any(part.lower() not in text.lower() for part in task.get("contains", [])):
         return False
     if any(part.lower() in text.lower() for part in task.get("excludes", [])):
         return False
-    if "regex" in task and not re.search(task["regex"], text):
+    # Properties of characters are not in Python's own module, and it writes the end of a text differently.
+    if "regex" in task and not regex.search(task["regex"].replace(r"\z", r"\Z"), text):
         return False
     if "schema" in task:
         try:

@@ -78,7 +78,14 @@ struct ReplayModel: WindowedLanguageModel {
                 model.isAnswered(instructions.text)
             {
                 let session = LanguageModelSession(model: tokens, transcript: Transcript(entries: entries.dropLast()))
-                let answer = try await session.respond(to: prompt.text, options: request.generationOptions).content
+                var answer = ""
+                if let schema = request.schema {
+                    let response = try await session.respond(
+                        to: Prompt(prompt.text), schema: schema, includeSchemaInPrompt: false, options: request.generationOptions)
+                    answer = response.content.jsonString
+                } else {
+                    answer = try await session.respond(to: prompt.text, options: request.generationOptions).content
+                }
                 return await channel.send(.response(action: .appendText(answer, tokenCount: 0)))
             }
             let reply = script.reply.withLock { $0 }
@@ -101,10 +108,6 @@ struct ReplayModel: WindowedLanguageModel {
             await channel.send(.response(action: .appendText(reply, tokenCount: output)))
         }
     }
-}
-
-extension ReplayModel: HasLocalModel {
-    var localModel: LocalModel { tokens.localModel }
 }
 
 extension Transcript.Instructions {

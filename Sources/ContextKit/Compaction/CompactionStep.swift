@@ -94,8 +94,8 @@ public struct CompactionStep: Sendable {
 
     /// Carries over a summary of the evicted turns and of the previous summary.
     ///
-    /// Models that run on this machine select what the user said and will still matter, sentence by sentence. With instructions, and
-    /// for other models, the model writes the summary in a separate session.
+    /// The model selects what the user said and will still matter, sentence by sentence, with a short request for each of at most 48
+    /// sentences. With instructions, and where it has no guided generation, it writes the summary in a separate session.
     ///
     /// - Parameters:
     ///   - share: The share of the window that the summary may take.
@@ -108,9 +108,7 @@ public struct CompactionStep: Sendable {
         CompactionStep(name: "summary") { draft, tools in
             let limit = max(24, tools.contextSize.share(share))
             do {
-                if instructions == nil,
-                    let judge = AnswerOdds(model: tools.model, instructions: NotableSentences.judgeInstructions)
-                {
+                if instructions == nil, let judge = try SentenceJudge(model: tools.model) {
                     draft.carried = try await NotableSentences(limit: limit, tools: tools, judge: judge)
                         .carried(draft.evicted, after: draft.carried)
                     return

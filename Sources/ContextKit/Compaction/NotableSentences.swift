@@ -5,29 +5,17 @@ import TextSearch
 /// Selects the sentences to carry over: those with names, numbers and decisions. Sentences of the user are preferred to
 /// those of the model, and new ones to old ones.
 ///
-/// With a judge, the model is asked of each of the user's sentences whether it will still matter, and the odds count as much as names
-/// and numbers. Small models judge sentences better than they write notes: of ten facts of a conversation of 100 turns for development,
-/// notes that the default model wrote had none, because it retold the conversation; the selected sentences have eight in 400 tokens.
+/// With a judge, the model is asked of each of the user's sentences whether it will still matter. Small models judge sentences better
+/// than they write notes: of ten facts of a conversation of 100 turns for development, notes that the default model wrote had none,
+/// because it retold the conversation; the selected sentences have eight in 400 tokens, without the judge six.
 struct NotableSentences {
     /// Maximum number of tokens of all selected sentences.
     let limit: Int
     let tools: CompactionStep.Tools
-    var judge: AnswerOdds?
+    var judge: SentenceJudge?
 
-    static let judgeInstructions = "You keep notes about a user."
     /// The best sentences by words are judged.
-    private static let maximumJudged = 64
-
-    private static func question(_ sentence: String) -> String {
-        """
-        Does the following sentence of the user state something about themselves, their people or their plans that will still \
-        matter in a month?
-
-        "\(sentence)"
-
-        Answer yes or no.
-        """
-    }
+    private static let maximumJudged = 48
 
     private struct Sentence {
         let text: String
@@ -65,7 +53,7 @@ struct NotableSentences {
             sentences.sort { $0.score > $1.score }
             sentences.removeLast(max(0, sentences.count - Self.maximumJudged))
             for index in sentences.indices {
-                sentences[index].score += try await judge.logOdds(Self.question(sentences[index].text))
+                if try await judge.willMatter(sentences[index].text) { sentences[index].score += SentenceJudge.weight }
             }
         }
         // Binary search for the number of best sentences that fit.
@@ -100,5 +88,37 @@ struct NotableSentences {
             if ["my", "i", "i'm", "we", "our"].contains(word.lowercased()) { score += 0.5 }
         }
         return score / Double(max(8, words.count)).squareRoot()
+    }
+}
+
+/// Asks a model whether a sentence of the user will still matter.
+struct SentenceJudge {
+    let model: any WindowedLanguageModel
+    private let schema: GenerationSchema
+
+    /// What “yes” counts beside names and numbers.
+    static let weight = 2.0
+
+    /// - Returns: nil for a model that cannot choose between two words.
+    init?(model: any WindowedLanguageModel) throws {
+        guard model.capabilities.contains(.guidedGeneration) else { return nil }
+        self.model = model
+        schema = try GenerationSchema(root: DynamicGenerationSchema(name: "Answer", anyOf: ["yes", "no"]), dependencies: [])
+    }
+
+    func willMatter(_ sentence: String) async throws -> Bool {
+        let session = LanguageModelSession(model: model, instructions: "You keep notes about a user.")
+        let question = """
+            Does the following sentence of the user state something about themselves, their people or their plans that will still \
+            matter in a month?
+
+            "\(sentence)"
+
+            Answer yes or no.
+            """
+        let answer = try await session.respond(
+            to: Prompt(question), schema: schema, includeSchemaInPrompt: false,
+            options: GenerationOptions(samplingMode: .greedy))
+        return try answer.content.value(String.self) == "yes"
     }
 }

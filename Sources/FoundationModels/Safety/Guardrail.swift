@@ -12,6 +12,9 @@ package enum Guardrail {
         package var category: String
         /// The log-odds of the classifier; nil if a rule matched.
         package var score: Float?
+        /// Whether a model's probe need not confirm it. Harmless prompts with dangerous words have scores up to 1.7, insults and threats,
+        /// which are no requests, 2.4 and more.
+        var isCertain: Bool { score.map { $0 >= 2 } ?? true }
     }
 
     /// The minimum log-odds of an unsafe prompt, and of an unsafe response: answers to harmless questions about health, war or

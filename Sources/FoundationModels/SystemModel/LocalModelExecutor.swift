@@ -135,7 +135,7 @@ package final class LocalModelExecutor: Sendable {
         // What words say of a prompt is confirmed by the probe, if the model has one: it reads the words in their context.
         let suspicion =
             checksText ? Guardrail.violation(in: request.transcript.lastPromptText, threshold: Guardrail.promptThreshold) : nil
-        if let suspicion, probe == nil { throw Guardrail.error("The prompt", suspicion) }
+        if let suspicion, probe == nil || suspicion.isCertain { throw Guardrail.error("The prompt", suspicion) }
         try LanguageCheck(supported: configuration.description.languages).check(request.transcript)
         // For a model without a tool call format, scoring determines the tool that the message is for.
         if conversation.model.toolFormat == nil, let tools = try await chosenTools(request, conversation) {

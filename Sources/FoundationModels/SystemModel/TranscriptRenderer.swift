@@ -46,11 +46,24 @@ struct TranscriptRenderer {
     /// The request for an answer. On 40 tasks for development, answers with this line use the result in 35, with "Answer in words."
     /// in 31. It is in English, and so is the answer then, unless the line names another language.
     private static func answerLine(_ question: String) -> String {
-        let language = LanguageCheck(supported: [Locale.Language(identifier: "en")]).unsupportedLanguage(of: question)
+        let letters = LanguageIdentifier.letters(of: question)
+        let candidates = letters.count >= minimumLetters ? LanguageIdentifier.candidates(letters) : []
+        let english = candidates.first { $0.code == "en" }?.probability ?? 0
+        var language: String?
+        if let best = candidates.first, best.code != LanguageIdentifier.none, best.probability >= minimumProbability,
+            english <= maximumProbabilityOfEnglish
+        {
+            language = best.code
+        }
         let name = language.flatMap { Locale(identifier: "en").localizedString(forLanguageCode: $0) }
         return "\n\nAnswer the question in full sentences\(name.map { ", in \($0)" } ?? ""). "
             + "Use the facts, numbers and names in the result."
     }
+
+    // Names of places and people make short questions in English look like other languages.
+    private static let minimumLetters = 24
+    private static let minimumProbability = 0.6
+    private static let maximumProbabilityOfEnglish = 0.03
 
     func prompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
         var messages: [ChatMessage] = []
