@@ -238,11 +238,27 @@ struct ConversationTests {
             }
             return found.map { "s\($0);" }.joined(separator: " ")
         }
+        let steps: [CompactionStep] = [.lastTurns(1), .summary(instructions: "You keep notes.")]
         let conversation = try await Conversation(
-            model: model, instructions: Self.told, policy: ContextPolicy(steps: [.lastTurns(1), .summary()], recall: nil))
+            model: model, instructions: Self.told, policy: ContextPolicy(steps: steps, recall: nil))
         try await Self.talk(conversation, turns: 0..<40)
         let head = try #require(await conversation.transcript.first).description
         #expect(head.contains("s0;") && head.contains("s20;"))
+    }
+
+    @Test("[D4] without instructions, a summary is what the user said and the model finds worth keeping") func selection() async throws {
+        let model = StubModel(contextSize: 400) { transcript in
+            guard transcript.wholeText.contains("keep notes") else { return "Yes, I like Paris." }
+            return transcript.lastPrompt.contains("aunt") ? "\"yes\"" : "\"no\""
+        }
+        let conversation = try await Conversation(
+            model: model, instructions: Self.told, policy: ContextPolicy(steps: [.lastTurns(1), .summary()], recall: nil))
+        try await conversation.respond(to: "My aunt waters my plants while I am away.")
+        for number in 0..<40 { try await conversation.respond(to: "Today I walked past house \(number) in Rome, in the rain.") }
+        let head = try #require(await conversation.transcript.first).description
+        // Later sentences have numbers and names, and are as notable by words.
+        #expect(head.contains("My aunt waters my plants"))
+        #expect(!head.contains("I like Paris"))
     }
 
     struct Doubler: Tool {
