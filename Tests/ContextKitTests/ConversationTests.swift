@@ -246,7 +246,9 @@ struct ConversationTests {
         #expect(head.contains("s0;") && head.contains("s20;"))
     }
 
-    @Test("[D4] without instructions, a summary is what the user said and the model finds worth keeping") func selection() async throws {
+    @Test("[D4] without instructions, a summary is what the user said and the model finds worth keeping") func selection()
+        async throws
+    {
         let model = StubModel(contextSize: 400) { transcript in
             guard transcript.wholeText.contains("keep notes") else { return "Yes, I like Paris." }
             return transcript.lastPrompt.contains("aunt") ? "\"yes\"" : "\"no\""
