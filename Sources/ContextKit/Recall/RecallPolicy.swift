@@ -21,9 +21,8 @@ public struct RecallPolicy: Sendable {
         return contextSize.share(share * min(1, max(Self.smallestPart, (evidence - minimumEvidence) / range)))
     }
 
-    /// The evidence from which on all of the share is used, and the part of it that the lowest evidence gets. Of the questions of public
-    /// conversations 79 % have this evidence, of the conversations that the models were trained with 38 %; of the ordinary prompts for
-    /// which anything is recalled 5 % (BENCHMARKS.md).
+    /// The evidence from which on all of the share is used, and the part of it that the lowest evidence gets. In cross-validation over the
+    /// conversations that the models were trained with, 43 % of the questions have this evidence, and 2 % of the ordinary prompts.
     private static let certainEvidence = 0.8
     private static let smallestPart = 0.1
 

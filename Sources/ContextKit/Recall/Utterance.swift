@@ -76,8 +76,7 @@ package struct Utterance: Sendable {
     }
 
     /// Whether it says the same as the prompt, such as “Good morning!” again, and hardly more: the prompt needs nothing from it. With
-    /// these limits, 11.1 % instead of 12.0 % of the ordinary exchanges of public conversations recall something, and the same evidence
-    /// is found.
+    /// these limits, a tenth fewer ordinary exchanges of public conversations recall something, and the same evidence is found.
     func isRepeated(by prompt: RecallQuery) -> Bool { whole >= 0.92 || sentence >= 0.97 && length <= prompt.length + 4 }
 
     /// The order of the results before the model: words and meaning count about as much. On two conversations of other people than
