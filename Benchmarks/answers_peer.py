@@ -97,28 +97,35 @@ def main():
     parser.add_argument("--model", required=True, help="a model file")
     parser.add_argument("--fm", default=os.path.join(HERE, "..", ".build", "release", "fm"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--out", help="write the answers of both as JSON Lines")
+    parser.add_argument("--out", help="add the answers of both to a file of JSON Lines")
+    parser.add_argument("--every", type=int, default=1, help="only every so many tasks")
     arguments = parser.parse_args()
     import llama_cpp
 
     llama = llama_cpp.Llama(arguments.model, n_ctx=4096, n_threads=arguments.threads, n_threads_batch=arguments.threads,
                             flash_attn=True, verbose=False)
-    out = open(arguments.out, "w") if arguments.out else None
+    out = open(arguments.out, "a") if arguments.out else None
     for name in arguments.files:
         path = name if os.path.exists(name) else os.path.join(DATA, name)
-        tasks = [json.loads(line) for line in open(path) if line.strip()]
+        tasks = [json.loads(line) for line in open(path) if line.strip()][:: arguments.every]
+        # A pattern that cannot be read is an error before the work, not after it.
+        for task in tasks:
+            judge(task, "text")
         start = time.monotonic()
-        ours = fm_answers(arguments.fm, arguments.model, path, 1)
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            file.writelines(json.dumps(task) + "\n" for task in tasks)
+            file.flush()
+            ours = fm_answers(arguments.fm, arguments.model, file.name, 1)
         middle = time.monotonic()
-        theirs = {task["id"]: llama_answer(llama, task) for task in tasks}
-        end = time.monotonic()
         classes = {}
         for task in tasks:
-            results = [judge(task, answers.get(task["id"], "")) for answers in (ours, theirs)]
+            theirs = llama_answer(llama, task)
+            results = [judge(task, answer) for answer in (ours.get(task["id"], ""), theirs)]
             classes.setdefault(task.get("class", ""), []).append(results)
             if out:
-                print(json.dumps({"id": task["id"], "fm": ours.get(task["id"]), "llama.cpp": theirs[task["id"]], "passes": results}),
-                      file=out, flush=True)
+                line = {"id": task["id"], "fm": ours.get(task["id"]), "llama.cpp": theirs, "passes": results}
+                print(json.dumps(line), file=out, flush=True)
+        end = time.monotonic()
         print(f"{os.path.basename(path)}: {len(tasks)} tasks, one after the other; fm {middle - start:.0f} s, llama.cpp {end - middle:.0f} s")
         print(f"  {'class':24}{'tasks':>6}{'fm':>6}{'llama.cpp':>11}")
         everything = [results for kind in classes.values() for results in kind]
