@@ -5,7 +5,7 @@ import FoundationModels
 import FoundationModelsGGUF
 import Synchronization
 
-/// Replays long conversations with scripted answers and the policy `.summarizing`, whose notes the model writes, and looks for facts
+/// Replays long conversations with scripted answers and the policy `.summarizing`, whose notes the model selects, and looks for facts
 /// in the notes at the end.
 struct CarryBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

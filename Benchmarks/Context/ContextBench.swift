@@ -5,8 +5,8 @@ import ArgumentParser
     static let configuration = CommandConfiguration(
         commandName: "context-bench", abstract: "Measures conversations that are longer than the context window, and searches.",
         subcommands: [
-            LongConversation.self, RecallBench.self, RecallAnswers.self, Counting.self, Book.self, SearchBench.self,
-            JudgmentBench.self,
-            ScreeningBench.self, CarryBench.self,
+            LongConversation.self, RecallBench.self, RecallAnswers.self, CarryBench.self, Counting.self, Book.self,
+            SearchBench.self,
+            JudgmentBench.self, ScreeningBench.self,
         ])
 }

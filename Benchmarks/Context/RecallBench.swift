@@ -340,6 +340,7 @@ struct Talk: Decodable {
                 let text: String
                 init(from decoder: any Decoder) throws {
                     let container = try decoder.singleValueContainer()
+                    // A number is no text, and anything else is an error.
                     text = try (try? container.decode(String.self)) ?? "\(container.decode(Int.self))"
                 }
             }

@@ -17,8 +17,9 @@ struct AnswerCheck {
     private static let maximumPassages = 4_000
 
     /// The minimum log odds of “yes”. Of 50 questions for development, it leaves out 9 of 17 wrong answers and 2 of 21 right ones; 0.45
-    /// leaves out 15 and 3, but on other documents too many right ones (BENCHMARKS.md). The questions whether the passages contain the answer, and whether the answer says what is asked for, separate less (areas under
-    /// the ROC curve 0.77 and 0.78 instead of 0.90), and add nothing to this one.
+    /// leaves out 15 and 3, but on other documents too many right ones (BENCHMARKS.md). The questions whether the passages contain the
+    /// answer, and whether the answer says what is asked for, separate less (areas under the ROC curve 0.77 and 0.78 instead of 0.90), and
+    /// add nothing to this one.
     private static let minimumLogOdds = 0.0
     /// The same for the second of two answers: where the first one was none, there is often no answer.
     private static let minimumLogOddsOfSecond = 1.0

@@ -13,7 +13,8 @@ public import FoundationModels
 /// most of its other words are in that passage or in the question. If they are in exactly one other passage instead, the citation
 /// is corrected; otherwise the statement is left out. The check compares words: it finds invented facts and wrong citations, but
 /// not statements that say the opposite of a passage in the same words. At the end, models that run on this machine are asked whether
-/// the answer answers the question; if that is unlikely, the documents do not say.
+/// the answer answers the question. If that is unlikely, or no passage was chosen, they answer once more in words, which is checked in the
+/// same way; if that is unlikely to be an answer too, the documents do not say.
 public struct CitedAnswer: Sendable, Codable {
     /// A part of the answer, of one or two sentences.
     public struct Statement: Sendable, Codable, Equatable {

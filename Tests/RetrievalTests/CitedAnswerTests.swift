@@ -21,6 +21,31 @@ struct CitedAnswerTests {
         return StatementCheck(question: question, passages: numbered).result(of: statement, citing: source)
     }
 
+    @Test("other spellings of units, and numbers of a table") func spellingsAndTables() {
+        let seals = "Keep 100 metres away from the seals."
+        #expect(
+            result("Keep 100 meters away.", citing: 1, question: "How far from the seals?", passages: [seals]) == .supported(1))
+        let accounts = "Surplus | £3,345"
+        let question = "How much more did the club take in than it spent?"
+        #expect(
+            result("The club took in £3,345 more than it spent.", citing: 1, question: question, passages: [accounts])
+                == .supported(1))
+        #expect(
+            result("The club took in £3,346 more than it spent.", citing: 1, question: question, passages: [accounts])
+                != .supported(1))
+    }
+
+    @Test("a statement without a citation is from the passage that has most of its words") func uncited() {
+        let passages = ["The mill was built of stone.", "The mill was built of stone in 1802 by Ada Harcla."]
+        let question = "What was the mill built of?"
+        #expect(result("The mill was built of stone.", citing: nil, question: question, passages: passages) == .supported(1))
+        #expect(
+            result("Ada Harcla built the mill of stone.", citing: nil, question: question, passages: passages) == .supported(2))
+        #expect(
+            result("It was built by Rowan Pike.", citing: nil, question: question, passages: passages)
+                == .unsupported(.noPassage))
+    }
+
     @Test(
         "statements with the words of their passage, or a few others",
         arguments: [

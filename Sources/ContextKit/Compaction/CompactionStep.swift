@@ -100,8 +100,8 @@ public struct CompactionStep: Sendable {
     /// - Parameters:
     ///   - share: The share of the window that the summary may take.
     ///   - instructions: The instructions of a session that writes the summary; nil for what works best with the model.
-    ///   - maximumRequests: The maximum number of requests to the model, each of which fills at most the window. If the
-    ///     turns need more, or if the model fails or returns nothing, notable sentences are carried over instead.
+    ///   - maximumRequests: The maximum number of requests to a model that writes the summary, each of which fills at most the window.
+    ///     If the turns need more, or if the model fails or returns nothing, notable sentences are carried over instead.
     public static func summary(
         share: Double = 0.08, instructions: String? = nil, maximumRequests: Int = 8
     ) -> CompactionStep {
