@@ -27,10 +27,10 @@ struct Ask: AsyncParsableCommand {
     static let notInDocuments = ExitCode(6)
 
     /// Enough for three statements. Room that the answer does not need is missing for passages.
-    private static let defaultMaxTokens = 400
+    static let defaultMaxTokens = 400
 
     /// The number of tokens that instructions, task and schema need, and a question of some length.
-    private static let reservedTokens = 350
+    static let reservedTokens = 350
 
     @OptionGroup var search: SearchFlags
     @OptionGroup var flags: GenerationFlags
@@ -44,27 +44,37 @@ struct Ask: AsyncParsableCommand {
 
     func run() async throws {
         flags.selectModel()
-        let model = SystemLanguageModel.default
-        let budget = try passageBudget(model.contextSize)
-        let answer: CitedAnswer
+        let writer = CitedAnswerWriter(model: .default, flags: flags, passageTokens: passageTokens, json: json)
         do {
-            let context = try await RetrievedContext(
-                for: question, from: try await search.index(), tokens: budget,
-                options: search.options(limit: 24, diversity: 0.3), model: model)
-            answer = try await CitedAnswer(
-                question: question, from: context, model: model, instructions: flags.instructions, options: options)
-            if json { try writeJSON(answer, context) } else { try write(answer) }
-        } catch {
+            try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))
+        } catch let code as ExitCode { throw code } catch let error as ValidationError { throw error } catch {
             throw Failure.exit(for: error)
         }
-        if !answer.isInDocuments { throw Self.notInDocuments }
+    }
+}
+
+/// Answers questions from the passages of an index, and writes the answers with their sources.
+struct CitedAnswerWriter {
+    let model: SystemLanguageModel
+    let flags: GenerationFlags
+    var passageTokens: Int?
+    let json: Bool
+
+    /// - Throws: ``Ask/notInDocuments`` if the documents do not answer the question, which has been printed.
+    func answer(_ question: String, from index: SearchIndex, _ search: SearchOptions) async throws {
+        let context = try await RetrievedContext(
+            for: question, from: index, tokens: try passageBudget(model.contextSize), options: search, model: model)
+        let answer = try await CitedAnswer(
+            question: question, from: context, model: model, instructions: flags.instructions, options: options)
+        if json { try writeJSON(answer, context) } else { try write(answer) }
+        if !answer.isInDocuments { throw Ask.notInDocuments }
     }
 
     /// The maximum number of tokens of the passages.
     ///
     /// - Throws: `ValidationError` if there is no room for passages.
     private func passageBudget(_ contextSize: Int) throws -> Int {
-        let room = contextSize - (flags.maxTokens ?? Self.defaultMaxTokens) - Self.reservedTokens
+        let room = contextSize - (flags.maxTokens ?? Ask.defaultMaxTokens) - Ask.reservedTokens
         guard room > 0 else {
             throw ValidationError("--max-tokens leaves no room for passages in the context window of \(contextSize) tokens.")
         }
@@ -75,7 +85,7 @@ struct Ask: AsyncParsableCommand {
     /// The flags; without any on variety, the most likely answer: it is not wanted here.
     private var options: GenerationOptions {
         var options = flags.options
-        options.maximumResponseTokens = flags.maxTokens ?? Self.defaultMaxTokens
+        options.maximumResponseTokens = flags.maxTokens ?? Ask.defaultMaxTokens
         if options.samplingMode == nil, options.temperature == nil { options.samplingMode = .greedy }
         return options
     }
@@ -86,7 +96,7 @@ struct Ask: AsyncParsableCommand {
             lines += ["", "Sources"] + answer.sources.map { "  [\($0.number)] \($0.place)\(headings(of: $0, prefix: "  "))" }
         }
         let text = lines.joined(separator: "\n") + "\n"
-        try Output().write(isatty(STDOUT_FILENO) == 1 ? TerminalText.safe(text) : text)
+        try Output().write(text)
     }
 
     /// The headings above a source; empty if there are none.

@@ -93,7 +93,7 @@ struct Bench: AsyncParsableCommand {
                 fflush(nil)
             }
         } catch let error as ModelError {
-            FileHandle.standardError.write(Data("fm: \(error)\n".utf8))
+            Shell.say("fm: \(error)")
             throw ExitCode(3)
         }
     }

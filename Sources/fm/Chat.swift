@@ -15,8 +15,12 @@ struct Chat: AsyncParsableCommand {
             needs them (/recall shows which ones, and why). With --save a conversation is saved, word for word; \
             --resume continues it, even after a crash.
 
-            /help lists the commands. The arrow keys edit the line and select earlier ones. Ctrl-C stops an answer, Ctrl-D \
-            quits. In piped input each line is a message.
+            /help lists the commands. The arrow keys edit the line and select earlier ones; Alt-Enter or Ctrl-J begins a new \
+            line within a message, and pasted text is one message. Ctrl-C stops an answer, Ctrl-D quits. In piped input each \
+            line is a message.
+
+            A message that is rejected or declined does not end the chat: the reason is written to standard error. In a pipe, \
+            the exit code then is not 0.
             """)
 
     @OptionGroup var flags: GenerationFlags
@@ -30,7 +34,11 @@ struct Chat: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Continue a saved conversation; “last” is the newest.", valueName: "name"))
     var resume: String?
 
+    @Option(help: ArgumentHelp("Delete a saved conversation, and do nothing else.", valueName: "name"))
+    var delete: String?
+
     func validate() throws {
+        if delete != nil, save != nil || resume != nil { throw ValidationError("--delete does nothing else: use it alone.") }
         if let context, !(Self.minimumContext...1_048_576).contains(context) {
             throw ValidationError("--context must be from \(Self.minimumContext) to 1048576 tokens; the model may allow less.")
         }
@@ -49,23 +57,26 @@ struct Chat: AsyncParsableCommand {
           /good         rate the last answer (“fm feedback” shows ratings)
           /bad WHY      rate the last answer; WHY may begin with a category such as incorrect
           /better TEXT  say what the answer should have been; TEXT may begin with a category and a colon
-          /saved        list the saved conversations
+          /save NAME    save this conversation, and what follows
+          /saved        list the saved conversations (“fm chat --delete NAME” deletes one)
           /reset        start a new conversation
           /quit         quit (or Ctrl-D)
 
         """
 
     func run() async throws {
+        if let delete { return try Self.delete(delete) }
         flags.selectModel()
         guard SystemLanguageModel.default.isAvailable else {
             throw Failure.exit(
                 for: SystemLanguageModel.Error.assetsUnavailable(
                     .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
         }
-        let archive: ConversationArchive
+        var isSaved = save != nil || resume != nil
+        var archive: ConversationArchive
         var name: String
         do {
-            archive = save == nil && resume == nil ? try ConversationArchive() : try ConversationArchive(url: Self.archiveFile)
+            archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
             name = try chosenName(archive)
         } catch let error as ConversationError {
             throw Failure.exit(for: error)
@@ -89,15 +100,25 @@ struct Chat: AsyncParsableCommand {
             case "/help": print(Self.help, terminator: "")
             case "/quit", "/exit": break messages
             case "/reset":
-                await saveComputation(conversation)
-                name = save == nil && resume == nil ? UUID().uuidString : "\(name) \(Int(Date().timeIntervalSince1970))"
+                await saveKVCache(conversation)
+                name = isSaved ? "\(name) \(Int(Date().timeIntervalSince1970))" : UUID().uuidString
                 conversation = try await begin(name, archive, isTerminal)
                 print("A new conversation.")
-            case "/saved": Self.list(try archive.conversations())
+            case "/saved": Self.list()
+            case _ where message == "/save" || message.hasPrefix("/save "):
+                let chosen = message.dropFirst(5).trimmingCharacters(in: .whitespaces)
+                if isSaved {
+                    print("This conversation is saved as “\(name)”.")
+                } else if let saved = await Self.save(conversation, in: archive, as: chosen) {
+                    (archive, name, isSaved) = (saved, chosen, true)
+                    conversation = try await begin(name, archive, isTerminal)
+                    print("Saved. “fm chat --resume \(name)” continues it.")
+                }
             case _ where ["/good", "/bad", "/better"].contains(message.prefix { $0 != " " }):
                 let argument = message.drop { $0 != " " }.trimmingCharacters(in: .whitespaces)
                 print(last?.rate(String(message.prefix { $0 != " " }), argument) ?? "There was no answer yet.")
-            case _ where message.hasPrefix("/"): await command(message, conversation)
+            case _ where message.hasPrefix("/"):
+                if await !command(message, conversation) { failed = ExitCode(1) }
             default:
                 do {
                     let answer = try await say(message, conversation, isTerminal)
@@ -108,29 +129,32 @@ struct Chat: AsyncParsableCommand {
                 }
             }
         }
-        await saveComputation(conversation)
+        await saveKVCache(conversation)
         // The reasons are in standard error; a script learns of them from the exit code.
         if let failed, !isTerminal { throw failed }
     }
 
-    /// A message that was not answered, for a reason that does not concern the next one: it was rejected or declined.
+    /// A message that was not answered, for a reason that does not concern the next one.
     private struct MessageFailure: Error {
         let code: ExitCode
     }
 
     /// Lets the next chat that continues this conversation start sooner.
-    private func saveComputation(_ conversation: Conversation) async {
-        do { try await conversation.saveComputation() } catch {
+    private func saveKVCache(_ conversation: Conversation) async {
+        do { try await conversation.saveKVCache() } catch {
             let isSaved = await conversation.archiveProblem == nil
             let consequence = isSaved ? "The next start takes a little longer." : "The last answer is lost."
-            FileHandle.standardError.write(Data("\(Self.words(for: error)) \(consequence)\n".utf8))
+            Shell.say("\(Self.message(for: error)) \(consequence)")
         }
     }
 
     // MARK: - The archive
 
     private static var archiveFile: URL {
-        ModelStore.directory.deletingLastPathComponent().appending(path: "conversations.sqlite")
+        let file = ModelStore.directory.deletingLastPathComponent().appending(path: "conversations.sqlite")
+        // Files of older versions may be readable by others.
+        for suffix in ["", "-wal", "-shm"] { chmod(file.path + suffix, 0o600) }
+        return file
     }
 
     private func chosenName(_ archive: ConversationArchive) throws -> String {
@@ -149,7 +173,45 @@ struct Chat: AsyncParsableCommand {
         return save ?? UUID().uuidString
     }
 
-    private static func list(_ conversations: [ConversationArchive.Summary]) {
+    /// Copies an unsaved conversation to the archive in the user's folder.
+    ///
+    /// - Returns: That archive; nil if it was not saved. The reason has been printed.
+    private static func save(
+        _ conversation: Conversation, in archive: ConversationArchive, as name: String
+    ) async -> ConversationArchive? {
+        if name.isEmpty {
+            print("Give a name: /save NAME")
+            return nil
+        }
+        do {
+            try await conversation.save()
+            let saved = try ConversationArchive(url: archiveFile)
+            try archive.copy(conversation.id, to: saved, as: name)
+            return saved
+        } catch {
+            Shell.say("fm: \(message(for: error))")
+            return nil
+        }
+    }
+
+    private static func delete(_ name: String) throws {
+        do {
+            let archive = try ConversationArchive(url: archiveFile)
+            guard try archive.conversations().contains(where: { $0.id == name }) else {
+                throw ValidationError("There is no conversation “\(name)”. In “fm chat”, /saved lists them.")
+            }
+            try archive.delete(name)
+            print("Deleted “\(name)”.")
+        } catch let error as ConversationError {
+            throw Failure.exit(for: error)
+        }
+    }
+
+    private static func list() {
+        let conversations: [ConversationArchive.Summary]
+        do { conversations = try ConversationArchive(url: archiveFile).conversations() } catch {
+            return Shell.say("fm: \(message(for: error))")
+        }
         if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }
         for conversation in conversations {
             let name = conversation.id.padding(toLength: max(16, conversation.id.count), withPad: " ", startingAt: 0)
@@ -181,18 +243,20 @@ struct Chat: AsyncParsableCommand {
     @Sendable private static func tell(_ record: Compaction) {
         let turns = record.evictedTurns.count
         let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
+        // Numbers and fixed words: nothing in it controls the terminal.
         FileHandle.standardError.write(Data("\u{1B}[90m(\(text))\u{1B}[0m\n".utf8))
     }
 
     // MARK: - Commands
 
-    private func command(_ line: String, _ conversation: Conversation) async {
+    /// - Returns: Whether it was done.
+    private func command(_ line: String, _ conversation: Conversation) async -> Bool {
         let words = line.split(separator: " ", maxSplits: 1).map(String.init)
         let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
         do {
             switch words[0] {
             case "/context", "/tokens":
-                print(try await conversation.report().table(isColored: isatty(STDOUT_FILENO) == 1), terminator: "")
+                try await conversation.report().writeTable()
             case "/recall":
                 print(await conversation.lastRecall?.report ?? "There was no prompt yet.")
             case "/pin" where argument.isEmpty:
@@ -208,14 +272,18 @@ struct Chat: AsyncParsableCommand {
             case "/compact":
                 await conversation.compact()
                 print("\(try await conversation.tokenCount()) of \(await conversation.contextSize) tokens are used.")
-            default: print("There is no command \(words[0]). /help lists them.")
+            default:
+                Shell.say("There is no command \(words[0]). /help lists them.")
+                return false
             }
+            return true
         } catch {
-            print(Self.words(for: error))
+            Shell.say("fm: \(Self.message(for: error))")
+            return false
         }
     }
 
-    private static func words(for error: any Error) -> String {
+    private static func message(for error: any Error) -> String {
         guard let error = error as? ConversationError else { return "\(error)" }
         return [error.errorDescription, error.recoverySuggestion].compactMap { $0 }.joined(separator: " ")
     }
@@ -258,21 +326,33 @@ struct Chat: AsyncParsableCommand {
             if interrupt.happened { return print("\n(stopped)") }
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
-                print("\u{1B}[90m\(report.bar(width: 24))\u{1B}[0m")
+                try Output().writeStyled("\u{1B}[90m\(report.bar(width: 24))\u{1B}[0m\n")
             }
-            if let problem = await conversation.archiveProblem { print(Self.words(for: problem)) }
-        } catch let error as ConversationError {
-            // The answer has been printed already, without a line end.
-            if case .unsaved = error { print() }
-            print(Self.words(for: error))
-        } catch LanguageModelError.contextSizeExceeded(let context) {
-            print("\nThe answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")
+            if let problem = await conversation.archiveProblem { Shell.say(Self.message(for: problem)) }
+        } catch let error as OutputError {
+            throw Failure.exit(for: error)
         } catch {
-            guard interrupt.happened else {
-                let code = Failure.exit(for: error)
-                throw error is LanguageModelError ? MessageFailure(code: code) : code
-            }
-            print("\n(stopped)")
+            // What has been written has no line end.
+            if !written.text.withLock({ $0.isEmpty }) { print("") }
+            if interrupt.happened { return print("(stopped)") }
+            throw try Self.failure(for: error)
+        }
+    }
+
+    /// Prints why a message was not answered.
+    ///
+    /// - Throws: The exit code of the program if the next message would fail as well.
+    private static func failure(for error: any Error) throws -> MessageFailure {
+        switch error {
+        case let error as ConversationError:
+            Shell.say("fm: \(message(for: error))")
+            return MessageFailure(code: ExitCode(1))
+        case LanguageModelError.contextSizeExceeded(let context):
+            Shell.say(
+                "fm: The answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")
+            return MessageFailure(code: ExitCode(4))
+        case is SystemLanguageModel.Error: throw Failure.exit(for: error)
+        default: return MessageFailure(code: Failure.exit(for: error))
         }
     }
 }

@@ -134,7 +134,9 @@ enum Embedder {
             guard let known = EmbedderCatalogue.entry(named: URL(filePath: path).lastPathComponent) else {
                 throw EmbeddingError("There is no embedding model “\(name ?? path)”.")
             }
+            let lock = try InstallLock()
             try EmbedderInstaller(known).install(isQuiet: true)
+            withExtendedLifetime(lock) {}
         }
         return GGUFEmbeddingModel(url: URL(filePath: path))
     }

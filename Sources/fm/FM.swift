@@ -1,6 +1,27 @@
 import ArgumentParser
+import Foundation
 
 @main
+enum Program {
+    /// Runs the command. Errors may quote text of files, which must not control a terminal.
+    static func main() async {
+        do {
+            var command = try FM.parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            let code = FM.exitCode(for: error)
+            let message = FM.fullMessage(for: error)
+            // Help and versions are answers.
+            if !message.isEmpty { if code.isSuccess { print(message) } else { Shell.say(message) } }
+            exit(code.rawValue)
+        }
+    }
+}
+
 struct FM: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fm",
@@ -27,6 +48,7 @@ struct FM: AsyncParsableCommand {
               fm index docs --out docs.index       a search index of documents
               fm search --in docs.index "passports"   its best passages
               fm ask --in docs.index "Where are passports renewed?"   with citations
+              fm read book.txt "Who is the heir?"  texts of any length: summary, answer, values
               fm eval questions.jsonl              test prompts and compare runs
               fm eval --safety                     which safety layer stops which prompts
               fm play prompts.txt -m small -m default   try prompts at each save
@@ -56,7 +78,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Tokens.self, Trace.self, Schema.self, Model.self, Embed.self, Index.self, Search.self,
-            Ask.self, Eval.self, Feedback.self, Play.self, Bench.self, States.self,
+            Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Bench.self, States.self,
         ],
         defaultSubcommand: Respond.self)
 }

@@ -107,12 +107,14 @@ enum FeedbackFile {
 
     /// Adds a report.
     ///
-    /// - Throws: An error of Foundation if the file cannot be written.
+    /// - Throws: An error of Foundation or of the system if the file cannot be written.
     static func append(_ report: Data) throws {
         try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-        if !FileManager.default.fileExists(atPath: url.path) { try Data().write(to: url) }
-        let file = try FileHandle(forWritingTo: url)
-        try file.seekToEnd()
+        // Conversations are private. Reports of several programs follow each other.
+        let descriptor = open(url.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        fchmod(descriptor, 0o600)  // of a file of an older version
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try file.write(contentsOf: report + [0x0A])
         try file.close()
     }

@@ -73,7 +73,7 @@ enum SchemaFile {
 
     /// Prints what is wrong with a schema and returns the exit code for it.
     static func fail(_ message: String) -> ExitCode {
-        FileHandle.standardError.write(Data("fm: \(message)\n".utf8))
+        Shell.say("fm: \(message)")
         return ExitCode(5)
     }
 }

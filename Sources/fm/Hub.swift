@@ -84,6 +84,13 @@ enum Hub {
         return [environment["HF_TOKEN"], environment["HUGGING_FACE_HUB_TOKEN"]].compactMap { $0 }.first { !$0.isEmpty }
     }
 
+    /// - Throws: ``InstallError`` if `HF_ENDPOINT` is not a web address: it could be taken for an option of curl.
+    private static func checkEndpoint() throws {
+        guard endpoint.hasPrefix("https://") || endpoint.hasPrefix("http://") else {
+            throw InstallError.hub("HF_ENDPOINT is “\(endpoint)”, which is not the address of a server.")
+        }
+    }
+
     static func address(of file: String, in repository: String, revision: String) -> String {
         let path = file.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? file
         return "\(endpoint)/\(repository)/resolve/\(revision)/\(path)"
@@ -139,6 +146,7 @@ enum Hub {
     ///
     /// - Parameter quantisation: Such as `Q4_K_M`; nil for the first available one of the preferred list.
     static func files(in repository: String, quantisation: String?) throws -> [RemoteFile] {
+        try checkEndpoint()
         // Pins the revision first, because the files of a branch could change during the download.
         let info: Info = try read("\(endpoint)/api/models/\(repository)", repository).value
         let revision = info.sha ?? "main"

@@ -131,9 +131,13 @@ struct Search: AsyncParsableCommand {
                 }
                 let headings = passage.headings.isEmpty ? "" : "  " + passage.headings.joined(separator: " › ")
                 let head = String(format: "%d  %.2f  ", number + 1, result.score)
-                let place = isColored ? "\u{1B}[1m\(passage.place)\u{1B}[0m" : passage.place
                 let text = passage.text.split(separator: "\n").map { "    \($0)\n" }.joined()
-                try Output().write(head + place + headings + "\n" + text + "\n")
+                if isColored {
+                    let (place, rest) = (TerminalText.safe(passage.place), TerminalText.safe(headings + "\n" + text + "\n"))
+                    try Output().writeStyled(head + "\u{1B}[1m\(place)\u{1B}[0m" + rest)
+                } else {
+                    try Output().write(head + passage.place + headings + "\n" + text + "\n")
+                }
             }
             if results.isEmpty, !json { Shell.say("Nothing was found.") }
         } catch {

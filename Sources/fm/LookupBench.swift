@@ -82,7 +82,7 @@ struct LookupBench {
     func measure(_ task: Task) async throws -> Figures {
         var grammar: Grammar?
         if let schema = task.schema {
-            grammar = try Grammar(.schema(try JSONParser.parse(schema)), vocabulary: await model.grammarVocabulary)
+            grammar = try Grammar(.schema(try JSONParser.parse(schema)), vocabulary: try await model.grammarVocabulary)
         }
         var best: [Bool: (seconds: Double, usage: GenerationUsage)] = [:]
         var texts: Set<[TokenID]> = []

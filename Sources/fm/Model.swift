@@ -56,7 +56,8 @@ struct Model: AsyncParsableCommand {
                 let isCurrent = file.path == ModelStore.embedderPath
                 // A file that was removed meanwhile has no size.
                 let bytes = (try? file.resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0
-                print(row(isCurrent, "(embeddings)", bytes, file.lastPathComponent))
+                let name = file.deletingPathExtension().lastPathComponent
+                print(row(isCurrent, name, bytes, file.lastPathComponent + ", for embeddings and search"))
             }
             guard all else {
                 print("\n“fm model list --all” shows the other models that can be downloaded by name.")
@@ -98,6 +99,8 @@ struct Model: AsyncParsableCommand {
 
         func run() async throws {
             do {
+                let lock = try InstallLock()
+                defer { withExtendedLifetime(lock) {} }
                 if let name, let embedder = EmbedderCatalogue.entry(named: name) {
                     try EmbedderInstaller(embedder).install(isQuiet: quiet)
                     return
@@ -265,12 +268,23 @@ struct Model: AsyncParsableCommand {
         var name: String
 
         func run() throws {
-            guard let model = ModelStore.installed.first(where: { $0.name == name || $0.file.lastPathComponent == name }) else {
-                throw ValidationError("There is no installed model “\(name)”.")
+            let model = ModelStore.installed.first { $0.name == name || $0.file.lastPathComponent == name }
+            let files = model?.files ?? [embedder].compactMap(\.self)
+            if files.isEmpty {
+                throw ValidationError("There is no installed model “\(name)”. “fm model list” shows those that are.")
             }
-            for file in model.files where FileManager.default.fileExists(atPath: file.path) {
+            for file in files where FileManager.default.fileExists(atPath: file.path) {
                 try FileManager.default.removeItem(at: file)
+                InstalledSource.remove(for: file.lastPathComponent)
                 print("Removed \(file.path)")
+            }
+        }
+
+        /// The file of a model for embeddings: a name of the catalogue, or that of the file with or without its ending.
+        private var embedder: URL? {
+            let known = EmbedderCatalogue.entry(named: name)?.fileName
+            return ModelStore.embedders.first {
+                [known, name, name + ".gguf"].contains($0.lastPathComponent)
             }
         }
     }

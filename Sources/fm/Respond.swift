@@ -58,7 +58,7 @@ struct Respond: AsyncParsableCommand {
             try await request.value
         } catch {
             if interrupt.happened {
-                FileHandle.standardError.write(Data("\n".utf8))
+                Shell.say("")
                 throw ExitCode(130)
             }
             throw Failure.exit(for: error)
@@ -102,6 +102,6 @@ struct Respond: AsyncParsableCommand {
         if report.stopReason == "maximumTokens", flags.maxTokens == nil {
             Shell.say("(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
         }
-        if stats { FileHandle.standardError.write(Data(report.table.utf8)) }
+        if stats { Shell.say(report.table, terminator: "") }
     }
 }

@@ -46,9 +46,8 @@ struct Schema: ParsableCommand {
                 try Output().write(report.text + "\n")
                 return
             }
-            for note in grammar.notes { FileHandle.standardError.write(Data("note: \(note).\n".utf8)) }
-            FileHandle.standardError.write(
-                Data(String(format: "The schema can be used; it compiled in %.1f ms. For example:\n", milliseconds).utf8))
+            for note in grammar.notes { Shell.say("note: \(note).") }
+            Shell.say(String(format: "The schema can be used; it compiled in %.1f ms. For example:", milliseconds))
             try Output().write(example.prettyText + "\n")
         }
 

@@ -36,7 +36,9 @@ enum Shell {
     }
 
     /// Writes a message to standard error. It may quote text of files and models.
-    static func say(_ text: String) { FileHandle.standardError.write(Data((TerminalText.safe(text) + "\n").utf8)) }
+    static func say(_ text: String, terminator: String = "\n") {
+        FileHandle.standardError.write(Data((TerminalText.safe(text) + terminator).utf8))
+    }
 }
 
 /// Shows the progress of long work as a bar on a terminal. Prints nothing elsewhere.

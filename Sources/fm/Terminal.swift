@@ -7,8 +7,19 @@ import Inference
 import Synchronization
 
 /// Standard output, unbuffered. Errors are thrown, so that a full disk or a closed pipe ends the command.
+///
+/// Text of models, documents and files may contain sequences that control a terminal. Everything that the program writes goes through
+/// this type, ``print(_:terminator:)`` or ``Shell/say(_:)``, which remove them where a terminal shows the text. Pipes and files get every
+/// byte.
 struct Output {
+    private static let isTerminal = isatty(STDOUT_FILENO) == 1
+
     func write(_ text: some StringProtocol) throws {
+        try writeStyled(Self.isTerminal ? TerminalText.safe(text) : String(text))
+    }
+
+    /// Writes text with colours of the program's own. What it quotes must have passed ``TerminalText/safe(_:)``.
+    func writeStyled(_ text: String) throws {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let written = bytes.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
@@ -24,6 +35,14 @@ struct Output {
 struct OutputError: Error, CustomStringConvertible {
     var reason: String
     var description: String { "Cannot write the answer: \(reason)." }
+}
+
+/// Writes a line as ``Output`` does. It hides Swift's function, so that no command writes past ``Output``.
+func print(_ text: some StringProtocol, terminator: String = "\n") {
+    // What waits in the buffer of C comes first.
+    fflush(nil)
+    // A command that only shows a list has nothing else to do when standard output is closed.
+    try? Output().write(String(text) + terminator)
 }
 
 enum StandardInput {
@@ -129,7 +148,7 @@ enum Failure {
         let (message, code): (String, Int32) =
             switch error {
             case LanguageModelError.contextSizeExceeded(let context):
-                (context.debugDescription, 4)
+                (context.debugDescription + " “fm read FILE” reads texts of any length, also from a pipe.", 4)
             case SystemLanguageModel.Error.assetsUnavailable(let context): (context.debugDescription, 3)
             case LanguageModelError.unsupportedGenerationGuide(let context): (context.debugDescription, 5)
             // Even the shortest document exceeds the token limit.
@@ -137,9 +156,10 @@ enum Failure {
                 (error.debugDescription, 4)
             case let error as LanguageModelError: (error.debugDescription, 1)
             case let error as EmbeddingError: (error.description, 3)
+            case let error as InstallError: (error.description, 3)
             default: ("\(error)", 1)
             }
-        FileHandle.standardError.write(Data("fm: \(message)\n".utf8))
+        Shell.say("fm: \(message)")
         return ExitCode(code)
     }
 }

@@ -52,7 +52,7 @@ struct Tokens: AsyncParsableCommand {
             } else if total {
                 try Output().write("\(report.usedTokens)\n")
             } else {
-                try Output().write(report.table(isColored: isatty(STDOUT_FILENO) == 1))
+                try report.writeTable()
             }
             if strict, report.freeTokens < 1 { throw ExitCode(4) }
         } catch let error as ExitCode {
@@ -99,5 +99,16 @@ struct Tokens: AsyncParsableCommand {
         } catch {
             throw ValidationError("“\(path)” is not \(what).")
         }
+    }
+}
+
+extension ContextReport {
+    /// Writes the report as a table, with colours to a terminal.
+    func writeTable() throws {
+        guard isatty(STDOUT_FILENO) == 1 else { return try Output().write(table()) }
+        var report = self
+        // The names of tools and parts are texts of a file or a program.
+        for index in report.parts.indices { report.parts[index].name = TerminalText.line(report.parts[index].name) }
+        try Output().writeStyled(report.table(isColored: true))
     }
 }

@@ -26,6 +26,10 @@ read_until(b"the sea.\r\n")
 # The answer has not ended: the report on the context follows it.
 os.write(terminal, b"typed ahead")
 read_until(b"\x1b[K> typed ahead")
+# Pasted text is one message, whatever its lines.
+os.write(terminal, b"\x15\x1b[200~Write about\nthe hills.\n\x1b[201~\r")
+read_until("> Write about↵the hills.\r\n".encode())
+read_until(b"\x1b[K> ")
 os.write(terminal, b"\x15/quit\r")
 # Reading fails when the process has ended.
 try:

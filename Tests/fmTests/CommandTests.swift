@@ -1,5 +1,6 @@
 import ContextKit
 import Foundation
+import Inference
 import TestSupport
 import Testing
 
@@ -139,6 +140,15 @@ struct CommandTests {
         #expect(try fm(["model", "rm", "tiny"], environment: environment).status == 0)
         #expect(try !fm(["model", "list"], environment: environment).output.contains("tiny"))
         #expect(try fm(["model", "rm", "tiny"], environment: environment).status == 64)
+        let embedders = home.appendingPathComponent("foundation-models/embedders")
+        try FileManager.default.createDirectory(at: embedders, withIntermediateDirectories: true)
+        try Data("GGUF".utf8).write(to: embedders.appendingPathComponent("mine.gguf"))
+        #expect(try fm(["model", "list"], environment: environment).output.contains("mine"))
+        #expect(try fm(["model", "rm", "mine"], environment: environment).status == 0)
+        #expect(try !fm(["model", "list"], environment: environment).output.contains("mine.gguf"))
+        // HOME counts, not the password file.
+        let path = try fm(["model", "path"], environment: ["XDG_DATA_HOME": "", "HOME": home.path, "FM_MODEL": ""]).output
+        #expect(path.hasPrefix(home.path + "/.local/share/foundation-models"), "\(path)")
     }
 
     /// A download that differs from the published file is rejected with an error; an interrupted one is continued.
@@ -170,11 +180,54 @@ struct CommandTests {
         #expect(!run.output.contains("stupid"))
     }
 
+    @Test("[D4] a chat begun without a name is saved with /save, continued, and deleted; the file is private")
+    func savedLater() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: home) }  // otherwise the system removes it
+        let models = ModelStore.directory
+        let environment = [
+            "XDG_DATA_HOME": home.path, "FM_MODEL": models.appendingPathComponent(ModelCatalogue.small.fileName).path,
+        ]
+        let options = ["chat", "-g", "--max-tokens", "4"]
+        let first = try fm(
+            options, input: "My cat is called Tonsil.\n/save cats\n/save cats\nHow are you?\n", environment: environment)
+        #expect(first.status == 0 && first.output.contains("Saved.") && first.output.contains("saved as “cats”"), "\(first)")
+        let again = try fm(options + ["--resume", "cats"], input: "/context\n/saved\n/nothing\n", environment: environment)
+        #expect(again.output.contains("cats") && again.output.contains("2 turns") && again.output.contains("Tonsil"), "\(again)")
+        #expect(again.error.contains("no command /nothing") && again.status == 1)
+        let database = home.appendingPathComponent("foundation-models/conversations.sqlite")
+        let mode = try FileManager.default.attributesOfItem(atPath: database.path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        #expect(try fm(["chat", "--delete", "cats"], environment: environment).status == 0)
+        #expect(try fm(["chat", "--delete", "cats"], environment: environment).status == 64)
+        #expect(try fm(options + ["--resume", "cats"], input: "", environment: environment).status == 64)
+        #expect(try !Data(contentsOf: database).contains(Data("Tonsil".utf8)))
+    }
+
+    @Test("[D5] texts of any length are read: values of all parts are merged")
+    func read() throws {
+        let schema = try TemporaryFile(Array(Self.people.utf8), suffix: ".json")
+        let text = try TemporaryFile(Array("Ada writes letters.\n\nBob bakes bread.\n".utf8), suffix: ".txt")
+        let run = try fm(["read", "-g", text.path, "--schema", schema.path, "Take out the people."])
+        #expect(run.status == 0 && run.output.contains("\"people\""), "\(run)")
+        #expect(try fm(["read", "-g", "--length", "24"], input: "Ada writes letters to Bob.\n").output.count > 10)
+        #expect(try fm(["read", "/nowhere.txt"]).status == 64)
+        #expect(try fm(["read", "-"], input: "").status == 64)
+        let long = String(repeating: "All work and no play. ", count: 2_000)
+        #expect(try fm(["Summarise this."], input: long).error.contains("fm read FILE"))
+    }
+
+    private static let people = """
+        {"type": "object", "properties": {"people": {"type": "array", "items": {"type": "object", "properties":
+        {"name": {"type": "string"}}, "required": ["name"]}, "maxItems": 2}}, "required": ["people"]}
+        """
+
     @Test func chatRemembersAndCounts() throws {
         let run = try fm(["chat", "-g", "--max-tokens", "6"], input: "Hello\n/tokens\n/reset\n/tokens\n/nonsense\n/help\n")
-        #expect(run.status == 0)
+        // What could not be done is on standard error, and the exit code says so.
+        #expect(run.status == 1)
         #expect(run.output.contains("of 4096") && run.output.contains("history") && run.output.contains("4096  100.0 %"))
-        #expect(run.output.contains("no command /nonsense") && run.output.contains("/reset"))
+        #expect(run.error.contains("no command /nonsense") && run.output.contains("/reset"))
     }
 
     @Test func helpTeaches() throws {
@@ -311,10 +364,15 @@ struct CommandTests {
         let run = try fm(
             ["chat", "-g", "--max-tokens", "4"], input: "Hello\nAgain\n/compact\n", environment: ["FM_TRACE": file])
         #expect(run.status == 0)
+        // Texts are recorded only where they are wanted, in a file of the user.
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+        #expect(try !String(contentsOfFile: file, encoding: .utf8).contains("Again"))
         let table = try fm(["trace", file])
         #expect(table.output.contains("2 requests") && table.output.contains("1 compactions") && table.output.contains("prompt "))
         #expect(try fm(["trace", file, "--html", page]).status == 0)
         #expect(try String(contentsOfFile: page, encoding: .utf8).contains("</table>"))
         #expect(try fm(["trace", "/nowhere"]).status == 64)
+        _ = try fm(["-g", "--max-tokens", "4", "Hello"], environment: ["FM_TRACE": file, "FM_TRACE_TEXT": "1"])
+        #expect(try String(contentsOfFile: file, encoding: .utf8).contains("\"Hello\""))
     }
 }

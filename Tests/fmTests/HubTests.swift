@@ -129,6 +129,36 @@ final class HubTests {
         #expect(try installed == ["tiny-Q8_0.gguf"])
     }
 
+    @Test("two sources with files of one name neither replace nor continue each other") func equalNames() throws {
+        for owner in ["one", "other"] { try publish("\(owner)/model/tiny-Q8_0.gguf") }
+        var different = TinyModel()
+        different.seed = 9
+        try publish("other/model/tiny-Q8_0.gguf", different.builder().bytes())
+        #expect(try pull("one/model").status == 0)
+        let known = try Data(contentsOf: home.appendingPathComponent("foundation-models/models/tiny-Q8_0.gguf"))
+        let other = try pull("other/model")
+        #expect(
+            other.status == 3 && other.error.contains("Another file is installed") && other.error.contains("one/model"),
+            "\(other)")
+        // Without a published content, a file is the one that was downloaded from the same address.
+        #expect(try pull("\(files)/other/model/tiny-Q8_0.gguf").status == 3)
+        #expect(try Data(contentsOf: home.appendingPathComponent("foundation-models/models/tiny-Q8_0.gguf")) == known)
+        #expect(try pull("one/model").output.contains("intact"))
+        #expect(try fm.fm(["model", "rm", "tiny-Q8_0"], environment: environment()).status == 0)
+        // What is left of another download is not continued.
+        try Data("GGUF and nothing".utf8).write(to: home.appendingPathComponent("foundation-models/models/tiny-Q8_0.gguf.part"))
+        let fresh = try pull("\(files)/other/model/tiny-Q8_0.gguf")
+        #expect(fresh.status == 0, "\(fresh)")
+        #expect(try pull("\(files)/other/model/tiny-Q8_0.gguf").output.contains("intact"))
+        let bytes = try Data(contentsOf: home.appendingPathComponent("foundation-models/models/tiny-Q8_0.gguf"))
+        #expect(try bytes == Data(contentsOf: folder.appendingPathComponent("other/model/tiny-Q8_0.gguf")))
+    }
+
+    @Test("an address of the hub that is none is an error") func badEndpoint() throws {
+        let run = try pull("good/model", ["HF_ENDPOINT": "-o/tmp/x"])
+        #expect(run.status == 3 && run.error.contains("HF_ENDPOINT"), "\(run)")
+    }
+
     @Test func tokensAreForTheHubOnly() throws {
         try publish("private/model/tiny-Q8_0.gguf")
         let refused = try pull("private/model")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `fm chat` on a pseudo terminal.
@@ -12,6 +13,21 @@ struct TerminalTests {
         let question = try #require(lines.lastIndex { $0.hasPrefix("Write about the sea.\r\n") })
         #expect(!lines[question].contains("typed"), "\(run.output)")
         #expect(lines[(question + 1)...].contains { $0.hasPrefix("typed ahead") }, "\(run.output)")
+        #expect(lines.contains { $0.hasPrefix("Write about↵the hills.\r\n") }, "\(run.output)")
         #expect(run.output.hasSuffix("exit code 0, echo on\n"), "\(run.output)")
+    }
+
+    @Test("text of files does not control a terminal, and reaches a pipe as it is")
+    func controls() throws {
+        let event =
+            #"{"kind":"request","id":"a","start":1,"seconds":1,"model":"m","toolCalls":["\u001b]0;evil\u0007"],"parts":{}}"#
+        let trace = try TemporaryFile(Array((event + "\n").utf8), suffix: ".jsonl")
+        let piped = try CommandTests().fm(["trace", trace.path])
+        #expect(piped.status == 0 && piped.output.contains("\u{1B}]0;evil"), "\(piped)")
+        let shown = try CommandTests().run(
+            "/usr/bin/env",
+            ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", CommandTests.binary.path, "trace", trace.path],
+            environment: [:])
+        #expect(shown.output.contains("]0;evil") && !shown.output.contains("\u{1B}"), "\(shown)")
     }
 }

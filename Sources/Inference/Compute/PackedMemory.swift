@@ -52,10 +52,7 @@ package struct PackedCache: Sendable {
 
     /// The user's cache: `$XDG_CACHE_HOME/foundation-models/packed`, by default under `~/.cache`.
     package static var standard: PackedCache {
-        let cache = ProcessInfo.processInfo.environment["XDG_CACHE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let parent =
-            cache.map { URL(fileURLWithPath: $0) }
-            ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".cache")
+        let parent = ModelStore.userDirectory("XDG_CACHE_HOME", default: ".cache")
         return PackedCache(directory: parent.appendingPathComponent("foundation-models/packed"))
     }
 

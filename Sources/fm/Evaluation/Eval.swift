@@ -91,6 +91,9 @@ struct Eval: AsyncParsableCommand {
     @Option(help: "Answers are sampled once with each of these seeds, such as 1,2,3 (default: the most probable answer).")
     var seeds: String?
 
+    @Option(help: "The temperature of answers that are sampled, from 0 to 2.")
+    var temperature = 0.7
+
     @Option(help: "The number of samples that are answered at once.")
     var parallel = 4
 
@@ -130,6 +133,7 @@ struct Eval: AsyncParsableCommand {
         if !(0...1).contains(minimum) { throw ValidationError("--minimum must be from 0 to 1.") }
         if !(1...64).contains(parallel) { throw ValidationError("--parallel must be from 1 to 64.") }
         if maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
+        if !(0...2).contains(temperature) { throw ValidationError("--temperature must be from 0 to 2.") }
         if let seeds {
             let numbers = seeds.split(separator: ",", omittingEmptySubsequences: false).map { UInt64($0) }
             if numbers.contains(nil) || Set(numbers).count != numbers.count {
@@ -215,7 +219,8 @@ struct Eval: AsyncParsableCommand {
         let results = try EvalRun(URL(filePath: runFile), header)
         let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
         let runner = EvalRunner(
-            samples: samples, seeds: seeds, parallel: parallel, checks: EvalChecks(judge: judge?.model, embedder: embedder),
+            samples: samples, seeds: seeds, temperature: temperature, parallel: parallel,
+            checks: EvalChecks(judge: judge?.model, embedder: embedder),
             model: system, denyLists: store, instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
         try await answer(runner, results, total: samples.count * seeds.count)
@@ -272,6 +277,7 @@ struct Eval: AsyncParsableCommand {
     /// What changes the answers; a run continues only with the same.
     private func settings(_ denyLists: [Data]) -> String {
         var parts = [seeds.map { "seeds \($0)" } ?? "greedy", "at most \(maxTokens) tokens"]
+        if seeds != nil, temperature != 0.7 { parts.append("temperature \(temperature)") }
         if let instructions { parts.append("instructions \(Self.fingerprint(Data(instructions.utf8)).prefix(8))") }
         if !denyLists.isEmpty {
             parts.append("deny lists \(denyLists.map { Self.fingerprint($0).prefix(8) }.joined(separator: " "))")

@@ -10,6 +10,8 @@ import TextScreening
 struct EvalRunner: Sendable {
     var samples: [EvalSample]
     var seeds: [UInt64?]
+    /// Of answers with a seed.
+    var temperature: Double
     var parallel: Int
     var checks: EvalChecks
     var model: SystemLanguageModel
@@ -79,7 +81,7 @@ struct EvalRunner: Sendable {
             }
         let options = GenerationOptions(
             samplingMode: seed.map { .random(probabilityThreshold: 0.9, seed: $0) } ?? .greedy,
-            temperature: seed == nil ? nil : 0.7,
+            temperature: seed == nil ? nil : temperature,
             maximumResponseTokens: sample.maxTokens ?? maxTokens)
         let clock = ContinuousClock()
         let start = clock.now
