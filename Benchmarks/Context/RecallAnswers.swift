@@ -16,13 +16,14 @@ struct RecallAnswers: AsyncParsableCommand {
     @Option(help: "The number of questions of each conversation.") var count = 34
     @Option(help: "The number of questions of another conversation, whose answers were never said in this one.") var unsaid = 14
     @Flag(help: "Put the whole conversation into the context; needs a large --window.") var whole = false
+    @Option(help: "The first conversation to use, from 0.") var from = 0
 
     private struct Line: Encodable { let question: String, isSaid: Bool, known: String?, answer: String }
 
     func run() async throws {
         let talks = try JSONDecoder().decode([Talk].self, from: Data(contentsOf: URL(filePath: file)))
         let answering = GGUFLanguageModel(url: URL(filePath: model), contextSize: window, checksText: false)
-        for (index, talk) in talks.enumerated() {
+        for (index, talk) in talks.enumerated().dropFirst(from) {
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
@@ -70,6 +71,8 @@ struct RecallAnswers: AsyncParsableCommand {
             for turn in talk.turns {
                 entries += [.prompt(.init(segments: text(turn.prompt))), .response(.init(segments: text(turn.response)))]
             }
+            // What does not fit even this window is left out at the beginning.
+            while try await answering.tokenCount(for: entries) + 200 > window { entries.removeSubrange(1..<3) }
             return try await LanguageModelSession(model: answering, transcript: Transcript(entries: entries))
                 .respond(to: question, options: options).content
         }

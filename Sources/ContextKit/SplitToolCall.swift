@@ -17,7 +17,7 @@ public struct SplitToolCall<T: Tool>: Sendable where T.Output: Sendable {
     /// - Parameters:
     ///   - instructions: The instructions of the session that answers.
     ///   - options: The options of the session that answers.
-    /// - Throws: The errors of the sessions, and ``LanguageModelSession/ToolCallError`` for an error of the tool.
+    /// - Throws: The errors of the sessions, and `LanguageModelSession/ToolCallError` for an error of the tool.
     public init(
         _ tool: T, prompt: String, model: some LanguageModel = SystemLanguageModel.default, instructions: String? = nil,
         options: GenerationOptions = GenerationOptions()

@@ -58,21 +58,21 @@ extension SystemLanguageModel: WindowedLanguageModel {}
 #endif
 
 /// Saves what a model has computed for a conversation, and reads it again.
-struct ComputationStore: Sendable {
+struct KVCacheStore: Sendable {
     var save: @Sendable ([Transcript.Entry], URL) async throws -> Void
     var restore: @Sendable (URL) async throws -> Void
 }
 
 extension WindowedLanguageModel {
     /// Nil for models that do not run in this process.
-    var computationStore: ComputationStore? {
+    var kvCacheStore: KVCacheStore? {
         #if canImport(FoundationModelsGGUF)
             guard let file = self as? GGUFLanguageModel ?? (self as? SystemLanguageModel).map({ GGUFLanguageModel($0) }) else {
                 return nil
             }
-            return ComputationStore(
-                save: { _ = try await file.saveComputation(for: $0, to: $1) },
-                restore: { _ = try await file.restoreComputation(from: $0) })
+            return KVCacheStore(
+                save: { _ = try await file.saveKVCache(for: $0, to: $1) },
+                restore: { _ = try await file.restoreKVCache(from: $0) })
         #else
             return nil
         #endif

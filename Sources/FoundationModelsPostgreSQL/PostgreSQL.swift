@@ -44,7 +44,9 @@ extension ConversationArchive {
     /// Opens the archive in a PostgreSQL database. Its tables are created if they do not exist.
     ///
     /// Programs on many machines may use one archive and take turns in one conversation. What a model has computed for a
-    /// conversation is not saved beside such an archive. The thread that reads or writes waits for the server.
+    /// conversation is not saved beside such an archive. Conversations wait for the server on threads of their own, for a lock at most
+    /// 30 seconds and for a statement two minutes unless the settings say otherwise; functions of the archive wait on the calling
+    /// thread.
     ///
     /// - Parameters:
     ///   - server: How to connect, as libpq documents: `postgresql://user@host/database`, or `host=… dbname=… user=…`. Passwords

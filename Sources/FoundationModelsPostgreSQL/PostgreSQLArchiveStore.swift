@@ -36,6 +36,7 @@ final class PostgreSQLArchiveStore: ArchiveStore {
         do {
             server = try PostgreSQLServer(
                 settings, schema: schema, kind: "conversations", isReadOnly: isReadOnly, usesVectors: false,
+                statementTimeout: "120s",
                 migrations: [Self.tables])
         } catch let error as PostgreSQLError { throw ConversationError.archive(.init(error.reason)) }
     }
@@ -133,6 +134,12 @@ final class PostgreSQLArchiveStore: ArchiveStore {
     private static func bytes(_ data: Data?) -> PostgreSQLConnection.Parameter { data.map { .bytes($0) } ?? .null }
 
     private static func integer(_ value: Int64?) -> PostgreSQLConnection.Parameter { value.map { .integer($0) } ?? .null }
+
+    func remove(_ conversation: String) throws {
+        try run(.write) { connection in
+            _ = try connection.query("DELETE FROM conversation WHERE id = $1", [.text(conversation)])
+        }
+    }
 
     func save(_ context: ContextRow, compactions: [Data], revision: Int, in conversation: String) throws -> Bool {
         try run(.write) { connection in

@@ -10,6 +10,8 @@ final class PostgreSQLServer: Sendable {
     let isReadOnly: Bool
     private let settings: String
     private let searchPath: String
+    /// How long a statement may take, as PostgreSQL writes it; nil without a limit.
+    private let statementTimeout: String?
     private let idle: Mutex<[PostgreSQLConnection]>
     private let queue = OperationQueue()
 
@@ -20,14 +22,16 @@ final class PostgreSQLServer: Sendable {
     ///
     /// - Parameters:
     ///   - usesVectors: Whether pgvector is needed.
+    ///   - statementTimeout: How long a statement may take if the settings do not say it, such as `120s`; nil without a limit.
     ///   - migrations: The statements that create the tables. Later versions add elements.
     ///   - properties: What the schema says about itself, when it is created.
     init(
-        _ settings: String, schema: String, kind: String, isReadOnly: Bool, usesVectors: Bool, migrations: [String],
+        _ settings: String, schema: String, kind: String, isReadOnly: Bool, usesVectors: Bool, statementTimeout: String? = nil,
+        migrations: [String],
         properties: [(name: String, value: String)] = []
     ) throws {
         let connection = try PostgreSQLConnection(settings)
-        (self.settings, self.isReadOnly) = (settings, isReadOnly)
+        (self.settings, self.isReadOnly, self.statementTimeout) = (settings, isReadOnly, statementTimeout)
         name = "\(connection.place), schema \(schema)"
         queue.maxConcurrentOperationCount = Self.maximumConnections
         let path = PostgreSQLConnection.quoted(schema)
@@ -135,8 +139,15 @@ final class PostgreSQLServer: Sendable {
         // formats are those that are read here, whatever the server's settings are.
         return """
             BEGIN ISOLATION LEVEL \(mode); SET LOCAL search_path TO \(searchPath);
-            SET LOCAL bytea_output = hex; SET LOCAL extra_float_digits = 1
+            SET LOCAL bytea_output = hex; SET LOCAL extra_float_digits = 1;
+            \(Self.limit("lock_timeout", "30s")); \(statementTimeout.map { Self.limit("statement_timeout", $0) } ?? "")
             """
+    }
+
+    /// Sets a limit for this transaction unless the settings have one: a program that holds a lock, or a server that does not answer,
+    /// must not stop a conversation for ever.
+    private static func limit(_ name: String, _ value: String) -> String {
+        "SELECT set_config('\(name)', '\(value)', true) WHERE current_setting('\(name)') = '0'"
     }
 
     /// Runs a transaction on this thread.

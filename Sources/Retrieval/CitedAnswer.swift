@@ -66,8 +66,8 @@ public struct CitedAnswer: Sendable, Codable {
     ///   - instructions: Replaces the instructions of the model. An answer in another language than that of the passages does not
     ///     pass the check.
     ///   - options: How the answer is generated; by default, the most likely one, with at most 400 tokens.
-    /// - Throws: ``FoundationModels/LanguageModelError`` or another error of the model;
-    ///   ``FoundationModels/GeneratedContent/ParsingError`` if its response does not conform to the schema; `CancellationError`.
+    /// - Throws: `LanguageModelError` or another error of the model;
+    ///   `GeneratedContent/ParsingError` if its response does not conform to the schema; `CancellationError`.
     public init(
         question: String, from context: RetrievedContext, model: some LanguageModel = SystemLanguageModel.default,
         instructions: String? = nil,

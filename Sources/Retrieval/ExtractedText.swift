@@ -246,21 +246,38 @@ enum MarkdownText {
     }
 }
 
-/// PDF files, through `pdftotext`.
+/// PDF files, through `pdftotext`. Files come from anywhere: the program may use 60 seconds of a processor and 2 GB of memory, and
+/// write 64 MB.
 enum PDFText {
-    static func extracted(_ url: URL) throws -> ExtractedText {
+    private static let maximumBytes = 64 << 20
+
+    static func extracted(_ url: URL, program: String = "pdftotext") throws -> ExtractedText {
         let process = Process()
         let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["pdftotext", "-enc", "UTF-8", "-q", url.path, "-"]
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = [
+            "-c", "ulimit -t 60 -v 2000000; exec \"$@\"", "sh", program, "-enc", "UTF-8", "-q", url.path, "-",
+        ]
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         process.standardInput = FileHandle.nullDevice
         do { try process.run() } catch {
             throw RetrievalError.unreadable(file: url.path, reason: "pdftotext cannot be started")
         }
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        var data = Data()
+        while let more = try output.fileHandleForReading.read(upToCount: 1 << 20), !more.isEmpty {
+            data += more
+            if data.count > maximumBytes {
+                // Other signals may be blocked in the threads of this program, and so in the programs that it starts.
+                kill(process.processIdentifier, SIGKILL)
+                process.waitUntilExit()
+                throw RetrievalError.unreadable(file: url.path, reason: "its text has more than \(maximumBytes >> 20) MB")
+            }
+        }
         process.waitUntilExit()
+        if process.terminationReason == .uncaughtSignal {
+            throw RetrievalError.unreadable(file: url.path, reason: "pdftotext needs too much time or memory for it")
+        }
         switch process.terminationStatus {
         case 0: break
         case 127:

@@ -163,6 +163,15 @@ private struct Packing {
             }
             text += (shared == 0 ? "\n" : "") + String(decoding: next[shared...], as: UTF8.self)
         }
-        return text
+        return quoted(text)
+    }
+
+    /// A text of which no line looks like the heading of another passage or like the question.
+    private static func quoted(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            let start = line.drop { $0 == " " || $0 == "\t" }
+            return start.hasPrefix("[") && start.dropFirst().first?.isNumber == true || start.hasPrefix("Question:")
+                ? "> " + line : String(line)
+        }.joined(separator: "\n")
     }
 }

@@ -1,3 +1,5 @@
+internal import AsyncLocks
+import Dispatch
 import Embeddings
 import Foundation
 import GRDB
@@ -14,6 +16,8 @@ final class SQLiteDocumentStore: DocumentStore {
     var isReadOnly: Bool { writer == nil }
 
     private let loaded = Mutex<(table: VectorTable, revision: Int)?>(nil)
+    /// Held while the vectors in memory are brought up to date.
+    private let loading = AsyncLock()
 
     private static let format = 1
 
@@ -258,15 +262,27 @@ final class SQLiteDocumentStore: DocumentStore {
         }
     }
 
-    /// The chunks with the nearest vectors.
-    private func nearest(to query: [Float], count: Int, included: Set<Int64>?) throws -> [Int64] {
-        try loaded.withLock { loaded in
-            var (table, revision) = loaded ?? (VectorTable(dimension: query.count), -1)
-            loaded = nil  // so that changing the table does not copy it
+    /// The vectors of the index as it is now. One search reads what is new, on a thread that may wait; the others wait for it without
+    /// a thread, and all of them search the vectors at the same time.
+    private func vectors(dimension: Int) async throws -> VectorTable {
+        try await loading.acquire()
+        defer { loading.release() }
+        return try await Self.onAnotherThread { [self] in
+            // Taken out, so that changing the table does not copy it unless another search uses it.
+            let known = loaded.withLock { loaded in
+                defer { loaded = nil }
+                return loaded
+            }
+            var (table, revision) = known ?? (VectorTable(dimension: dimension), -1)
             revision = try load(into: &table, revision)
-            loaded = (table, revision)
-            guard let included else { return table.nearest(to: query, count: count).map(\.key) }
-            return table.nearest(to: query, count: count) { included.contains($0) }.map(\.key)
+            loaded.withLock { [table] in $0 = (table, revision) }
+            return table
+        }
+    }
+
+    private static func onAnotherThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
         }
     }
 
@@ -299,12 +315,24 @@ final class SQLiteDocumentStore: DocumentStore {
 
     // MARK: - Search
 
-    func candidates(words: [String], near vector: [Float]?, limit: Int, filter: SearchFilter) throws -> SearchCandidates {
-        let included = try included(filter)
-        return SearchCandidates(
-            lexical: try lexical(words, limit: limit, included: included),
-            // The order of the last ones is not exact.
-            nearest: try vector.map { try nearest(to: $0, count: limit * 2, included: included) } ?? [])
+    func candidates(
+        words: [String], near vector: [Float]?, limit: Int, filter: SearchFilter
+    ) async throws -> SearchCandidates {
+        let table = if let vector { try await vectors(dimension: vector.count) } else { VectorTable?.none }
+        return try await Self.onAnotherThread { [self] in
+            let included = try included(filter)
+            var nearest: [Int64] = []
+            if let vector, let table {
+                // The order of the last ones is not exact.
+                let count = limit * 2
+                if let included {
+                    nearest = table.nearest(to: vector, count: count) { included.contains($0) }.map(\.key)
+                } else {
+                    nearest = table.nearest(to: vector, count: count).map(\.key)
+                }
+            }
+            return SearchCandidates(lexical: try lexical(words, limit: limit, included: included), nearest: nearest)
+        }
     }
 
     /// The chunks of the documents that a filter includes; nil for all.

@@ -29,6 +29,40 @@ struct ArchiveTests {
         return try ConversationArchive(url: file)
     }
 
+    @Test(
+        "[D8] a conversation is copied to another archive, and deleted with everything that belongs to it",
+        arguments: TestDatabase.available)
+    func copiedAndDeleted(database: TestDatabase) async throws {
+        let folder = try Self.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let memory = try ConversationArchive()
+        let conversation = try await Conversation(
+            model: StubModel(contextSize: 300), instructions: "Be brief.", archive: memory, id: "a")
+        try await conversation.pin("The code is 4711.")
+        try await conversation.respond(to: "My parrot is called Quillon.")
+        for turn in 0..<30 { try await conversation.respond(to: "Message \(turn) of subject\(turn).") }
+        let archive = try Self.archive(folder.appending(path: "talk.sqlite"), database)
+        try memory.copy("a", to: archive, as: "b")
+        #expect(throws: ConversationError.self) { try memory.copy("a", to: archive, as: "b") }
+        #expect(throws: ConversationError.self) { try memory.copy("none", to: archive, as: "c") }
+        #expect(try archive.conversations().map(\.id) == ["b"])
+        let model = StubModel(contextSize: 300)
+        let copy = try await Conversation(model: model, archive: archive, id: "b")
+        #expect(await copy.transcript.wholeText == conversation.transcript.wholeText)
+        #expect(await copy.pinned == ["The code is 4711."])
+        try await copy.respond(to: "What is my parrot called?")
+        #expect(model.requests.last?.lastPrompt.contains("Quillon") == true)
+        let other = try await Conversation(model: model, archive: archive, id: "other")
+        try await other.respond(to: "My canary is called Ozymandias.")
+        try archive.delete("b")
+        try archive.delete("b")
+        #expect(try archive.conversations().map(\.id) == ["other"] && archive.turns(of: "b").isEmpty)
+        await #expect(throws: ConversationError.self) { try await copy.respond(to: "Are you there?") }
+        let again = try await Conversation(model: model, archive: archive, id: "b")
+        #expect(await again.pinned.isEmpty && again.instructions.isEmpty)
+        #expect(try archive.store.turns(with: ["canari", "canary"], in: "other", count: 5, limit: 5).contains([0]))
+    }
+
     @Test("[D4] a conversation that is opened again continues without any loss", arguments: TestDatabase.available) func reopened(
         database: TestDatabase
     ) async throws {
@@ -301,9 +335,11 @@ struct ArchiveTests {
         for turn in 0..<20 { try await again.respond(to: "More of matter\(turn).") }
         #expect(await again.archiveProblem == nil)
         #expect(try again.archive.turns(of: "a").map(\.number) == Array(0..<60))
+        // A request would make room for what it needs.
+        await again.compact()
         let recall = try await again.recall(for: "What is the boat of my uncle called?")
         #expect(recall.problem == nil)
-        #expect(recall.recalledItems.map(\.turn).contains(3))
+        #expect(recall.recalledItems.map(\.turn).contains(3), "\(recall.items.map { ($0.turn, $0.outcome) }) \(recall.budget)")
         let later = try await again.recall(for: "What about matter2?")
         #expect(later.items.map(\.turn).contains(42))
     }

@@ -1,7 +1,7 @@
 #if POSTGRESQL
     import Foundation
     import FoundationModels
-    import FoundationModelsPostgreSQL
+    @testable import FoundationModelsPostgreSQL
     import TestSupport
     import Testing
 
@@ -39,6 +39,35 @@
             let again = try await Conversation(model: model, archive: reader, id: "a")
             #expect(try await again.recall(for: "What was subject17 about?").recalledItems.map(\.turn).contains(17))
             await #expect(throws: ConversationError.self) { try await again.respond(to: "No.") }
+        }
+
+        @Test("[D4] a lock of another program ends a request with an error, and blocks no other task", .timeLimit(.minutes(2)))
+        func locked() async throws {
+            let schema = schema()
+            let archive = try ConversationArchive(postgreSQL: server + " options='-c lock_timeout=300ms'", schema: schema)
+            let conversation = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
+            try await conversation.respond(to: "Hello.")
+            let other = try PostgreSQLConnection(server)
+            try other.execute("BEGIN; SET LOCAL search_path TO \(PostgreSQLConnection.quoted(schema)); LOCK TABLE turn")
+            // More requests than cores wait for the lock. Meanwhile other tasks go on.
+            let count = ProcessInfo.processInfo.activeProcessorCount + 2
+            let results = await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<count {
+                    group.addTask {
+                        do {
+                            let copy = try await Conversation(model: StubModel(contextSize: 300), archive: archive, id: "a")
+                            try await copy.respond(to: "Are you there?")
+                            return false
+                        } catch { return error is ConversationError }
+                    }
+                }
+                for _ in 0..<100 { await Task.yield() }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(results == Array(repeating: true, count: count))
+            try other.execute("ROLLBACK")
+            try await conversation.respond(to: "And now?")
+            #expect(try archive.turns(of: "a").count == 2)
         }
 
         @Test("[D4] an answer whose commit may have been lost is written again; another answer is refused")

@@ -32,6 +32,23 @@ struct ExtractedTextTests {
         #expect(document.blocks.map(\.line) == [1, 4, 8, 15])
     }
 
+    @Test("a PDF file whose text is too large, or that needs too much, is an error") func hostilePDF() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes what is left
+        func program(_ body: String) throws -> String {
+            let file = folder.appendingPathComponent(UUID().uuidString)
+            try Data("#!/bin/sh\n\(body)\n".utf8).write(to: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
+            return file.path
+        }
+        let file = folder.appendingPathComponent("a.pdf")
+        #expect(try PDFText.extracted(file, program: program("echo Hello.")).blocks.map(\.text) == ["Hello."])
+        #expect(throws: RetrievalError.self) { try PDFText.extracted(file, program: program("exec cat /dev/zero")) }
+        #expect(throws: RetrievalError.self) { try PDFText.extracted(file, program: program("kill -KILL $$")) }
+        #expect(throws: RetrievalError.self) { try PDFText.extracted(file, program: program("exit 3")) }
+    }
+
     @Test func html() {
         let text = """
             <!DOCTYPE html><html><head><title>A &amp; B</title><style>p { color: red }</style></head>

@@ -56,6 +56,27 @@ struct SearchIndexTests {
 
     // MARK: - Documents
 
+    @Test("the first searches of an index run at the same time, and find the same")
+    func concurrentSearches() async throws {
+        let folder = try TemporaryFolder()
+        let writer = try await index(folder)
+        for number in 0..<40 {
+            try await writer.add(ExtractedText("The cat number \(number) sleeps.", format: .plain), path: "\(number).txt")
+        }
+        try await writer.close()
+        let reader = try await reader(folder, in: .sqlite)
+        let found = try await withThrowingTaskGroup(of: [String].self) { group in
+            for _ in 0..<16 { group.addTask { try await reader.search("cat number 7").map(\.passage.path) } }
+            return try await group.reduce(into: Set<[String]>()) { $0.insert($1) }
+        }
+        #expect(found.count == 1 && found.first?.isEmpty == false)
+        // A search that is cancelled while it waits leaves the others alone.
+        let task = Task { try await reader.search("cat") }
+        task.cancel()
+        _ = await task.result
+        #expect(try await reader.search("cat number 9").count > 0)
+    }
+
     @Test(arguments: TestDatabase.available)
     func folderIsBroughtUpToDate(database: TestDatabase) async throws {
         let folder = try TemporaryFolder()

@@ -29,6 +29,9 @@ package protocol ArchiveStore: Sendable {
     /// The records of compactions, oldest first.
     func compactions(of conversation: String) throws -> [Data]
 
+    /// Removes a conversation with its turns, vectors, words and records. Does nothing if it does not exist.
+    func remove(_ conversation: String) throws
+
     // MARK: Turns
 
     /// Adds a prompt, and the title of the conversation if it has none.

@@ -70,6 +70,44 @@ public final class ConversationArchive: Sendable {
         }
     }
 
+    /// Deletes a conversation: its turns, its context, its vectors and the file with the model's computations. A program that
+    /// continues it at this moment gets an error with its next prompt.
+    ///
+    /// Does nothing if there is no such conversation. The thread waits for the database.
+    /// - Throws: ``ConversationError/archive(_:)`` if it cannot be deleted.
+    public func delete(_ conversation: String) throws {
+        try writable().remove(conversation)
+        vectors.forget(conversation)
+        // A file that cannot be removed only takes space; it belongs to no conversation any more.
+        if let file = cacheFile(of: conversation) { try? FileManager.default.removeItem(at: file) }
+    }
+
+    /// Copies a conversation to another archive, for example one in memory to a file. Turns that cannot be read are left out.
+    ///
+    /// The thread waits for both databases.
+    /// - Throws: ``ConversationError/archive(_:)`` if the conversation does not exist, if the other archive has one of this name, or
+    ///   if something cannot be read or written; then nothing is left in the other archive.
+    public func copy(_ conversation: String, to other: ConversationArchive, as name: String) throws {
+        guard let stored = try context(of: conversation) else {
+            throw ConversationError.archive(.init("there is no conversation “\(conversation)”."))
+        }
+        guard try other.state(of: name) == nil else {
+            throw ConversationError.archive(.init("there is a conversation “\(name)” already."))
+        }
+        do {
+            try other.begin(name, stored.context)
+            for turn in try turns(of: conversation) {
+                _ = try other.recordPrompt(turn.prompt, number: turn.number, date: turn.date, in: name)
+                if !turn.entries.isEmpty { try other.recordAnswer(turn, in: name) }
+            }
+            _ = try other.save(stored.context, compactions(of: conversation), revision: 0, in: name)
+        } catch {
+            // The first error is the one that helps.
+            try? other.delete(name)
+            throw error
+        }
+    }
+
     /// The store, if it can be written.
     func writable() throws -> any ArchiveStore {
         if isReadOnly { throw ConversationError.archive(.init("the archive was opened for reading only.")) }

@@ -12,6 +12,7 @@ extension SQLiteArchiveStore {
     private static let tables = ["turn", "compaction", "turn_vector", "conversation"]
     /// Rows are at least this large on average; it limits the search for rows if no other limit can be read.
     private static let minimumRowBytes = 64
+    private static let maximumRemovedRows: Int64 = 1 << 22
 
     /// Replaces damaged tables. Other programs wait meanwhile.
     ///
@@ -81,7 +82,9 @@ extension SQLiteArchiveStore {
         let bytes =
             try Int64.fetchOne(database, sql: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") ?? 0
         let isBounded = newest != nil || sequence != nil || keys != nil
-        let last = isBounded ? limits.max() ?? 0 : bytes / Int64(minimumRowBytes)
+        // A damaged page may say any number: a file has no more rows than fit into it, and some that were removed.
+        let mostRows = max(bytes / Int64(minimumRowBytes), maximumRemovedRows)
+        let last = isBounded ? min(limits.max() ?? 0, mostRows) : bytes / Int64(minimumRowBytes)
         var (readable, isDamaged): ([Int64], Bool) = ([], false)
         let statement = try database.makeStatement(sql: "SELECT * FROM \(table) NOT INDEXED WHERE rowid = ?")
         for row in stride(from: 1 as Int64, through: last, by: 1) {

@@ -29,6 +29,9 @@ final class SQLiteArchiveStore: ArchiveStore {
 
     private static func open(_ url: URL, _ maximumPageCount: Int?) throws -> DatabaseQueue {
         try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        // Conversations are private: other users of the machine cannot read a new file. The files beside it get the same mode.
+        let descriptor = Glibc.open(url.path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { database in
@@ -286,6 +289,27 @@ final class SQLiteArchiveStore: ArchiveStore {
                 database, sql: "SELECT record FROM compaction WHERE conversation = ? ORDER BY rowid", arguments: [conversation]
             ).compactMap { $0.value("record") }
         }
+    }
+
+    func remove(_ conversation: String) throws {
+        try write { database in
+            // What is removed is overwritten in the file.
+            try database.execute(sql: "PRAGMA secure_delete = ON")
+            defer { try? database.execute(sql: "PRAGMA secure_delete = OFF") }  // a flag in memory
+            try database.execute(sql: "DELETE FROM conversation WHERE id = ?", arguments: [conversation])
+            // Rows of the index cannot be removed without their exact texts, which a damaged turn does not have.
+            if database.changesCount > 0 { try Self.rebuildIndex(database) }
+            // Tables that a repair has replaced keep their rows.
+            for table in try String.fetchAll(
+                database,
+                sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'damaged\\_turn\\__%' ESCAPE '\\'")
+            {
+                // What cannot be read there cannot be removed either.
+                try? database.execute(sql: "DELETE FROM \"\(table)\" WHERE conversation = ?", arguments: [conversation])
+            }
+        }
+        // The write-ahead log still has the old pages; another program that reads may keep them a little longer.
+        try? database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
     }
 
     // MARK: - Turns

@@ -28,20 +28,31 @@ public struct ContextDraft: Sendable {
     }
 
     static let pinnedHeading = "Always remember:\n"
-    static let carriedHeading = "Earlier in this conversation:\n"
+    private static let carriedHeading = "Quoted from earlier:\n"
+    private static let carriedAnswer = "Noted."
+    static let carriedID = "carried"
 
-    /// Instructions, pinned facts and carried text, as the first entry.
+    /// Instructions and pinned facts, as the first entry. Nothing that the user or a tool said is in it: the model would follow it.
     var head: [Transcript.Entry] {
         var parts: [String] = instructions.isEmpty ? [] : [instructions]
         if !pinned.isEmpty { parts.append(Self.pinnedHeading + pinned.map { "- \($0)" }.joined(separator: "\n")) }
-        if !carried.isEmpty { parts.append(Self.carriedHeading + carried) }
         if parts.isEmpty, tools.isEmpty { return [] }
         let segments = parts.map { Transcript.Segment.text(.init(content: $0)) }
         return [.instructions(.init(id: "context", segments: segments, toolDefinitions: tools))]
     }
 
+    /// The head, and the carried text as a message of the user with an answer: templates require that both take turns.
+    var lead: [Transcript.Entry] {
+        if carried.isEmpty { return head }
+        return head + [
+            .prompt(.init(id: Self.carriedID, segments: [.text(.init(content: Self.carriedHeading + carried))])),
+            .response(
+                .init(id: Self.carriedID + " answer", assetIDs: [], segments: [.text(.init(content: Self.carriedAnswer))])),
+        ]
+    }
+
     /// All entries of the context, for the transcript of a session.
-    var entries: [Transcript.Entry] { head + turns.flatMap(\.entries) }
+    var entries: [Transcript.Entry] { lead + turns.flatMap(\.entries) }
 
     /// Removes turns from the context. They stay in the archive, where recall finds them.
     public mutating func evict(where isEvicted: (Turn) -> Bool) {
@@ -74,7 +85,7 @@ public struct ContextDraft: Sendable {
         let whole = (try? await tools.tokenCount(entries)) ?? .max
         guard whole > limit else { return [] }
         let known = Set(evicted.map(\.number))
-        let fixed = (try? await tools.tokenCount(head)) ?? 0  // see above
+        let fixed = (try? await tools.tokenCount(lead)) ?? 0  // see above
         let kept = (try? await tools.newestTurns(of: self, within: max(0, limit - fixed))) ?? 0  // see above
         let numbers = Set(turns.dropLast(kept).map(\.number))
         evict { numbers.contains($0.number) }

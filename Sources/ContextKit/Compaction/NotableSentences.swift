@@ -21,6 +21,9 @@ struct NotableSentences {
         let text: String
         let place: Int
         var score: Double
+        /// Who said it; nil for a note of a model.
+        var speaker: Utterance.Side?
+        var day: String?
     }
 
     private static let marks: Set<String> = [
@@ -32,22 +35,29 @@ struct NotableSentences {
     func carried(_ turns: [Turn], after carried: String) async throws -> String {
         var sentences: [Sentence] = []
         var known: Set<String> = []
-        func add(_ text: some StringProtocol, weight: Double, least: Double = 0) {
+        var day: String?
+        func add(_ text: some StringProtocol, _ speaker: Utterance.Side?, weight: Double, least: Double = 0) {
             let text = text.prefix(400).trimmingCharacters(in: .whitespacesAndNewlines)
             let score = max(least, Self.score(text))
             guard score > 0, !text.isEmpty, known.insert(text.lowercased()).inserted else { return }
-            sentences.append(Sentence(text: text, place: sentences.count, score: score * weight))
+            sentences.append(
+                Sentence(text: text, place: sentences.count, score: score * weight, speaker: speaker, day: day))
         }
         // Sentences carried before have a minimum score, but a lower weight than new ones, so that they decay.
         for line in carried.split(separator: "\n") {
-            for sentence in TextUnits.sentences(of: line.hasPrefix("- ") ? line.dropFirst(2) : line) {
-                add(sentence, weight: 0.8, least: 0.2)
+            if line.hasPrefix("["), line.hasSuffix("]") {
+                day = String(line)
+                continue
             }
+            let speaker = Utterance.Side.allCases.first { line.hasPrefix($0.label) }
+            let said = line.dropFirst(speaker?.label.count ?? (line.hasPrefix("- ") ? 2 : 0))
+            for sentence in TextUnits.sentences(of: said) { add(sentence, speaker, weight: 0.8, least: 0.2) }
         }
         for turn in turns {
-            for sentence in TextUnits.sentences(of: turn.prompt) where !sentence.contains("?") { add(sentence, weight: 1) }
+            day = RecallBlock.line(turn.date)
+            for sentence in TextUnits.sentences(of: turn.prompt) where !sentence.contains("?") { add(sentence, .user, weight: 1) }
             // What the model said repeats the user, or can be said again.
-            if judge == nil { for sentence in TextUnits.sentences(of: turn.response) { add(sentence, weight: 0.4) } }
+            if judge == nil { for sentence in TextUnits.sentences(of: turn.response) { add(sentence, .model, weight: 0.4) } }
         }
         if let judge {
             sentences.sort { $0.score > $1.score }
@@ -71,8 +81,22 @@ struct NotableSentences {
         return Self.text(best.prefix(fitting))
     }
 
+    /// The sentences in their order, after their speakers and days, as recall shows what was said.
     private static func text(_ sentences: some Sequence<Sentence>) -> String {
-        sentences.sorted { $0.place < $1.place }.map { "- \($0.text)" }.joined(separator: "\n")
+        var lines: [String] = []
+        var last: Sentence?
+        for sentence in sentences.sorted(by: { $0.place < $1.place }) {
+            // A line end would begin a line that looks like another speaker's.
+            let text = sentence.text.split(whereSeparator: \.isNewline).joined(separator: " ")
+            if let day = sentence.day, day != last?.day { lines.append(day) }
+            if let speaker = sentence.speaker, speaker == last?.speaker, sentence.day == last?.day, !lines.isEmpty {
+                lines[lines.count - 1] += " " + text
+            } else {
+                lines.append((sentence.speaker?.label ?? "- ") + text)
+            }
+            last = sentence
+        }
+        return lines.joined(separator: "\n")
     }
 
     /// An estimate of how informative a sentence is; 0 if it should not be carried over.

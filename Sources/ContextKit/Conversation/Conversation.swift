@@ -18,6 +18,8 @@ public actor Conversation {
     /// The instructions of the model.
     public nonisolated let instructions: String
     nonisolated let archive: ConversationArchive
+    private nonisolated let executor: DatabaseExecutor
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
     nonisolated let tools: [any Tool]
 
     /// The model that answers.
@@ -32,6 +34,9 @@ public actor Conversation {
     /// The last failure to write to the archive; nil after a successful write. Unwritten data is written with the next
     /// turn.
     public internal(set) var archiveProblem: ConversationError?
+    /// Why new turns could not be prepared for searches by their meaning, such as an embedding model that cannot be read; nil if they
+    /// were. Turns that are not prepared are found by their words.
+    public private(set) var searchProblem: String?
     /// The parts of the archive that could not be read. The conversation continues without them.
     public var damage: [ConversationArchive.Damage] { state.damage }
     /// The result of recall for the last prompt; nil before the first prompt.
@@ -75,21 +80,23 @@ public actor Conversation {
         let definitions = tools.map { Transcript.ToolDefinition(tool: $0) }
         let expected = model.contextSize / 32
         let reserve = policy.reserve(contextSize: model.contextSize, limit: nil)
-        try archive.repairRevision(of: id)
-        var stored = try archive.context(of: id)
-        let new = ConversationState(
-            instructions: instructions ?? "", tools: definitions, expectedPrompt: expected, reserve: reserve)
-        if stored == nil {
-            try archive.begin(id, new.context)
-            // Another program may have begun the same conversation at the same moment.
-            stored = try archive.context(of: id)
+        let executor = DatabaseExecutor()
+        state = try await executor.run {
+            try archive.repairRevision(of: id)
+            var stored = try archive.context(of: id)
+            let new = ConversationState(
+                instructions: instructions ?? "", tools: definitions, expectedPrompt: expected, reserve: reserve)
+            if stored == nil {
+                try archive.begin(id, new.context)
+                // Another program may have begun the same conversation at the same moment.
+                stored = try archive.context(of: id)
+            }
+            guard let stored else { return new }
+            return ConversationState(
+                stored, since: try archive.turns(of: id, from: stored.context.next), instructions: instructions,
+                tools: definitions, expectedPrompt: expected, reserve: reserve)
         }
-        state =
-            if let stored {
-                ConversationState(
-                    stored, since: try archive.turns(of: id, from: stored.context.next), instructions: instructions,
-                    tools: definitions, expectedPrompt: expected, reserve: reserve)
-            } else { new }
+        self.executor = executor
         self.id = id
         self.model = model
         self.tools = tools
@@ -112,11 +119,11 @@ public actor Conversation {
     public var transcript: Transcript { session.transcript }
 
     /// Loads the model and processes the part of the next request that is already known, or reads it from the file that
-    /// ``saveComputation()`` wrote.
+    /// ``saveKVCache()`` wrote.
     public func prewarm() {
         prepareSearch()
         guard let file = archive.cacheFile(of: id), FileManager.default.fileExists(atPath: file.path),
-            let store = model.computationStore
+            let store = model.kvCacheStore
         else { return session.prewarm() }
         restoring = Task {
             // Without a usable file, everything is computed.
@@ -139,9 +146,9 @@ public actor Conversation {
     ///
     /// Calls ``save()`` first. Does nothing else for archives in memory, and for models that do not run in this process.
     /// - Throws: ``ConversationError/archive(_:)`` if the file cannot be written. The conversation itself is not affected.
-    public func saveComputation() async throws {
+    public func saveKVCache() async throws {
         try await save()
-        guard let file = archive.cacheFile(of: id), let store = model.computationStore else { return }
+        guard let file = archive.cacheFile(of: id), let store = model.kvCacheStore else { return }
         // A file that is being read must not be replaced by one with less.
         await restoring?.value
         do {
@@ -190,11 +197,12 @@ public actor Conversation {
         public var attempt: Int
     }
 
-    /// Streams the answer to a prompt. If the window is exceeded during the answer, the answer is started again, once.
+    /// Streams the answer to a prompt. Each snapshot has all of the text so far; a reader that is slower than the model gets the newest
+    /// one. If the window is exceeded during the answer, the answer is started again, once.
     public nonisolated func streamResponse(
         to prompt: String, options: GenerationOptions = GenerationOptions()
     ) -> AsyncThrowingStream<Snapshot, any Error> {
-        AsyncThrowingStream { continuation in
+        AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let task = Task {
                 do {
                     try await self.ask(prompt, nil, options) { session, prompt, attempt, partial in
@@ -219,12 +227,20 @@ public actor Conversation {
     func prepareSearch() {
         guard let search = policy.recall?.search else { return }
         // A detached task is not part of the request that has exclusive access.
-        preparing = Task.detached(priority: .background) { [archive, id, previous = preparing] in
+        preparing = Task.detached(executorPreference: executor, priority: .background) {
+            [archive, id, previous = preparing, weak self] in
             await previous?.value
-            // Turns without preparation are found by their words; the next answer tries again.
-            try? await search.prepare(id, of: archive)
+            do {
+                try await search.prepare(id, of: archive)
+                await self?.prepared(problem: nil)
+            } catch {
+                // The next answer tries again.
+                await self?.prepared(problem: "\(error)")
+            }
         }
     }
+
+    private func prepared(problem: String?) { searchProblem = problem }
 
     /// Waits until all answered turns can be found by their meaning. Requests do not need this.
     public func waitForSearch() async { await preparing?.value }

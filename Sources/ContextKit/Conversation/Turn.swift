@@ -43,7 +43,11 @@ public struct Turn: Sendable {
 
     private var outputs: [String] {
         entries.compactMap { entry in
-            if case .toolOutput(let output) = entry { "\(output.toolName): \(output.segments.plainText)" } else { nil }
+            if case .toolOutput(let output) = entry {
+                "Output of the tool \(output.toolName): \(output.segments.plainText)"
+            } else {
+                nil
+            }
         }
     }
 

@@ -84,13 +84,42 @@ public struct LongDocument: Sendable {
         model: some WindowedLanguageModel = SystemLanguageModel.default, instructions: String? = nil,
         checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }
     ) async throws -> String {
+        try await combined(nil, tokens, strategy, model, instructions, checkpoint, progress)
+    }
+
+    /// Does a task with each chunk and combines the results: “List the dates and what happened.”
+    ///
+    /// The task is put after the text of each chunk, and after the results of several chunks. A question about a detail is better
+    /// answered from the passages that a search finds.
+    ///
+    /// - Parameters:
+    ///   - task: What to do, as for a text that fits the window.
+    ///   - tokens: Maximum number of tokens of the result.
+    ///   - instructions: The instructions of the model; nil for a text that works with small models.
+    ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
+    ///     done.
+    ///   - progress: Called after each chunk.
+    /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
+    public func result(
+        of task: String, in tokens: Int = 300, strategy: Strategy = .mapReduce,
+        model: some WindowedLanguageModel = SystemLanguageModel.default, instructions: String? = nil,
+        checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }
+    ) async throws -> String {
+        try await combined(task, tokens, strategy, model, instructions, checkpoint, progress)
+    }
+
+    private func combined(
+        _ task: String?, _ tokens: Int, _ strategy: Strategy, _ model: some WindowedLanguageModel, _ instructions: String?,
+        _ checkpoint: URL?, _ progress: @Sendable (Progress) -> Void
+    ) async throws -> String {
         let tokens = max(1, min(tokens, model.contextSize))
         let told = instructions ?? "You are a helpful assistant."
-        let writer = SummaryWriter(model: model, instructions: told, limit: tokens)
+        let writer = SummaryWriter(model: model, instructions: told, limit: tokens, task: task)
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)
         let work = Checkpoint.Work(
-            document: reader.identity, model: try await Self.identity(of: model), kind: "summary", strategy: strategy.rawValue,
+            document: reader.identity, model: try await Self.identity(of: model), kind: task ?? "summary",
+            strategy: strategy.rawValue,
             limit: tokens, room: room, instructions: told
         )
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
@@ -135,8 +164,23 @@ public struct LongDocument: Sendable {
         responseTokens: Int = 400, checkpoint: URL? = nil, progress: @Sendable (Int) -> Void = { _ in },
         merging merge: (Value, Value) throws -> Value
     ) async throws -> Value? {
+        try await extract(
+            schema: Value.generationSchema, instructions: instructions, model: model, responseTokens: responseTokens,
+            checkpoint: checkpoint, progress: progress
+        ) { try merge(Value($0), Value($1)).generatedContent }.map { try Value($0) }
+    }
+
+    /// Extracts values of a schema that is known only when the program runs.
+    ///
+    /// - Parameters: As for ``extract(_:instructions:model:responseTokens:checkpoint:progress:merging:)``.
+    /// - Returns: Nil for an empty document.
+    /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions or `merge` throw.
+    public func extract(
+        schema: GenerationSchema, instructions: String, model: some WindowedLanguageModel = SystemLanguageModel.default,
+        responseTokens: Int = 400, checkpoint: URL? = nil, progress: @Sendable (Int) -> Void = { _ in },
+        merging merge: (GeneratedContent, GeneratedContent) throws -> GeneratedContent
+    ) async throws -> GeneratedContent? {
         let responseTokens = max(1, min(responseTokens, model.contextSize))
-        let schema = Value.generationSchema
         let fixed = try await model.tokenCount(for: [
             .instructions(.init(segments: [.text(.init(content: instructions))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: "x"))], responseFormat: .init(schema: schema))),
@@ -152,14 +196,14 @@ public struct LongDocument: Sendable {
             limit: responseTokens,
             room: room, instructions: instructions)
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
-        var value = try state.parts.first.map { try Value(GeneratedContent(json: $0.text)) }
-        let finder = ValueFinder<Value>(model: model, instructions: instructions, limit: responseTokens)
+        var value = try state.parts.first.map { try GeneratedContent(json: $0.text) }
+        let finder = ValueFinder(model: model, schema: schema, instructions: instructions, limit: responseTokens)
         var index = 0
         try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, _ in
             index += 1
             guard index > state.chunks else { return }
             for found in try await finder.values(in: chunk) { value = try value.map { try merge($0, found) } ?? found }
-            state.parts = value.map { [.init(level: 0, text: $0.generatedContent.jsonString)] } ?? []
+            state.parts = value.map { [.init(level: 0, text: $0.jsonString)] } ?? []
             state.chunks = index
             try state.write(checkpoint)
             progress(state.chunks)
@@ -185,18 +229,19 @@ public struct LongDocument: Sendable {
 }
 
 /// Extracts values from chunks, each in a separate session.
-private struct ValueFinder<Value: Generable & Sendable> {
+private struct ValueFinder {
     let model: any WindowedLanguageModel
+    let schema: GenerationSchema
     let instructions: String
     /// Maximum number of tokens of a value.
     let limit: Int
 
     /// Usually one value. If the value does not fit into its token limit, one for each half of the text.
-    func values(in text: String) async throws -> [Value] {
+    func values(in text: String) async throws -> [GeneratedContent] {
         let session = LanguageModelSession(model: model, instructions: instructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
         do {
-            return [try await session.respond(to: text, generating: Value.self, options: options).content]
+            return [try await session.respond(to: text, schema: schema, options: options).content]
         } catch let error where error is GeneratedContent.ParsingError || error.isOverflow {
             let sentences = TextUnits.sentences(of: text)
             guard sentences.count > 1 else { throw error }

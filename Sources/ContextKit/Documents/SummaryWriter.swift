@@ -1,18 +1,24 @@
 import Foundation
 import FoundationModels
 
-/// Writes the summaries of a long document, each in a separate session.
+/// Writes the summaries of a long document, or answers to another task, each in a separate session.
 struct SummaryWriter {
     let model: any WindowedLanguageModel
     let instructions: String
     /// Maximum number of tokens of a summary.
     let limit: Int
+    /// What to do with the text; nil for a summary.
+    var task: String?
 
     /// The task comes after the text: small models that read it before the text continue or copy the text instead. The length is
     /// asked for in words, so that the summary is seldom cut; with “at most” instead of “about”, summaries have 90 words of 150 and keep
     /// 53 instead of 70 % of the facts (the best of 8 wordings on 16 texts; BENCHMARKS.md).
     private func prompt(_ text: String, after summary: String) -> String {
         let words = max(10, limit / 2)
+        if let task {
+            let before = summary.isEmpty ? "" : "Answer from the text so far:\n\(summary)\n\nThe text goes on:\n\n"
+            return "\(before)\(text)\n\n\(task) \(RequestHint.length(words: words))"
+        }
         return summary.isEmpty
             ? "\(text)\n\nSummarise the text above in about \(words) words. \(Self.kept)"
             : "Summary of the text so far:\n\(summary)\n\nThe text goes on:\n\n\(text)\n\n"

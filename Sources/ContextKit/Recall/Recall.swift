@@ -56,6 +56,16 @@ public struct Recall: Sendable, Codable {
         tokens = 0
     }
 
+    /// Removes the prompt and everything that quotes a turn.
+    mutating func removeTexts() {
+        prompt = ""
+        for index in items.indices {
+            items[index].text = ""
+            items[index].match?.matches = []
+        }
+        problem = problem.map { _ in "the search failed" }
+    }
+
     /// Whether a turn was shortened or left out because of the budget.
     var isBudgetExhausted: Bool { items.contains { $0.outcome == .overBudget || $0.outcome == .shortened } }
 

@@ -86,14 +86,20 @@ struct RecallBlock {
     /// What was said, after its speaker. Before a short answer comes the question that it answers.
     private static func text(of turn: Turn, _ side: ScoredTurn.Side?) -> String {
         switch side {
-        case nil: return turn.text
-        case .user: return "User: \(turn.prompt)"
+        case nil: return quoted("User: \(turn.prompt)") + "\n" + quoted("Assistant: \(turn.modelText)")
+        case .user: return quoted("User: \(turn.prompt)")
         case .model:
             let question = TextUnits.sentences(of: turn.prompt).last { RecallQuery.isQuestion($0) } ?? ""
             let isIntelligible = SearchText.wordCount(of: turn.modelText) > maximumWordsOfShortAnswers
             let lead = isIntelligible || question.isEmpty || question.utf8.count > maximumQuestion ? "" : "User: … \(question)\n"
-            return "\(lead)Assistant: \(turn.modelText)"
+            return lead + quoted("Assistant: \(turn.modelText)")
         }
+    }
+
+    /// A text in which only the first line begins at the margin. What a user, a model or a tool said cannot look like another speaker,
+    /// another day or the end of the block.
+    private static func quoted(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n  ")
     }
 
     /// The maximum number of bytes of a question that is repeated before its answer.
@@ -119,12 +125,12 @@ struct RecallBlock {
     }
 
     private static func withoutLead(_ text: String) -> String {
-        guard text.hasPrefix("User: "), let start = text.range(of: "\nAssistant: ") else { return text }
+        guard text.hasPrefix("User: … "), let start = text.range(of: "\nAssistant: ") else { return text }
         return String(text[text.index(after: start.lowerBound)...])
     }
 
     /// The line in front of the turns of a day.
-    private static func line(_ date: Date?) -> String { date.map { "[\(day($0))]" } ?? "[before]" }
+    static func line(_ date: Date?) -> String { date.map { "[\(day($0))]" } ?? "[before]" }
 
     /// A formatted date, independent of the locale of the machine.
     static func day(_ date: Date) -> String {

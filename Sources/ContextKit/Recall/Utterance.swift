@@ -11,6 +11,16 @@ extension Turn {
     }
 }
 
+extension ScoredTurn.Side {
+    /// What stands before the words of a side where turns are quoted.
+    var label: String {
+        switch self {
+        case .user: "User: "
+        case .model: "Assistant: "
+        }
+    }
+}
+
 /// One side of a turn as the result of a search.
 package struct Utterance: Sendable {
     package typealias Side = ScoredTurn.Side

@@ -39,6 +39,7 @@ final class VectorMemory: Sendable {
 
     private let entries = Mutex<(entries: [Key: Entry], uses: Int)>(([:], 0))
 
+    private static let maximumPrepared = 4_096
     private struct PreparedKey: Hashable { var conversation: String, model: String }
     private let prepared = Mutex<[PreparedKey: Int]>([:])
 
@@ -49,7 +50,18 @@ final class VectorMemory: Sendable {
     }
 
     func setFirstUnprepared(_ number: Int, in conversation: String, model: String) {
-        prepared.withLock { $0[PreparedKey(conversation: conversation, model: model)] = max(0, number) }
+        prepared.withLock { state in
+            // Without an entry, a search for turns without vectors reads the conversation once more.
+            if state.count >= Self.maximumPrepared { state = [:] }
+            state[PreparedKey(conversation: conversation, model: model)] = max(0, number)
+        }
+    }
+
+    /// Forgets what is known of a conversation that was deleted: another one may get its name.
+    func forget(_ conversation: String) {
+        prepared.withLock { state in
+            for key in state.keys where key.conversation == conversation { state[key] = nil }
+        }
     }
 
     /// All vectors of a conversation. Only those that are new since the last search are read.

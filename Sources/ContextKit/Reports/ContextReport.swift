@@ -87,8 +87,7 @@ public struct ContextReport: Sendable, Codable {
                 shown.segments.append(segment)
                 let text = [segment].plainText
                 let kind: Part.Kind =
-                    text.hasPrefix(ContextDraft.pinnedHeading)
-                    ? .pinned : text.hasPrefix(ContextDraft.carriedHeading) ? .carried : .instructions
+                    text.hasPrefix(ContextDraft.pinnedHeading) ? .pinned : .instructions
                 add(kind, text.beginning, try await model.tokenCount(for: [.instructions(shown)]))
             }
             for tool in told.toolDefinitions {
@@ -103,6 +102,11 @@ public struct ContextReport: Sendable, Codable {
             let first = try await model.tokenCount(for: [some])
             let own = first - (try await model.tokenCounts(of: [told, some], without: [told]).part)
             if own > 0 { add(.template, "tokens of the template", own) }
+        }
+        if case .prompt(let carried)? = rest.first, carried.id == ContextDraft.carriedID {
+            entries += rest.prefix(2)
+            rest = rest.dropFirst(2)
+            add(.carried, carried.segments.plainText.beginning, try await model.tokenCount(for: entries))
         }
         let older = rest.dropLast(max(0, detailedEntries))
         if !older.isEmpty {

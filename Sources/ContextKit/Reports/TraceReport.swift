@@ -1,4 +1,5 @@
 public import Foundation
+internal import TraceFiles
 
 /// A report on requests, read from the trace file that `FM_TRACE` named while they ran.
 public struct TraceReport: Sendable {
@@ -174,28 +175,26 @@ public struct TraceReport: Sendable {
     }
 }
 
-/// Records compactions and recalls in the trace file, in addition to the requests.
+/// Records compactions and recalls in the trace file, in addition to the requests. Texts are left out unless they are wanted.
 enum ConversationTrace {
     static func record(_ compaction: Compaction) {
-        record(
+        guard let file = TraceFile.shared else { return }
+        var compaction = compaction
+        if !TraceFile.recordsText {
+            compaction.carried = ""
+            compaction.problem = compaction.problem.map { _ in "a step failed" }
+        }
+        file.write(
             TraceReport.Event(
                 kind: "compaction", start: compaction.date.timeIntervalSince1970 - compaction.seconds,
-                seconds: compaction.seconds,
-                compaction: compaction))
+                seconds: compaction.seconds, compaction: compaction))
     }
 
     static func record(_ recall: Recall) {
-        record(TraceReport.Event(kind: "recall", start: Date().timeIntervalSince1970, seconds: 0, recall: recall))
-    }
-
-    private static func record(_ event: @autoclosure () -> TraceReport.Event) {
-        guard let path = ProcessInfo.processInfo.environment["FM_TRACE"] else { return }
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
-        // Errors of tracing must not affect the conversation.
-        guard descriptor >= 0 else { return }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        guard var line = try? JSONEncoder().encode(event()) else { return }  // see above
-        line.append(0x0A)
-        try? file.write(contentsOf: line)  // see above
+        guard let file = TraceFile.shared else { return }
+        var recall = recall
+        if !TraceFile.recordsText { recall.removeTexts() }
+        file.write(
+            TraceReport.Event(kind: "recall", start: Date().timeIntervalSince1970, seconds: 0, recall: recall))
     }
 }
