@@ -62,24 +62,24 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     /// The file of the system model, with its options.
     public init(_ systemModel: SystemLanguageModel) { localModel = systemModel.localModel }
 
-    // MARK: - Saved computation
+    // MARK: - Saved KV caches
 
-    /// Writes the keys and values of a conversation to a file, as far as they are in memory, so that a later process need not
-    /// compute them again. The default model takes some 30 KB for each token.
+    /// Writes the KV cache of a conversation to a file, as far as it is in memory, so that a later process need not process the
+    /// conversation again. The default model takes about 30 KB for each token. The file is readable by its owner only.
     ///
     /// - Parameter transcriptEntries: The entries of the conversation so far.
     /// - Returns: The number of tokens; 0 if none of them are in memory, and then no file is written.
     /// - Throws: An error if the file cannot be written.
-    public func saveComputation(for transcriptEntries: some Collection<Transcript.Entry>, to url: URL) async throws -> Int {
+    public func saveKVCache(for transcriptEntries: some Collection<Transcript.Entry>, to url: URL) async throws -> Int {
         try await localModel.writeCache(for: Array(transcriptEntries), to: url)
     }
 
-    /// Reads such a file. The next request whose transcript begins in the same way continues from it. Other requests are not
-    /// affected.
+    /// Reads a KV cache from a file that ``saveKVCache(for:to:)`` has written. The next request whose transcript begins in the same
+    /// way continues from it; other requests are not affected.
     ///
-    /// - Returns: The number of tokens.
-    /// - Throws: An error if the file is damaged, or was written with another model.
-    public func restoreComputation(from url: URL) async throws -> Int { try await localModel.readCache(from: url) }
+    /// - Returns: The number of tokens; 0 if the cache is larger than all that may be kept without a session.
+    /// - Throws: An error if the file is damaged, or was written with another model or adapter.
+    public func restoreKVCache(from url: URL) async throws -> Int { try await localModel.readCache(from: url) }
 
     /// Frees the memory of models that no session uses, also of the system model.
     ///

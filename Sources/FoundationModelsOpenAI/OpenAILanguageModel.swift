@@ -55,7 +55,7 @@ public struct OpenAILanguageModel: LanguageModel {
         PrivateCloudComputeLanguageModel.substitute = .init(model: self, contextSize: contextSize, languages: languages)
     }
 
-    /// An error of a server or its connection that ``LanguageModelError`` has no case for.
+    /// An error of a server or its connection that `LanguageModelError` has no case for.
     public enum ServerError: LocalizedError, Equatable {
         /// The URL of the server is not an HTTP or HTTPS URL with a host.
         case invalidURL(String)
@@ -98,7 +98,7 @@ public struct OpenAILanguageModel: LanguageModel {
             connection = ServerConnection(server: server)
         }
 
-        /// - Throws: ``LanguageModelError``, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
+        /// - Throws: `LanguageModelError`, ``OpenAILanguageModel/ServerError``, or `CancellationError`.
         public nonisolated(nonsending) func respond(
             to request: LanguageModelExecutorGenerationRequest, model: OpenAILanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel

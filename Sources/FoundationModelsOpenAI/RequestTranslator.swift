@@ -118,7 +118,7 @@ struct RequestTranslator {
                         .init("content", .string(output.segments.modelText)),
                     ]))
             // Servers do not accept reasoning of earlier responses.
-            case .reasoning: break
+            case .reasoning, .data: break
             @unknown default: break
             }
         }
@@ -140,7 +140,9 @@ struct RequestTranslator {
 
     /// A text, or a list of texts and images.
     private func content(_ segments: [Transcript.Segment], of entry: Transcript.Entry) throws -> JSONValue {
-        let hasPictures = segments.contains { if case .attachment = $0 { true } else { false } }
+        let hasPictures = segments.contains { segment in
+            if case .attachment(let attachment) = segment, case .image = attachment.content { true } else { false }
+        }
         guard hasPictures else { return .string(segments.modelText) }
         return .array(
             try segments.map { segment in

@@ -55,6 +55,8 @@ final class ServerConnection: Sendable {
             for try await buffer in response.body {
                 for data in try lines.append(buffer.readableBytesView) { try receive(data) }
             }
+            // Some servers do not end their last line.
+            for data in try lines.append([UInt8(ascii: "\n")]) { try receive(data) }
         } catch let error as HTTPClientError {
             switch error {
             case .readTimeout, .connectTimeout, .deadlineExceeded, .writeTimeout:

@@ -1,5 +1,6 @@
 public import FoundationModels
 internal import Synchronization
+public import UniformTypeIdentifiers
 
 /// A model that forwards requests to another model and records its responses.
 public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
@@ -21,6 +22,14 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
     public var recording: Recording { Recording(exchanges: log.exchanges.withLock { $0 }) }
 
     public var capabilities: LanguageModelCapabilities { base.capabilities }
+
+    public nonisolated(nonsending) func supportsDataAttachmentType(_ type: UTType) async throws -> Bool {
+        try await base.supportsDataAttachmentType(type)
+    }
+
+    public nonisolated(nonsending) func supportsDataEntryType(_ type: UTType) async throws -> Bool {
+        try await base.supportsDataEntryType(type)
+    }
 
     public var executorConfiguration: Executor.Configuration {
         Executor.Configuration(base: base.executorConfiguration, log: log)

@@ -1,6 +1,7 @@
 public import Foundation
 public import FoundationModels
 internal import TextScreening
+public import UniformTypeIdentifiers
 
 /// A model whose prompts and responses are checked by deny lists and a classifier, in addition to the checks of the model itself.
 ///
@@ -57,6 +58,14 @@ public struct GuardedLanguageModel<Base: LanguageModel>: LanguageModel {
     }
 
     public var capabilities: LanguageModelCapabilities { base.capabilities }
+
+    public nonisolated(nonsending) func supportsDataAttachmentType(_ type: UTType) async throws -> Bool {
+        try await base.supportsDataAttachmentType(type)
+    }
+
+    public nonisolated(nonsending) func supportsDataEntryType(_ type: UTType) async throws -> Bool {
+        try await base.supportsDataEntryType(type)
+    }
 
     public var executorConfiguration: Executor.Configuration {
         Executor.Configuration(base: base.executorConfiguration, checks: checks)

@@ -55,6 +55,7 @@ struct DefaultModelTests {
             case .toolOutput: "output"
             case .response: "response"
             case .reasoning: "reasoning"
+            case .data: "data"
             }
         }
         #expect(kinds == ["instructions", "prompt", "1 calls", "output", "response"])

@@ -1,3 +1,4 @@
+import AsyncLocks
 import Foundation
 import FoundationModelsGGUF
 import FoundationModelsTesting
@@ -71,7 +72,9 @@ struct ModelTests {
         #expect(changes > 10, "\(order)")
     }
 
-    @Test("[A4] a request after a cancelled one waits until that has ended") func afterCancellation() async throws {
+    @Test("[A4] a request after a cancelled one waits until that has ended", .timeLimit(.minutes(1))) func afterCancellation()
+        async throws
+    {
         let session = LanguageModelSession()
         let task = Task {
             try await session.respond(to: "Write a long story.", options: GenerationOptions(maximumResponseTokens: 400))
@@ -83,7 +86,8 @@ struct ModelTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("the transcript cannot be changed during a request, but after it") func mutation() async throws {
+    @Test("the transcript cannot be changed during a request, but after it", .timeLimit(.minutes(1))) func mutation() async throws
+    {
         let session = LanguageModelSession(model: ScriptedLanguageModel([.silence, .text("Fine.")]))
         let task = Task { try await session.respond(to: "Go") }
         while !session.isResponding { await Task.yield() }
@@ -265,19 +269,25 @@ struct ModelTests {
         @Guide(.count(2...4)) var topics: [String]
     }
 
-    @Test("[A9] the content tagging use case generates tags") func tagging() async throws {
-        let session = LanguageModelSession(model: SystemLanguageModel(useCase: .contentTagging))
+    @Test("[A9] the content tagging use case tells the model to tag, and generates tags") func tagging() async throws {
+        let text = "The ferry to the island was late, and the passengers were angry."
+        let (tagging, general) = (SystemLanguageModel(useCase: .contentTagging), SystemLanguageModel())
+        // Its instructions are longer than those of other uses.
+        let entries: [Transcript.Entry] = [.prompt(.init(segments: [.text(.init(content: text))]))]
+        #expect(try await tagging.tokenCount(for: entries) > general.tokenCount(for: entries))
+        let session = LanguageModelSession(model: tagging)
         let tags = try await session.respond(
-            to: "The ferry to the island was late, and the passengers were angry.", generating: Tags.self,
-            options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 80)
+            to: text, generating: Tags.self, options: GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 80)
         ).content
-        #expect((2...4).contains(tags.topics.count))
+        #expect(tags.topics.contains { !$0.isEmpty } && !tags.topics.contains(text), "\(tags.topics)")
     }
 }
 
 /// Which models are in memory.
 @Suite(.serialized) struct ModelMemoryTests {
-    @Test("[G] a model that no session uses is released on request") func releasedOnRequest() async throws {
+    @Test("[G] a model that no session uses is released on request", .timeLimit(.minutes(1))) func releasedOnRequest()
+        async throws
+    {
         let file = try TinyModel().file()
         let model = GGUFLanguageModel(url: URL(filePath: file.path), checksText: false)
         weak var loaded: LoadedModel?
@@ -295,7 +305,9 @@ struct ModelTests {
         _ = try await LanguageModelSession(model: model).respond(to: "a", options: GenerationOptions(maximumResponseTokens: 2))
     }
 
-    @Test("[G] a model that no session uses is released when another one is loaded") func released() async throws {
+    @Test("[G] a model that no session uses is released when another one is loaded", .timeLimit(.minutes(1))) func released()
+        async throws
+    {
         let files = try [TinyModel().file(), TinyModel().file()]
         weak var first: LoadedModel?
         do {
@@ -324,6 +336,72 @@ struct ModelTests {
         tiny.template = "{{ raise_exception('never') }}"
         let file = try tiny.file()
         let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(fileURLWithPath: file.path)))
-        await #expect(throws: SystemLanguageModel.Error.self) { try await session.respond(to: "Go") }
+        // The template may be right, and the conversation wrong: the error names it.
+        await #expect {
+            try await session.respond(to: "Go")
+        } throws: { error in
+            guard case LanguageModelError.unsupportedTranscriptContent(let content) = error else { return false }
+            return content.debugDescription.contains("never")
+        }
+        tiny.template = "{% for %}"
+        let broken = try tiny.file()
+        let other = LanguageModelSession(model: GGUFLanguageModel(url: URL(fileURLWithPath: broken.path)))
+        await #expect(throws: SystemLanguageModel.Error.self) { try await other.respond(to: "Go") }
+    }
+
+    @Test("[G] a model file that was replaced is read again")
+    func replaced() async throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("replaced-\(UUID().uuidString).gguf")
+        defer { try? FileManager.default.removeItem(at: url) }  // otherwise the system removes it
+        var tiny = TinyModel()
+        func write() throws { try Data(tiny.builder().bytes()).write(to: url, options: .atomic) }
+        #expect(LocalModel(path: url.path, maximumContext: 4_096).contextSize == 4_096)
+        try write()
+        #expect(LocalModel(path: url.path, maximumContext: 4_096).contextSize == 512)
+        let first = try await ModelLoader.model(path: url.path)
+        (tiny.context, tiny.seed) = (256, 7)
+        try write()
+        #expect(LocalModel(path: url.path, maximumContext: 4_096).contextSize == 256)
+        let second = try await ModelLoader.model(path: url.path)
+        #expect(second !== first && second.shape.contextLength == 256)
+    }
+
+    @Test("[G] the domain and code of an error are those of its public type and case", .timeLimit(.minutes(1)))
+    func domains() async throws {
+        let file = try TinyModel().file()
+        let session = LanguageModelSession(model: GGUFLanguageModel(url: URL(fileURLWithPath: file.path), contextSize: 32))
+        do {
+            _ = try await session.respond(to: String(repeating: "word ", count: 500))
+            Issue.record("The prompt must not fit.")
+        } catch {
+            #expect(error._domain == "FoundationModels.LanguageModelError")
+            let expected = LanguageModelError.contextSizeExceeded(.init(contextSize: 1, tokenCount: 2, debugDescription: ""))
+            #expect(error._code == expected._code)
+        }
+    }
+
+    @Test("[A6] cancelling a request ends its wait for the model, which is loaded all the same", .timeLimit(.minutes(1)))
+    func cancelledWait() async throws {
+        let gate = AsyncGate()
+        let loading = Task { await gate.wait() }
+        let waiting = Task { try await loading.valueUnlessCancelled }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        let other = Task { try await loading.valueUnlessCancelled }
+        gate.open()
+        try await other.value
+        await loading.value
+        try await loading.valueUnlessCancelled
+        let failing = Task<Int, any Error> { throw Missing() }
+        await #expect(throws: Missing.self) { try await failing.valueUnlessCancelled }
+    }
+
+    private struct Missing: Error {}
+
+    /// Tasks wait until it is opened.
+    private final class AsyncGate: Sendable {
+        private let (stream, continuation) = AsyncStream<Void>.makeStream()
+        func wait() async { for await _ in stream {} }
+        func open() { continuation.finish() }
     }
 }

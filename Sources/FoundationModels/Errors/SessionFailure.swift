@@ -25,6 +25,13 @@ public final class _SessionFailure: LocalizedError, CustomDebugStringConvertible
     public var debugDescription: String { errorDescription ?? "\(current)" }
 }
 
+extension _SessionFailure {
+    /// What an `NSError` of this error has as its domain: the public type of the error.
+    public var _domain: String { current._domain }
+    /// The number of the error's case, in the order of their declaration.
+    public var _code: Int { current._code }
+}
+
 extension _SessionFailure: CustomStringConvertible {
     public var description: String { debugDescription }
 }
@@ -79,6 +86,9 @@ extension _SessionFailure {
             both(LanguageModelError.unsupportedGenerationGuide(.init(schemaName: nil, debugDescription: failure.sentence)))
         case let failure as ModelError:
             both(SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: failure.description)))
+        case TemplateError.raised, TemplateError.limit:
+            // The conversation is at fault: its roles, its form or its size.
+            both(LanguageModelError.unsupportedTranscriptContent(.init(unsupportedContent: [], debugDescription: "\(error)")))
         case let failure as TemplateError:
             both(SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: failure.description)))
         default: error
@@ -140,7 +150,7 @@ extension GenerationFailure {
         case .argumentTooLong(_, _, let contextSize):
             LanguageModelError.contextSizeExceeded(
                 .init(contextSize: contextSize, tokenCount: contextSize + 1, debugDescription: description))
-        case .tooManyRequests: LanguageModelError.rateLimited(.init(resetDate: nil, debugDescription: description))
+        case .tooManyRequests, .outOfMemory: LanguageModelError.rateLimited(.init(resetDate: nil, debugDescription: description))
         case .unusableLogits, .emptyPrompt:
             // The model's file is damaged, or its chat template is wrong.
             SystemLanguageModel.Error.assetsUnavailable(.init(debugDescription: description))

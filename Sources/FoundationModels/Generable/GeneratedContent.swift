@@ -28,6 +28,15 @@ public struct GeneratedContent: Sendable, Equatable, Generable, CustomDebugStrin
         case structure(properties: [String: GeneratedContent], orderedKeys: [String])
     }
 
+    /// Whether it is an object without members or a list without elements.
+    var isEmptyContainer: Bool {
+        switch storage {
+        case .array(let elements): elements.isEmpty
+        case .structure(let properties, _): properties.isEmpty
+        default: false
+        }
+    }
+
     /// Stays the same while a value is being generated; nil for values that were not generated.
     public var id: GenerationID?
     let storage: Storage

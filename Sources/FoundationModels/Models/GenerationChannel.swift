@@ -1,4 +1,5 @@
 public import Foundation
+public import UniformTypeIdentifiers
 
 /// Carries events from an executor's model to the session.
 ///
@@ -51,6 +52,7 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
             case response(Response)
             case reasoning(Reasoning)
             case toolCalls(ToolCalls)
+            case data(DataEntry)
         }
 
         let kind: Kind
@@ -115,6 +117,16 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
             entryID: String? = nil, action: LanguageModelExecutorGenerationChannel.ToolCalls.Action
         ) -> LanguageModelExecutorGenerationChannel.Event {
             Event(kind: .toolCalls(ToolCalls(entryID: entryID, action: action)))
+        }
+
+        /// Creates an event for an entry of data. The model must support its type
+        /// (``LanguageModel/supportsDataEntryType(_:)``); otherwise the request fails when the executor returns.
+        ///
+        /// - Parameter entryID: The entry whose contents are replaced; nil for a new one.
+        public static func data(
+            entryID: String? = nil, action: LanguageModelExecutorGenerationChannel.DataEntry.Action
+        ) -> LanguageModelExecutorGenerationChannel.Event {
+            Event(kind: .data(DataEntry(entryID: entryID, action: action)))
         }
     }
 }
@@ -344,6 +356,40 @@ extension LanguageModelExecutorGenerationChannel {
                 /// The number of tokens generated; added to the usage, unless the executor reports the usage itself.
                 public var tokenCount: Int
             }
+        }
+    }
+
+    /// An event for an entry of data.
+    public struct DataEntry: Sendable {
+        /// The transcript entry whose contents are replaced; nil for a new one.
+        public var entryID: String?
+        /// The change to the entry.
+        public var action: LanguageModelExecutorGenerationChannel.DataEntry.Action
+
+        /// A change to an entry of data.
+        public struct Action: Sendable {
+            enum Kind: Sendable {
+                case update(Update)
+            }
+
+            let kind: Kind
+
+            /// Sets the contents of the entry.
+            public static func update(
+                contentType: UTType, content: Data, metadata: GeneratedContent = GeneratedContent(properties: [:])
+            ) -> LanguageModelExecutorGenerationChannel.DataEntry.Action {
+                Action(kind: .update(Update(contentType: contentType, content: content, metadata: metadata)))
+            }
+        }
+
+        /// The contents of an entry of data.
+        public struct Update: Sendable {
+            /// The type of the data.
+            public var contentType: UTType
+            /// The data.
+            public var content: Data
+            /// An object with further values.
+            public var metadata: GeneratedContent
         }
     }
 

@@ -1,5 +1,6 @@
 public import Foundation
 internal import Grammar
+public import UniformTypeIdentifiers
 
 /// A model that sessions can use: the built-in model, a file, a server, or one of your own.
 ///
@@ -12,6 +13,22 @@ public protocol LanguageModel: Sendable {
     var capabilities: LanguageModelCapabilities { get }
     /// The configuration that identifies an executor: a session keeps one executor for each distinct configuration.
     var executorConfiguration: Self.Executor.Configuration { get }
+
+    /// Whether the model reads attached data of a type. A request with data of another type is rejected before it reaches the executor.
+    ///
+    /// - Throws: An error that the request then throws.
+    nonisolated(nonsending) func supportsDataAttachmentType(_ type: UTType) async throws -> Bool
+    /// Whether entries of data of a type may be part of the model's output. A request whose model sends another type fails.
+    ///
+    /// - Throws: An error that the request then throws.
+    nonisolated(nonsending) func supportsDataEntryType(_ type: UTType) async throws -> Bool
+}
+
+extension LanguageModel {
+    /// False: the model reads no attached data.
+    public nonisolated(nonsending) func supportsDataAttachmentType(_ type: UTType) async throws -> Bool { false }
+    /// False: the model generates no entries of data.
+    public nonisolated(nonsending) func supportsDataEntryType(_ type: UTType) async throws -> Bool { false }
 }
 
 /// The capabilities of a model.
@@ -126,7 +143,9 @@ extension LanguageModelCapabilities {
                 case .toolOutput(let entry): entry.segments
                 default: []
                 }
-            return segments.contains { if case .attachment = $0 { true } else { false } }
+            return segments.contains { segment in
+                if case .attachment(let attachment) = segment, case .image = attachment.content { true } else { false }
+            }
         }
         if hasPictures { try need(.vision, "image input") }
     }
@@ -137,5 +156,23 @@ extension LanguageModelExecutorGenerationRequest {
     package var generatesValue: Bool {
         if case .schema? = format?.source { return true }
         return schema != nil
+    }
+}
+
+extension LanguageModel {
+    /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if a request has attached data that the model does not read.
+    func checkAttachments(of request: LanguageModelExecutorGenerationRequest) async throws {
+        for entry in request.transcript {
+            for case .attachment(let attachment) in entry.segments {
+                guard case .data(let data) = attachment.content else { continue }
+                guard try await supportsDataAttachmentType(data.contentType) else {
+                    throw LanguageModelError.unsupportedTranscriptContent(
+                        .init(
+                            unsupportedContent: [entry],
+                            debugDescription: "The model does not read attached data of the type \(data.contentType.identifier).")
+                    )
+                }
+            }
+        }
     }
 }

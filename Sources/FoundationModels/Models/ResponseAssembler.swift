@@ -1,8 +1,9 @@
 internal import Foundation
+internal import UniformTypeIdentifiers
 
 /// Builds transcript entries from a model's events, in the order of each entry's first event.
 ///
-/// Text fragments are joined only when an entry is read, so that building is linear in the length of the response.
+/// Each fragment is appended to its text in place, so that building is linear in the length of the response.
 package struct ResponseAssembler: Sendable {
     private typealias Channel = LanguageModelExecutorGenerationChannel
 
@@ -30,6 +31,7 @@ package struct ResponseAssembler: Sendable {
             case response
             case reasoning
             case toolCalls
+            case data
         }
 
         let id: String
@@ -39,6 +41,7 @@ package struct ResponseAssembler: Sendable {
         var segments: [Segment] = []
         var calls: [Call] = []
         var signature: Data?
+        var data: Channel.DataEntry.Update?
         var metadata: [String: GeneratedContent] = [:]
 
         /// The id of the segment with the response's text or value.
@@ -62,9 +65,17 @@ package struct ResponseAssembler: Sendable {
     /// The ids of the entries and calls of the transcript, and of those generated so far.
     private var usedIDs: Set<String>
 
-    package init(usedIDs: Set<String> = []) { self.usedIDs = usedIDs }
+    /// The ids of entries of the transcript that events may change.
+    private let replaceableIDs: Set<String>
+
+    package init(usedIDs: Set<String> = [], replaceableIDs: Set<String> = []) {
+        self.usedIDs = usedIDs
+        self.replaceableIDs = replaceableIDs
+    }
 
     package var usage: LanguageModelSession.Usage { reported ?? counted }
+    /// The types of the entries of data.
+    var dataTypes: Set<UTType> { Set(entries.compactMap { $0.data?.contentType }) }
     var hasToolCalls: Bool { entries.contains { !$0.calls.isEmpty } }
     var isEmpty: Bool { entries.isEmpty }
 
@@ -81,7 +92,17 @@ package struct ResponseAssembler: Sendable {
         case .response(let response): apply(response)
         case .reasoning(let reasoning): apply(reasoning)
         case .toolCalls(let calls): apply(calls)
+        case .data(let data): apply(data)
         }
+    }
+
+    private mutating func apply(_ data: Channel.DataEntry) -> TextChange {
+        // Each event without an id is a new entry.
+        let index = entry(data.entryID ?? UUID().uuidString, .data)
+        switch data.action.kind {
+        case .update(let update): entries[index].data = update
+        }
+        return .none
     }
 
     private mutating func apply(_ response: Channel.Response) -> TextChange {
@@ -172,7 +193,9 @@ package struct ResponseAssembler: Sendable {
             return index
         }
         let key = id ?? UUID().uuidString
-        entries.append(Entry(id: unusedID(key), key: key, content: content))
+        // An executor that names an entry of data or of reasoning of the transcript changes that entry.
+        let isKnown = replaceableIDs.contains(key) && (content == .reasoning || content == .data)
+        entries.append(Entry(id: isKnown ? key : unusedID(key), key: key, content: content))
         return entries.count - 1
     }
 
@@ -229,6 +252,10 @@ package struct ResponseAssembler: Sendable {
             case .reasoning:
                 .reasoning(
                     .init(id: entry.id, metadata: entry.metadata, segments: segments(entry), signature: entry.signature))
+            case .data:
+                entry.data.map {
+                    .data(.init(id: entry.id, contentType: $0.contentType, content: $0.content, metadata: $0.metadata))
+                }
             case .toolCalls:
                 entry.calls.isEmpty
                     ? nil

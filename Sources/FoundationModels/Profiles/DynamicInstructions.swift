@@ -122,7 +122,7 @@ extension Instructions: DynamicInstructions {
 }
 
 extension Optional: DynamicInstructions where Wrapped: DynamicInstructions {
-    /// Primitive: accessing the body stops the program.
+    /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
     public var body: Never { unreachableBody() }
 }
 
@@ -146,7 +146,7 @@ public struct AnyDynamicInstructions: DynamicInstructions, PrimitiveInstructions
     /// Wraps instructions; called by the compiler for type erasure.
     public init(erasing dynamicInstructions: some DynamicInstructions) { instructions = dynamicInstructions }
 
-    /// Primitive: accessing the body stops the program.
+    /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
     public var body: Never { unreachableBody() }
     func gather(into gathered: inout ResolvedInstructions) { gathered.gather(instructions) }
 }
@@ -159,7 +159,7 @@ where repeat each Content: DynamicInstructions {
     /// Created by the builder for bodies with several components.
     public init(_ contents: repeat each Content) { self.contents = (repeat each contents) }
 
-    /// Primitive: accessing the body stops the program.
+    /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout ResolvedInstructions) {
         for content in repeat each contents { instructions.gather(content) }
@@ -182,7 +182,7 @@ where TrueContent: DynamicInstructions, FalseContent: DynamicInstructions {
     /// Created by the builder for `if` with `else` and for `switch`.
     public init(_ branch: ConditionalDynamicInstructions<TrueContent, FalseContent>.Branch) { self.branch = branch }
 
-    /// Primitive: accessing the body stops the program.
+    /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout ResolvedInstructions) {
         switch branch {
@@ -197,7 +197,7 @@ public struct EmptyDynamicInstructions: DynamicInstructions, PrimitiveInstructio
     /// Created by the builder for empty bodies.
     public init() {}
 
-    /// Primitive: accessing the body stops the program.
+    /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout ResolvedInstructions) {}
 }
@@ -219,7 +219,7 @@ where Data: RandomAccessCollection, ID: Hashable, Content: DynamicInstructions {
         self.content = content
     }
 
-    /// Primitive: accessing the body stops the program.
+    /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
     public var body: Never { unreachableBody() }
     func gather(into instructions: inout ResolvedInstructions) {
         for element in data { instructions.gather(content(element)) }

@@ -194,7 +194,7 @@ extension LanguageModelSession {
     where Modifier: LanguageModelSession.DynamicProfileModifier {
         fileprivate let content: any LanguageModelSession.DynamicProfile
 
-        /// Primitive: accessing the body stops the program.
+        /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) { profile.resolve(content) }
     }
@@ -205,7 +205,7 @@ extension LanguageModelSession {
         let content: Content
         let modifier: Modifier
 
-        /// Primitive: accessing the body stops the program.
+        /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.resolve(modifier.body(content: DynamicProfileModifierContent(content: content)))

@@ -34,7 +34,7 @@ extension LanguageModelSession {
             self.gathered = gathered
         }
 
-        /// Primitive: accessing the body stops the program.
+        /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.instructions = gathered
@@ -85,7 +85,7 @@ extension LanguageModelSession {
         /// Wraps a profile; called by the compiler for type erasure.
         public init(erasing dynamicProfile: some DynamicProfile) { profile = dynamicProfile }
 
-        /// Primitive: accessing the body stops the program.
+        /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into resolved: inout ResolvedProfile) { resolved.resolve(profile) }
     }
@@ -96,7 +96,7 @@ extension LanguageModelSession {
         fileprivate let isFirst: Bool
         fileprivate let content: any LanguageModelSession.DynamicProfile
 
-        /// Primitive: accessing the body stops the program.
+        /// Not called: sessions evaluate this type without a body. Accessing it is a programming error and stops the program.
         public var body: Never { unreachableBody() }
         func resolve(into profile: inout ResolvedProfile) {
             profile.identity.append(isFirst ? "1" : "2")

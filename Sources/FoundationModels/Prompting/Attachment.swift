@@ -36,6 +36,31 @@ extension Attachment where Content == ImageAttachmentContent {
     public init(imageURL: URL) { self.init(content: .image(.init(imageURL: imageURL)), label: nil) }
 }
 
+extension Attachment where Content: DataAttachmentRepresentable {
+    /// Creates an attachment from a value, which is sent as data of its type. The model must support this type.
+    public init(_ content: Content) { self.init(content: .data(content.transcriptRepresentation), label: nil) }
+}
+
+/// A type whose values can be attached to prompts as data.
+public protocol DataAttachmentRepresentable: Sendable {
+    /// Creates a value from an attachment of a transcript.
+    ///
+    /// - Throws: An error of the conforming type if the attachment is not such a value.
+    init(_ attachment: Transcript.DataAttachment) throws
+    /// The value as an attachment.
+    var transcriptRepresentation: Transcript.DataAttachment { get }
+}
+
+/// A type whose values models generate as entries of data.
+public protocol DataEntryRepresentable: Sendable {
+    /// Creates a value from an entry of a transcript.
+    ///
+    /// - Throws: An error of the conforming type if the entry is not such a value.
+    init(_ entry: Transcript.DataEntry) throws
+    /// The value as an entry.
+    var transcriptRepresentation: Transcript.DataEntry { get }
+}
+
 /// The content type of attachments that are pictures.
 public struct ImageAttachmentContent: Sendable, Equatable {}
 
@@ -54,12 +79,10 @@ public struct ImageReference: Sendable, Equatable {
                 case .prompt(let entry): entry.segments
                 case .toolOutput(let entry): entry.segments
                 case .response(let entry): entry.segments
-                case .toolCalls, .reasoning: []
+                case .toolCalls, .reasoning, .data: []
                 }
             for case .attachment(let attachment) in segments where attachment.label == attachmentLabel {
-                switch attachment.content {
-                case .image(let image): return image
-                }
+                if case .image(let image) = attachment.content { return image }
             }
         }
         return nil

@@ -71,7 +71,8 @@ public struct GenerationOptions: Sendable, Equatable {
         public static let disallowed = ToolCallingMode(kind: .disallowed)
     }
 
-    /// Creates options. Nil, also for tool calls, selects the model's default.
+    /// Creates options without a tool calling mode. What is nil is chosen by the model's defaults, and the model decides whether it
+        /// calls tools.
     public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.samplingMode = samplingMode
         self.temperature = temperature

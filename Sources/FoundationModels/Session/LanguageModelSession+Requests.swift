@@ -31,7 +31,8 @@ extension LanguageModelSession {
             let model = profile.model ?? SystemLanguageModel.default
             return try await withSpan("chat", ofKind: .client) { span in
                 span.attributes["gen_ai.operation.name"] = "chat"
-                span.attributes["gen_ai.request.model"] = "\(type(of: model))"
+                span.attributes["gen_ai.request.model"] =
+                    (model as? any HasLocalModel)?.localModel.description.name ?? "\(type(of: model))"
                 do {
                     let finished = try await answer(request, prompt, before, profile, progress)
                     span.attributes["gen_ai.usage.input_tokens"] = finished.usage.input.totalTokenCount

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import UniformTypeIdentifiers
 internal import Synchronization
 
 /// The rounds of one request. In each round the model generates; if it calls tools, their outputs are appended and
@@ -100,14 +101,21 @@ struct RequestRounds {
             id: UUID(), transcript: transcript, enabledTools: tools.map { Transcript.ToolDefinition(tool: $0) },
             schema: request.schema, generationOptions: options, contextOptions: contextOptions, metadata: request.metadata)
         executorRequest.format = request.format
-        let usedIDs = session.state.withLock { $0.transcript.usedIDs }
-        progress.withOutput { $0.beginRound(usedIDs: usedIDs) }
+        let (usedIDs, replaceableIDs) = session.state.withLock { ($0.transcript.usedIDs, $0.transcript.replaceableIDs) }
+        progress.withOutput { $0.beginRound(usedIDs: usedIDs, replaceableIDs: replaceableIDs) }
         try await respond(with: model, executorRequest)
         try checkMutation()
+        for type in progress.withOutput({ $0.dataTypes }) where try await !model.supportsDataEntryType(type) {
+            throw LanguageModelError.unsupportedTranscriptContent(
+                .init(
+                    unsupportedContent: [],
+                    debugDescription: "The model sent an entry of data of the type \(type.identifier), which it does not support."
+                ))
+        }
         // At once, so that no reader of the transcript sees less than before.
         return try session.update { state in
             let made = try progress.withOutput { try $0.endRound() }
-            state.transcript.append(contentsOf: made)
+            for entry in made { state.transcript.append(orReplace: entry) }
             return made
         }
     }
@@ -116,6 +124,7 @@ struct RequestRounds {
         with model: some LanguageModel, _ request: LanguageModelExecutorGenerationRequest
     ) async throws {
         try model.capabilities.check(request)
+        try await model.checkAttachments(of: request)
         let executor = try session.executors.executor(for: model)
         let channel = LanguageModelExecutorGenerationChannel { [progress] in progress.receive($0) }
         try await executor.respond(to: request, model: model, streamingInto: channel)

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import Synchronization
+internal import TraceFiles
 
 /// Records one request as a line of JSON in the file named by `FM_TRACE`. Disabled unless the variable is set. Texts are
 /// recorded only if `FM_TRACE_TEXT` is 1, because they may be private.
@@ -31,16 +31,13 @@ struct RequestTrace: Sendable {
         var response: String?
     }
 
-    fileprivate static let recordsText = ProcessInfo.processInfo.environment["FM_TRACE_TEXT"] == "1"
-    private static let file: TraceFile? = ProcessInfo.processInfo.environment["FM_TRACE"].flatMap { TraceFile(path: $0) }
-
     private let file: TraceFile
     private let begin = ContinuousClock.now
     private let start = Date()
 
     /// Nil if requests are not recorded.
     init?() {
-        guard let file = Self.file else { return nil }
+        guard let file = TraceFile.shared else { return nil }
         self.file = file
     }
 
@@ -61,10 +58,10 @@ struct RequestTrace: Sendable {
         record.promptSeconds = number("promptSeconds")
         record.generationSeconds = number("generationSeconds")
         record.stopReason = try? usage.metadata["stopReason"]?.value(String.self)
-        record.error = error.map { "\($0)" }
+        record.error = error.map { TraceFile.description(of: $0) }
         let entries = progress.current().entries
         for case .toolCalls(let calls) in entries { record.toolCalls += calls.map(\.toolName) }
-        if Self.recordsText {
+        if TraceFile.recordsText {
             record.prompt = prompt.segments.text
             record.response = entries.compactMap { if case .response(let part) = $0 { part.segments.text } else { nil } }
                 .joined(separator: "\n")
@@ -106,27 +103,6 @@ struct RequestTrace: Sendable {
 /// Models that run locally and can therefore count tokens.
 package protocol HasLocalModel {
     var localModel: LocalModel { get }
-}
-
-/// A file to which several threads and processes can append complete lines.
-private final class TraceFile: Sendable {
-    private let handle: Mutex<FileHandle>
-
-    init?(path: String) {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, RequestTrace.recordsText ? 0o600 : 0o644)
-        guard descriptor >= 0 else {
-            FileHandle.standardError.write(Data("FM_TRACE: \(path) cannot be opened for writing.\n".utf8))
-            return nil
-        }
-        handle = Mutex(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true))
-    }
-
-    func write(_ record: some Encodable) {
-        // A full disk must not fail requests: only the record is lost.
-        guard var line = try? JSONEncoder().encode(record) else { return }
-        line.append(0x0A)
-        handle.withLock { try? $0.write(contentsOf: line) }
-    }
 }
 
 extension Duration {

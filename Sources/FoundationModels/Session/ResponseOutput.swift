@@ -1,4 +1,5 @@
 internal import JSON
+internal import UniformTypeIdentifiers
 
 /// The output of a request: the entries of its completed rounds, and what the model has generated in the current round.
 ///
@@ -38,9 +39,11 @@ struct ResponseOutput: Sendable {
 
     /// Begins one model request of this session request.
     ///
-    /// - Parameter usedIDs: The ids of the transcript's entries, which new entries must not have.
-    mutating func beginRound(usedIDs: Set<String>) {
-        assembler = ResponseAssembler(usedIDs: usedIDs)
+    /// - Parameters:
+    ///   - usedIDs: The ids of the transcript's entries, which new entries must not have.
+    ///   - replaceableIDs: The ids of its entries that the model may change.
+    mutating func beginRound(usedIDs: Set<String>, replaceableIDs: Set<String>) {
+        assembler = ResponseAssembler(usedIDs: usedIDs, replaceableIDs: replaceableIDs)
         restart()
     }
 
@@ -94,6 +97,9 @@ struct ResponseOutput: Sendable {
                 debugDescription: "The response is not a JSON document. \(error)")
         }
     }
+
+    /// The types of the data that the model has generated in this round.
+    var dataTypes: Set<UTType> { assembler.dataTypes }
 
     /// The entries of an interrupted round, and whether they contain text.
     var partialEntries: (entries: [Transcript.Entry], hasText: Bool) { (assembler.partialEntries(), !assembler.text.isEmpty) }

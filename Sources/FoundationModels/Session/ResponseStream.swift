@@ -2,7 +2,7 @@ internal import Synchronization
 
 extension LanguageModelSession {
     /// A stream of snapshots of a response. Each snapshot contains everything generated so far; a slow reader skips
-    /// snapshots but loses no text.
+    /// snapshots but loses no text. The first one is sent when there is something in it.
     ///
     /// Several tasks may read one stream. Cancelling the last task that iterates, or releasing the stream, stops the generation
     /// within one token.
@@ -83,7 +83,7 @@ extension LanguageModelSession {
 
             /// Nil if there is no content yet from which a snapshot can be created.
             private static func snapshot(_ now: ResponseOutput.Current) throws -> Snapshot? {
-                guard let raw = now.content else { return nil }
+                guard let raw = now.content, now.isComplete || !raw.isEmptyContainer else { return nil }
                 do {
                     return Snapshot(
                         content: try Content.PartiallyGenerated(raw), rawContent: raw, transcriptEntries: now.entries,

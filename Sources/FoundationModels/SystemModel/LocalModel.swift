@@ -13,8 +13,7 @@ package struct LocalModel: Hashable, Sendable {
     package var isTagging = false
     /// Whether prompts and text responses are checked for safety.
     package var checksText = true
-    /// Whether tool calls end after rounds with identical calls and outputs; nil for only those models that are so small
-    /// that they repeat calls.
+    /// Whether tool calls end after rounds with identical calls and outputs; nil if the defaults of the model decide.
     package var repetitionOption: Bool?
     /// The format of keys and values in the KV cache. `FM_CACHE_BITS=8` selects 8 bits for models that select none.
     var cacheFormat: CacheFormat
@@ -44,16 +43,22 @@ package struct LocalModel: Hashable, Sendable {
         package var canThink = false
     }
 
-    private static let descriptions = Mutex<[String: Description]>([:])
+    /// With the identities of the files that they were read from.
+    private static let descriptions = Mutex<[String: (identity: UInt64?, description: Description)]>([:])
 
-    /// Read once for each file. A file that cannot be read has its own name, and nothing else is known of it; if there is
+    /// Read once for each file, and again after it was replaced. A file that cannot be read has its own name, and nothing else is known of it; if there is
     /// no file, the description is that of the default model.
     package var description: Description {
-        if let known = Self.descriptions.withLock({ $0[path] }) { return known }
+        let identity = GGUFFile.identity(ofModel: path)
+        if let known = Self.descriptions.withLock({ $0[path] }), identity != nil, known.identity == identity {
+            return known.description
+        }
         guard let summary = try? ModelSummary(path: path) else {  // requests throw an error about the file
             if FileManager.default.fileExists(atPath: path) {
                 let name = URL(fileURLWithPath: path).deletingPathExtension().lastPathComponent
-                return Description(name: name, contextLength: maximumContext, languages: [])
+                let made = Description(name: name, contextLength: maximumContext, languages: [])
+                Self.descriptions.withLock { $0[path] = (identity, made) }
+                return made
             }
             return Description(
                 name: ModelCatalogue.standard.title, contextLength: 32_768,
@@ -62,7 +67,7 @@ package struct LocalModel: Hashable, Sendable {
         let made = Description(
             name: summary.name, contextLength: summary.contextLength,
             languages: Set(summary.languages.map { Locale.Language(identifier: $0) }), canThink: summary.canThink)
-        Self.descriptions.withLock { $0[path] = made }
+        Self.descriptions.withLock { $0[path] = (identity, made) }
         return made
     }
 
@@ -130,7 +135,7 @@ package struct LocalModel: Hashable, Sendable {
             for: tokens, format: cacheFormat, adapter: try await adapter(for: model), to: url)
     }
 
-    /// Reads such a file, for the next request that begins with the same entries.
+    /// Reads a file that ``writeCache(for:to:)`` has written, for the next request that begins with the same entries.
     ///
     /// - Returns: the number of tokens.
     /// - Throws: an error if the file is damaged or was written with another model.

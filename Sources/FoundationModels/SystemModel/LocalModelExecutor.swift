@@ -1,4 +1,5 @@
 internal import JSON
+internal import AsyncLocks
 internal import Foundation
 internal import Grammar
 internal import Inference
@@ -115,10 +116,9 @@ package final class LocalModelExecutor: Sendable {
         to request: LanguageModelExecutorGenerationRequest, _ channel: LanguageModelExecutorGenerationChannel
     ) async throws {
         if let prewarming = prewarming.withLock({ $0.take() }) {
-            await withTaskCancellationHandler {
-                await prewarming.value
-            } onCancel: {
+            do { try await prewarming.valueUnlessCancelled } catch {
                 prewarming.cancel()
+                throw error
             }
         }
         let conversation = try await self.conversation()
@@ -154,7 +154,8 @@ package final class LocalModelExecutor: Sendable {
         var generation = GenerationRequest(
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
-        generation.detectsLoops = configuration.detectsLoops
+        // What the prompt asks to be repeated is no loop; limits of tokens still end it.
+        generation.detectsLoops = configuration.detectsLoops && !RepetitionWish.isIn(request.transcript.lastPromptText)
         generation.nullBias = conversation.model.defaults.nullBias ?? 0
         generation.earlierAnswers = earlierAnswers(request, conversation.model)
         generation.allowsRepetition = request.generatesValue && RepetitionWish.isIn(request.transcript.lastPromptText)

@@ -1,3 +1,4 @@
+internal import AsyncLocks
 internal import Foundation
 internal import Inference
 internal import Synchronization
@@ -9,6 +10,8 @@ internal import Synchronization
 package enum ModelLoader {
     private struct Key: Hashable {
         var path: String
+        /// A file that was replaced is another model.
+        var identity: UInt64?
         var adapter: String?
     }
 
@@ -32,16 +35,33 @@ package enum ModelLoader {
 
     /// The model; loads it first if necessary.
     ///
-    /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file.
+    /// - Throws: ``SystemLanguageModel/Error/assetsUnavailable(_:)`` if there is no usable file, or `CancellationError` if the calling
+    ///   task is cancelled while the model is loaded.
     static func model(path: String, adapter: String? = nil) async throws -> LoadedModel {
-        let key = Key(path: path, adapter: adapter)
+        let key = Key(path: path, identity: GGUFFile.identity(ofModel: path), adapter: adapter)
         let (known, task) = state.withLock { state -> (LoadedModel?, Task<LoadedModel, any Error>?) in
             if let model = state.loaded[key]?.model {
                 state.last = model
                 return (model, nil)
             }
             if let task = state.loading[key] { return (nil, task) }
-            let task = Task.detached { try await LoadedModel.load(path: path, adapter: adapter) }
+            // It goes on if nobody waits for it any more: the next request needs the model too.
+            let task = Task.detached {
+                do {
+                    let model = try await LoadedModel.load(path: path, adapter: adapter)
+                    Self.state.withLock { state in
+                        state.loading[key] = nil
+                        state.loaded = state.loaded.filter { $0.value.model != nil }
+                        state.loaded[key] = Loaded(model: model)
+                        state.last = model
+                    }
+                    return model
+                } catch {
+                    // The file may be repaired or replaced, so the next request tries again.
+                    Self.state.withLock { $0.loading[key] = nil }
+                    throw error
+                }
+            }
             state.loading[key] = task
             // A model that nothing uses is freed before another one is loaded, so that both need not fit into memory.
             state.last = nil
@@ -50,17 +70,10 @@ package enum ModelLoader {
         if let known { return known }
         do {
             guard let task else { throw CancellationError() }
-            let model = try await task.value
-            state.withLock { state in
-                state.loading[key] = nil
-                state.loaded = state.loaded.filter { $0.value.model != nil }
-                state.loaded[key] = Loaded(model: model)
-                state.last = model
-            }
-            return model
+            return try await task.valueUnlessCancelled
+        } catch let error as CancellationError {
+            throw error
         } catch {
-            // The file may be repaired or replaced, so the next request tries again.
-            state.withLock { if $0.loading[key] == task { $0.loading[key] = nil } }
             let missing = !FileManager.default.fileExists(atPath: path)
             throw SystemLanguageModel.Error.assetsUnavailable(
                 .init(

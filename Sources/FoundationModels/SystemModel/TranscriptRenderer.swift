@@ -98,6 +98,8 @@ struct TranscriptRenderer {
                 thoughts = nil
                 message.toolCalls = new.map { ChatToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.json) }
                 messages.append(message)
+            // Data is for programs: no template has a form for it.
+            case .data: break
             case .toolOutput(let output):
                 if hasToolFormat {
                     var message = ChatMessage(role: .tool, content: output.segments.modelText)

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import JSON
+internal import UniformTypeIdentifiers
 
 /// The JSON format of transcripts: `{"type": "FoundationModels.Transcript", "version": …, "transcript": {"entries":
 /// […]}}`.
@@ -31,7 +32,7 @@ extension Transcript: Codable {
 private enum TranscriptKey: String, CodingKey {
     case type, version, transcript, entries
     case role, id, contents, tools, options, contextOptions, metadata, responseFormat, toolCalls, assets, toolCallID, toolName
-    case reasoning, signature
+    case reasoning, signature, contentType
     case text, structure, source, content, image, attachment, label, data
     case function, name, description, parameters, arguments, jsonSchema, schema
     case temperature, maximumResponseTokens, topK, probabilityThreshold, randomSeed, greedy, toolCallingMode
@@ -85,6 +86,25 @@ extension KeyedEncodingContainer<TranscriptKey> {
     }
 }
 
+/// Data with its type. Apple's names of these keys are not published.
+extension KeyedDecodingContainer<TranscriptKey> {
+    fileprivate func typedData() throws -> (UTType, Data, GeneratedContent) {
+        let metadata = try decodeIfPresent(JSONCodable.self, forKey: .metadata).map { GeneratedContent($0.value) }
+        return (
+            try decode(UTType.self, forKey: .contentType), try decode(Data.self, forKey: .content),
+            metadata ?? GeneratedContent(properties: [:])
+        )
+    }
+}
+
+extension KeyedEncodingContainer<TranscriptKey> {
+    fileprivate mutating func encode(_ type: UTType, _ content: Data, _ metadata: GeneratedContent) throws {
+        try encode(type, forKey: .contentType)
+        try encode(content, forKey: .content)
+        if metadata.jsonString != "{}" { try encode(JSONCodable(metadata.json), forKey: .metadata) }
+    }
+}
+
 extension Transcript.Entry: TranscriptCodable {
     fileprivate init(inTranscript decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: TranscriptKey.self)
@@ -129,6 +149,9 @@ extension Transcript.Entry: TranscriptCodable {
                     id: id, metadata: try container.metadata(),
                     segments: try inner.values(Transcript.Segment.self, .contents),
                     signature: try inner.decodeIfPresent(Data.self, forKey: .signature)))
+        case "data":
+            let (type, content, metadata) = try container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .data).typedData()
+            self = .data(.init(id: id, contentType: type, content: content, metadata: metadata))
         default: throw container.corrupted(.role, "The role “\(role)” is not known.")
         }
     }
@@ -167,6 +190,10 @@ extension Transcript.Entry: TranscriptCodable {
             var inner = container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .reasoning)
             try inner.encode(values: entry.segments, .contents)
             try inner.encodeIfPresent(entry.signature, forKey: .signature)
+        case .data(let entry):
+            try container.encode("data", forKey: .role)
+            var inner = container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .data)
+            try inner.encode(entry.contentType, entry.content, entry.metadata)
         }
     }
 }
@@ -194,6 +221,15 @@ extension Transcript.Segment: TranscriptCodable {
         case "attachment":
             let inner = try container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .attachment)
             let kind = try inner.decode(String.self, forKey: .type)
+            if kind == "data" {
+                guard inner.contains(.data) else { throw inner.corrupted(.data, "The attachment has no 'data' payload.") }
+                let (type, content, metadata) = try inner.nestedContainer(keyedBy: TranscriptKey.self, forKey: .data).typedData()
+                self = .attachment(
+                    .init(
+                        id: id, content: .data(.init(contentType: type, content: content, metadata: metadata)),
+                        label: try inner.decodeIfPresent(String.self, forKey: .label)))
+                return
+            }
             guard kind == "image" else { throw inner.corrupted(.type, "The attachment type “\(kind)” is not known.") }
             self = .attachment(
                 .init(
@@ -227,7 +263,15 @@ extension Transcript.Segment: TranscriptCodable {
             try inner.encode(JSONCodable(content), forKey: .content)
             if !content.isSorted { try inner.encode(content.text, forKey: .text) }
         case .attachment(let segment):
-            guard case .image(let image) = segment.content else { return }
+            guard case .image(let image) = segment.content else {
+                guard case .data(let data) = segment.content else { return }
+                try container.encode("attachment", forKey: .type)
+                var inner = container.nestedContainer(keyedBy: TranscriptKey.self, forKey: .attachment)
+                try inner.encode("data", forKey: .type)
+                try inner.encodeIfPresent(segment.label, forKey: .label)
+                var payload = inner.nestedContainer(keyedBy: TranscriptKey.self, forKey: .data)
+                return try payload.encode(data.contentType, data.content, data.metadata)
+            }
             let url = try image.dataURL()
             if let label = segment.label {
                 try container.encode("attachment", forKey: .type)

@@ -1,7 +1,11 @@
 public import Foundation
+public import UniformTypeIdentifiers
 
 extension Transcript {
     /// One step of a conversation.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive(warn)
+    #endif
     public enum Entry: Sendable, Identifiable, Equatable, CustomStringConvertible {
         /// The model's instructions, which precede everything else, and the tools that it may call.
         case instructions(Transcript.Instructions)
@@ -15,6 +19,8 @@ extension Transcript {
         case response(Transcript.Response)
         /// The model's reasoning before its response.
         case reasoning(Transcript.Reasoning)
+        /// Data that the model generated beside its response.
+        case data(Transcript.DataEntry)
 
         public var id: String {
             switch self {
@@ -24,6 +30,7 @@ extension Transcript {
             case .toolOutput(let entry): entry.id
             case .response(let entry): entry.id
             case .reasoning(let entry): entry.id
+            case .data(let entry): entry.id
             }
         }
 
@@ -35,6 +42,7 @@ extension Transcript {
             case .toolOutput(let entry): entry.description
             case .response(let entry): entry.description
             case .reasoning(let entry): entry.description
+            case .data(let entry): entry.description
             }
         }
     }
@@ -301,5 +309,30 @@ extension Transcript {
         }
 
         public var description: String { "(Reasoning) " + segments.text }
+    }
+
+    /// Data that the model generated beside its response, such as citations or search results. Models that do not know its type leave
+    /// it out.
+    public struct DataEntry: Sendable, Equatable, Identifiable, CustomStringConvertible {
+        public var id: String
+        /// The type of the data.
+        public var contentType: UTType
+        /// The data.
+        public var content: Data
+        /// An object with further values.
+        public var metadata: GeneratedContent
+
+        /// Creates an entry; by default it gets a new id.
+        public init(
+            id: String = UUID().uuidString, contentType: UTType, content: Data,
+            metadata: GeneratedContent = GeneratedContent(properties: [:])
+        ) {
+            self.id = id
+            self.contentType = contentType
+            self.content = content
+            self.metadata = metadata
+        }
+
+        public var description: String { "(Data) \(contentType.identifier), \(content.count) bytes" }
     }
 }

@@ -1,5 +1,6 @@
 internal import JSON
 public import Foundation
+public import UniformTypeIdentifiers
 
 extension Transcript {
     /// A part of an entry.
@@ -88,13 +89,44 @@ extension Transcript {
             self.label = label
         }
 
-        public var description: String { label.map { "[image “\($0)”]" } ?? "[image]" }
+        public var description: String {
+            let kind =
+                switch content {
+                case .image: "image"
+                case .data(let data): data.contentType.identifier
+                }
+            return label.map { "[\(kind) “\($0)”]" } ?? "[\(kind)]"
+        }
     }
 
     /// Content that is not text.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive(warn)
+    #endif
     public enum Attachment: Sendable, Equatable {
         /// A picture.
         case image(Transcript.ImageAttachment)
+        /// Data of a type that the model must know.
+        case data(Transcript.DataAttachment)
+    }
+
+    /// Data that is attached to a prompt, a tool's output or a response.
+    public struct DataAttachment: Sendable, Equatable {
+        /// The type of the data.
+        public var contentType: UTType
+        /// The data.
+        public var content: Data
+        /// An object with further values.
+        public var metadata: GeneratedContent
+
+        /// Creates an attachment.
+        public init(
+            contentType: UTType, content: Data, metadata: GeneratedContent = GeneratedContent(properties: [:])
+        ) {
+            self.contentType = contentType
+            self.content = content
+            self.metadata = metadata
+        }
     }
 
     /// A picture in a file.

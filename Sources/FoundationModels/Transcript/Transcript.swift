@@ -116,3 +116,45 @@ extension Transcript {
         return ids
     }
 }
+
+extension Transcript {
+    /// The ids of entries that a model may change in a later response.
+    var replaceableIDs: Set<String> {
+        Set(
+            compactMap { entry in
+                switch entry {
+                case .reasoning, .data: entry.id
+                default: nil
+                }
+            })
+    }
+
+    /// Appends an entry that a model has generated. An entry of reasoning or data with the id of another one replaces it; what new
+    /// reasoning lacks stays.
+    mutating func append(orReplace entry: Entry) {
+        guard let index = lastIndex(where: { $0.id == entry.id }) else { return append(entry) }
+        switch (self[index], entry) {
+        case (.reasoning(var old), .reasoning(let new)):
+            if !new.segments.isEmpty { old.segments = new.segments }
+            old.signature = new.signature ?? old.signature
+            old.metadata.merge(new.metadata) { $1 }
+            self[index] = .reasoning(old)
+        case (.data, .data): self[index] = entry
+        default: append(entry)
+        }
+    }
+}
+
+extension Transcript.Entry {
+    /// The parts of the entry; none of calls and data.
+    var segments: [Transcript.Segment] {
+        switch self {
+        case .instructions(let entry): entry.segments
+        case .prompt(let entry): entry.segments
+        case .toolOutput(let entry): entry.segments
+        case .response(let entry): entry.segments
+        case .reasoning(let entry): entry.segments
+        case .toolCalls, .data: []
+        }
+    }
+}

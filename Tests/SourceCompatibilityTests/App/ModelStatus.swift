@@ -79,16 +79,6 @@ enum ModelLanguages {
     static func contains(_ language: Locale.Language) -> Bool {
         SystemLanguageModel.default.supportedLanguages.contains { $0.languageCode == language.languageCode }
     }
-
-    /// Instructions for users who do not read English.
-    static func instructions(for locale: Locale) -> Instructions {
-        Instructions {
-            "You help people write letters."
-            if locale.identifier != "en_US" {
-                "The person's locale is \(locale.identifier)."
-            }
-        }
-    }
 }
 
 /// Prewarms the model while the user is typing, and never sends two requests concurrently.

@@ -34,6 +34,8 @@ enum TranscriptViewer {
             return HistoryLine(id: response.id, speaker: .model, text: text(of: response.segments))
         case .reasoning(let reasoning):
             return HistoryLine(id: reasoning.id, speaker: .model, text: "(\(text(of: reasoning.segments)))")
+        case .data(let data):
+            return HistoryLine(id: data.id, speaker: .model, text: "[\(data.contentType.identifier)]")
         @unknown default:
             return HistoryLine(id: entry.id, speaker: .app, text: entry.description)
         }
@@ -57,6 +59,7 @@ enum TranscriptViewer {
 
     private static func fileName(of attachment: Transcript.Attachment) -> String {
         switch attachment {
+        case .data: ""
         case .image(let image): image.url.map { " " + $0.lastPathComponent } ?? ""
         @unknown default: ""
         }
@@ -90,6 +93,7 @@ enum TranscriptViewer {
             case .toolOutput: "toolOutput"
             case .response: "response"
             case .reasoning: "reasoning"
+            case .data: "data"
             @unknown default: "other"
             }
         }

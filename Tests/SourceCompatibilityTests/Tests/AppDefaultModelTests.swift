@@ -202,13 +202,10 @@ struct AppDefaultModelTests {
 
     @Test("[A9] the content tagging use case generates a structure with tags")
     func tagging() async throws {
-        do {
-            let tags = try await Tagger().tags(of: "We baked bread and were happy.", options: Self.greedy(200))
-            #expect(tags.topics.count <= 3 && tags.emotions.count <= 2)
-            #expect(tags.actions.count <= 2 && tags.objects.count <= 2)
-        } catch is GeneratedContent.ParsingError {
-            // Tags are free text, so a small model may exceed the token limit.
-        }
+        let tags = try await Tagger().tags(of: "We baked bread and were happy.", options: Self.greedy(200))
+        // Each list has what the guides ask for, and at least one says something.
+        let all = tags.topics + tags.emotions + tags.actions + tags.objects
+        #expect(all.contains { !$0.isEmpty } && all.allSatisfy { $0.count < 200 }, "\(tags)")
     }
 
     @Test("[F1] English is supported in different regions")

@@ -67,14 +67,6 @@ struct AppFeedbackTests {
         #expect(reasons.allSatisfy { !ModelStatus(.unavailable($0)).isReady })
     }
 
-    @Test("[F3] the instructions name the locale, except for the default locale")
-    func localeInstructions() async throws {
-        let german = try await lines(of: ModelLanguages.instructions(for: Locale(identifier: "de_DE")))
-        #expect(german == ["You help people write letters.", "The person's locale is de_DE."])
-        let english = try await lines(of: ModelLanguages.instructions(for: Locale(identifier: "en_US")))
-        #expect(english == ["You help people write letters."])
-    }
-
     @Test("[G] older errors have localized descriptions for an alert")
     func alerts() {
         for error in AdviceDesk.samples {

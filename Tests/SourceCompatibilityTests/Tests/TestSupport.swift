@@ -112,6 +112,7 @@ func kinds(of entries: some Sequence<Transcript.Entry>) -> [String] {
         case .toolOutput: "toolOutput"
         case .response: "response"
         case .reasoning: "reasoning"
+        case .data: "data"
         @unknown default: "unknown"
         }
     }
