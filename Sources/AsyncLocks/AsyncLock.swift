@@ -57,6 +57,7 @@ public final class AsyncLock: Sendable {
     /// Releases the lock. It passes to the task that has waited longest, so that no other task can take it in between.
     public func release() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            precondition(state.isHeld, "A lock that nobody holds is released.")
             if state.waiting.isEmpty {
                 state.isHeld = false
                 return nil

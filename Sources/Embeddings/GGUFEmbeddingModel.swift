@@ -1,4 +1,5 @@
 public import Foundation
+internal import AsyncLocks
 internal import Inference
 internal import Synchronization
 
@@ -50,10 +51,13 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
 
     // MARK: - Loading
 
+    /// A file that was replaced is another model.
+    private struct Key: Hashable { var path: String, identity: UInt64? }
+
     private struct State {
-        var loading: [String: Task<TextEmbedder, any Error>] = [:]
+        var loading: [Key: Task<TextEmbedder, any Error>] = [:]
         /// The models in use; embedders are small.
-        var loaded: [String: TextEmbedder] = [:]
+        var loaded: [Key: TextEmbedder] = [:]
     }
 
     private static let state = Mutex(State())
@@ -69,25 +73,35 @@ public struct GGUFEmbeddingModel: EmbeddingModel, Hashable {
 
     private nonisolated(nonsending) func embedder() async throws -> TextEmbedder {
         let path = url.path
+        let key = Key(path: path, identity: GGUFFile.identity(ofModel: path))
         let (known, task) = Self.state.withLock { state -> (TextEmbedder?, Task<TextEmbedder, any Error>?) in
-            if let known = state.loaded[path] { return (known, nil) }
-            if let task = state.loading[path] { return (nil, task) }
-            let task = Task.detached { try await TextEmbedder.load(path: path) }
-            state.loading[path] = task
+            if let known = state.loaded[key] { return (known, nil) }
+            if let task = state.loading[key] { return (nil, task) }
+            let task = Task.detached {
+                do {
+                    let embedder = try await TextEmbedder.load(path: path)
+                    Self.state.withLock { state in
+                        state.loading[key] = nil
+                        state.loaded = state.loaded.filter { $0.key.path != path }
+                        state.loaded[key] = embedder
+                    }
+                    return embedder
+                } catch {
+                    // The file may be repaired or replaced, so the next call tries again.
+                    Self.state.withLock { $0.loading[key] = nil }
+                    throw error
+                }
+            }
+            state.loading[key] = task
             return (nil, task)
         }
         if let known { return known }
         do {
             guard let task else { throw CancellationError() }
-            let embedder = try await task.value
-            Self.state.withLock { state in
-                state.loading[path] = nil
-                state.loaded[path] = embedder
-            }
-            return embedder
+            return try await task.valueUnlessCancelled
+        } catch let error as CancellationError {
+            throw error
         } catch {
-            // The file may be repaired or replaced, so the next call tries again.
-            Self.state.withLock { if $0.loading[path] == task { $0.loading[path] = nil } }
             throw EmbeddingError(
                 FileManager.default.fileExists(atPath: path)
                     ? "\(error)"

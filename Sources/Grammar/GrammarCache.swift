@@ -1,3 +1,4 @@
+internal import AsyncLocks
 internal import Dispatch
 internal import Synchronization
 
@@ -49,7 +50,10 @@ package final class GrammarCache: Sendable {
             }
             return task
         }
-        do { return try await task.value } catch {
+        do { return try await task.valueUnlessCancelled } catch let error as CancellationError {
+            // Others may wait for the grammar.
+            throw error
+        } catch {
             // Do not cache errors: computing them again is cheap.
             state.withLock { if $0.entries[key]?.task == task { $0.entries[key] = nil } }
             throw error

@@ -127,6 +127,10 @@ struct AcceptanceCase: CustomTestStringConvertible {
             "{\"type\":\"number\",\"multipleOf\":0.25}", ["0.25", "1.5", "-3.75", "2"], not: ["0.3", "0.125", "1.1"]),
         AcceptanceCase("{\"minimum\":9007199254740993}", ["9007199254740993", "\"any\""], not: ["9007199254740992", "-1"]),
         AcceptanceCase(
+            "{\"if\":{\"type\":\"string\"},\"then\":false,\"$schema\":\"http://json-schema.org/draft-04/schema#\"}",
+            ["\"a\"", "1"],
+            not: []),
+        AcceptanceCase(
             "{\"minimum\":3,\"exclusiveMinimum\":true,\"$schema\":\"http://json-schema.org/draft-04/schema#\"}", ["4", "3.1"],
             not: ["3", "2"]),
     ]

@@ -55,6 +55,26 @@ struct ChatTemplateTests {
         }
     }
 
+    /// Eight times the members take about eight times as long; with quadratic time, it would take sixty-four times as long.
+    @Test func objectsWithManyMembers() {
+        func seconds(_ count: Int) -> Double {
+            let members = (0..<count).map { ("member\($0)", TemplateValue.int($0)) }
+            return (0..<3).map { _ in
+                let start = ContinuousClock.now
+                var dictionary = TemplateDictionary(members)
+                for (key, value) in members { dictionary[key] = value }
+                #expect(dictionary.pairs.count == count)
+                return (ContinuousClock.now - start) / .seconds(1)
+            }.min() ?? 0
+        }
+        let short = seconds(2_500)
+        #expect(seconds(20_000) < 32 * short)
+        var dictionary = TemplateDictionary((0..<20).map { ("k\($0)", .int($0)) })
+        dictionary["k3"] = nil
+        dictionary["k3"] = .int(33)
+        #expect(dictionary.pairs.map(\.key).suffix(2) == ["k19", "k3"] && dictionary.pairs.count == 20)
+    }
+
     static let conversation = [
         ChatMessage(role: .system, content: "Be brief."), ChatMessage(role: .user, content: " Hi! "),
         ChatMessage(role: .assistant, content: "Hello."), ChatMessage(role: .user, content: "Bye"),

@@ -97,6 +97,40 @@ import Testing
         }
     }
 
+    /// Requests for which there is no memory wait for others; if nothing can go on, the newest fails with an error that says why.
+    @Test func requestsWaitForMemory() async throws {
+        let file = try TinyModel().file()
+        let available = Mutex(1 << 30)
+        let memory = SystemMemory(available: { available.withLock { $0 } }, reserve: 1 << 20)
+        let caches = CacheRegistry(released: ReleasedCaches(maximumBytes: 0), memory: memory)
+        let model = try await LoadedModel.load(path: file.path, adapter: nil, threads: 1, caches: caches)
+        let prompts = (0..<4).map { start in (0..<300).map { TokenID(($0 * (start + 1)) % 250 + 1) } }
+        @Sendable func answer(_ prompt: [TokenID]) async throws -> String {
+            let sequence = try model.makeSequence(contextSize: 512, sharesCache: false)
+            var text = ""
+            _ = try await model.generate(
+                GenerationRequest(tokens: prompt, sampling: SamplingSettings(temperature: 0), maximumTokens: 8), in: sequence
+            ) { piece in
+                text += "\(piece.scores)"
+                return true
+            }
+            return text
+        }
+        let alone = try await prompts.asyncMap { try await answer($0) }
+        // Less than the reserve: one request at a time goes on.
+        available.withLock { $0 = 900_000 }
+        let together = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+            for (index, prompt) in prompts.enumerated() { group.addTask { (index, try await answer(prompt)) } }
+            return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
+        }
+        #expect(prompts.indices.map { together[$0] } == alone)
+        // Nothing.
+        available.withLock { $0 = 1_000 }
+        await #expect(throws: GenerationFailure.self) { try await answer(prompts[0]) }
+        available.withLock { $0 = 1 << 30 }
+        #expect(try await answer(prompts[0]) == alone[0])
+    }
+
     /// With little memory, idle sequences lose their caches, and few released ones are kept.
     @Test(arguments: [(1, 240, false), (2, 1_000, true), (4, 240, true)])
     func answersDoNotDependOnOtherRequests(threads: Int, count: Int, hasLittleMemory: Bool) async throws {
@@ -373,5 +407,13 @@ import Testing
         tokens = []
         _ = draft.propose(DraftBudget(maximum: 8, cost: 0.08), into: &tokens)
         #expect(tokens.first == 7)
+    }
+}
+
+extension Sequence {
+    fileprivate func asyncMap<Value>(_ body: (Element) async throws -> Value) async rethrows -> [Value] {
+        var values: [Value] = []
+        for element in self { values.append(try await body(element)) }
+        return values
     }
 }

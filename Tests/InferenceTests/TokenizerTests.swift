@@ -102,6 +102,25 @@ struct TokenizerTests {
         #expect(seconds(320_000) < 32 * short)
     }
 
+    /// Eight times the text takes at most about eight times as many steps, with every pre-tokenizer.
+    @Test(arguments: PreTokenizer.names) func noPatternIsQuadratic(name: String) throws {
+        let preTokenizer = try PreTokenizer(name: name)
+        for unit in [
+            "漢", "ก", "م", "é", "a", "A", "Aa", "ǅ", "1", "١", " ", "\n", "'", "'s", "!", "🙂", "e\u{301}", "\u{301}", "漢's",
+        ] {
+            for ending in ["", "1", "a", "漢", "!", "'s"] {
+                func steps(_ count: Int) -> Int { preTokenizer.steps(for: String(repeating: unit, count: count) + ending) }
+                #expect(steps(1_600) <= 10 * steps(200), "\(unit) \(ending)")
+            }
+        }
+    }
+
+    /// A contraction belongs to the word before it, also after letters without case and after marks.
+    @Test func contractionsOfCasedPatterns() throws {
+        let words = try PreTokenizer(name: "gpt-4o").words(of: "It's 漢字's e\u{301}'LL DON'T'S x'y ''s")
+        #expect(words == ["It's", " 漢字's", " e\u{301}'LL", " DON'T", "'S", " x", "'y", " ''", "s"])
+    }
+
     @Test func assemblerNeverEmitsHalfACharacter() {
         let text = "aé漢🙂 e\u{301} 👩‍👩‍👧 \u{FFFD}"
         var assembler = UTF8Assembler()

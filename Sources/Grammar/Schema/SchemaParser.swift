@@ -11,6 +11,8 @@ struct SchemaParser {
     /// Whether `$ref` overrides its sibling keywords, as up to draft 7.
     let referencesStandAlone: Bool
     private let isDraft3: Bool
+    /// Whether the draft has `if`, `then` and `else`: up to draft 6 they are unknown keywords, which are ignored.
+    private let hasConditions: Bool
     /// Whether 1.0 is not an integer.
     let integersHaveNoFraction: Bool
     /// Slots of ``ConstraintArena/targets`` by pointer. Keys are bytes because `String` compares by canonical
@@ -53,6 +55,7 @@ struct SchemaParser {
         var dialect = ""
         if case .string(let text) = document["$schema"] { dialect = text }
         referencesStandAlone = ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].contains { dialect.contains($0) }
+        hasConditions = !["draft-03", "draft-04", "draft-05", "draft-06"].contains { dialect.contains($0) }
         isDraft3 = dialect.contains("draft-03")
         integersHaveNoFraction = dialect.contains("draft-04")
     }
@@ -452,7 +455,7 @@ struct SchemaParser {
         if let value = place.value["not"] {
             parts.append(arena.not(try schema(place.child("not", value), depth: depth + 1)))
         }
-        if let value = place.value["if"] {
+        if hasConditions, let value = place.value["if"] {
             let condition = try schema(place.child("if", value), depth: depth + 1)
             var branches: [ConstraintID] = []
             for (keyword, test) in [("then", condition), ("else", arena.not(condition))] {

@@ -92,6 +92,18 @@ final class CacheRegistry: Sendable {
         }
     }
 
+    /// Whether there is memory for `bytes` more of a running request. Caches of idle sequences leave first. Called on the engine's
+    /// executor.
+    ///
+    /// - Parameter isUrgent: nothing else can go on: the request may use a part of what is otherwise left to other programs.
+    func hasRoom(for bytes: Int, isUrgent: Bool, where isInUse: (KVCache) -> Bool) -> Bool {
+        let reserve = isUrgent ? memory.reserve / 8 : memory.reserve
+        func isThere() -> Bool { memory.available().map { $0 - bytes >= reserve } ?? true }
+        if isThere() { return true }
+        trim(where: isInUse)
+        return isThere()
+    }
+
     /// Whether other sequences may copy from this cache.
     func contains(_ cache: KVCache) -> Bool {
         state.withLock { state in state.entries.contains { $0.cache === cache } }

@@ -169,6 +169,12 @@ package final class KVCache {
     /// The number of positions in the pages.
     var reservedPositions: Int { pages.count * CachePage.positions }
 
+    /// Bytes of the pages that ``reserve(_:)`` would add for the next `count` tokens.
+    func bytesToReserve(_ count: Int) -> Int {
+        let needed = (tokens.count + count + CachePage.positions - 1) / CachePage.positions
+        return max(0, needed - pages.count) * pageBytes
+    }
+
     /// Prepares the pages for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
     func reserve(_ count: Int) throws(ModelError) {
         if count == 0 { return }

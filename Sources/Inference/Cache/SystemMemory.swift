@@ -11,14 +11,37 @@ package struct SystemMemory: Sendable {
         available: {
             // The file exists only on Linux. Where it cannot be read, the memory is not known: caches have their maximum only, and
             // packed weights are read where they are needed.
-            guard let text = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8) else { return nil }
-            let line = text.split(separator: "\n").first { $0.hasPrefix("MemAvailable:") }
-            let machine = line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
+            let machine = machineMemory()
             guard let container = container.flatMap({ $0.available() }) else { return machine }
             return machine.map { min($0, container) } ?? container
         },
         // A sixteenth, at most 1 GB.
         reserve: min(1 << 30, total / 16))
+
+    /// `MemAvailable` of /proc/meminfo in bytes. Allocates nothing: it is read while the engine runs.
+    private static func machineMemory() -> Int? {
+        let descriptor = open("/proc/meminfo", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        // The line is the third one.
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 512) { buffer -> Int? in
+            guard let base = buffer.baseAddress else { return nil }
+            let count = read(descriptor, base, buffer.count)
+            let name: StaticString = "MemAvailable:"
+            guard count > name.utf8CodeUnitCount else { return nil }
+            for start in 0..<count - name.utf8CodeUnitCount where start == 0 || buffer[start - 1] == 0x0A {
+                guard memcmp(base + start, name.utf8Start, name.utf8CodeUnitCount) == 0 else { continue }
+                var (kilobytes, index) = (0, start + name.utf8CodeUnitCount)
+                while index < count, buffer[index] == 0x20 { index += 1 }
+                while index < count, case let digit = Int(buffer[index]) - 0x30, (0...9).contains(digit) {
+                    kilobytes = kilobytes * 10 + digit
+                    index += 1
+                }
+                return kilobytes * 1024
+            }
+            return nil
+        }
+    }
 
     /// The bytes of memory that this process may use at most.
     package static let total = min(

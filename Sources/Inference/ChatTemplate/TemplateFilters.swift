@@ -26,7 +26,7 @@ enum TemplateFilters {
             if text.utf8Count <= maximumItems {
                 text.scalars.map { .string(TemplateText([$0])) }
             } else {
-                throw .rendering(reason: "a string is too long for its characters to be listed")
+                throw .limit(reason: "a string is too long for its characters to be listed")
             }
         case .undefined: []
         default: throw .rendering(reason: "a loop needs a list")
@@ -59,7 +59,7 @@ enum TemplateFilters {
                 for index in parts.indices { parts[index] = try element(attribute, of: parts[index]) }
             }
             guard parts.count * separator.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .rendering(reason: "a string is too long")
+                throw .limit(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts.map(\.output), separator: separator))
         case "default", "d":
@@ -261,7 +261,7 @@ enum TemplateFilters {
             guard let old = text(0), arguments.count > 1 else { throw .rendering(reason: "“replace” needs two strings") }
             let parts = string.split(separator: old)
             guard parts.count * arguments[1].output.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .rendering(reason: "a string is too long")
+                throw .limit(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts, separator: arguments[1].output))
         case (.string(let string), "startswith"), (.string(let string), "endswith"):
@@ -279,7 +279,7 @@ enum TemplateFilters {
         case (.string(let string), "join"):
             let parts = try items(of: arguments.first ?? .undefined)
             guard parts.count * string.utf8Count <= TemplateInterpreter.maximumText else {
-                throw .rendering(reason: "a string is too long")
+                throw .limit(reason: "a string is too long")
             }
             return .string(TemplateText.join(parts.map(\.output), separator: string))
         case (.string(let string), "format"): return .string(try format(string, arguments, named))
@@ -315,7 +315,7 @@ enum TemplateFilters {
                 result.append(value.output)
                 bytes += value.output.utf8Count
                 guard bytes <= TemplateInterpreter.maximumText else {
-                    throw .rendering(reason: "a string is too long")
+                    throw .limit(reason: "a string is too long")
                 }
                 rest = rest[rest.index(after: close)...]
             }
@@ -411,7 +411,7 @@ enum TemplateFilters {
                 }
             guard let (text, count) = repeated else { return try arithmetic(symbol, a, b) }
             let (bytes, overflow) = text.utf8Count.multipliedReportingOverflow(by: max(0, count))
-            guard !overflow, bytes <= TemplateInterpreter.maximumText else { throw .rendering(reason: "a string is too long") }
+            guard !overflow, bytes <= TemplateInterpreter.maximumText else { throw .limit(reason: "a string is too long") }
             var result = TemplateText()
             if !text.isEmpty { for _ in 0..<max(0, count) { result.append(text) } }
             return .string(result)

@@ -41,7 +41,7 @@ struct TemplateInterpreter {
 
     private mutating func count() throws(TemplateError) {
         steps += 1
-        guard steps < maximumSteps else { throw .rendering(reason: "it takes too many steps") }
+        guard steps < maximumSteps else { throw .limit(reason: "it takes too many steps") }
     }
 
     /// Adds the size of an operation's result to the step count, and checks its limits. A value that is referenced
@@ -50,7 +50,7 @@ struct TemplateInterpreter {
         switch value {
         case .string(let text):
             let bytes = text.utf8Count
-            guard bytes <= Self.maximumText else { throw .rendering(reason: "a string is too long") }
+            guard bytes <= Self.maximumText else { throw .limit(reason: "a string is too long") }
             steps += bytes / 256
         case .list, .dictionary:
             var nodes = 0
@@ -93,7 +93,7 @@ struct TemplateInterpreter {
 
     private static func measure(_ value: TemplateValue, depth: Int, _ nodes: inout Int) throws(TemplateError) {
         nodes += 1
-        guard nodes < maximumNodes, depth < maximumDepth else { throw .rendering(reason: "a value is too large") }
+        guard nodes < maximumNodes, depth < maximumDepth else { throw .limit(reason: "a value is too large") }
         switch value {
         case .string(let text): nodes += text.utf8Count / 256
         case .list(let values): for value in values { try measure(value, depth: depth + 1, &nodes) }
@@ -107,7 +107,7 @@ struct TemplateInterpreter {
 
     private mutating func write(_ text: TemplateText) throws(TemplateError) {
         written += text.utf8Count
-        guard written <= Self.maximumText else { throw .rendering(reason: "its output is too long") }
+        guard written <= Self.maximumText else { throw .limit(reason: "its output is too long") }
         output.append(text)
     }
 

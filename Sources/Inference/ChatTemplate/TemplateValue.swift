@@ -168,20 +168,38 @@ enum TemplateValue: Sendable {
 /// An ordered dictionary with string keys.
 struct TemplateDictionary: Sendable {
     private(set) var pairs: [(key: String, value: TemplateValue, isInteger: Bool)] = []
+    /// The positions of the keys; empty while there are few, which are found sooner one after the other.
+    private var index: [String: Int] = [:]
+    private static let maximumUnindexed = 8
 
     init(_ pairs: [(String, TemplateValue)] = []) {
         for (key, value) in pairs { self[key] = value }
     }
 
     subscript(key: String) -> TemplateValue? {
-        get { pairs.first { $0.key == key }?.value }
+        get { position(of: key).map { pairs[$0].value } }
         set {
-            if let index = pairs.firstIndex(where: { $0.key == key }) {
-                if let newValue { pairs[index].value = newValue } else { pairs.remove(at: index) }
+            if let position = position(of: key) {
+                if let newValue { pairs[position].value = newValue } else { remove(at: position) }
             } else if let newValue {
                 pairs.append((key, newValue, false))
+                if !index.isEmpty { index[key] = pairs.count - 1 } else if pairs.count > Self.maximumUnindexed { makeIndex() }
             }
         }
+    }
+
+    private func position(of key: String) -> Int? {
+        index.isEmpty ? pairs.firstIndex { $0.key == key } : index[key]
+    }
+
+    private mutating func remove(at position: Int) {
+        pairs.remove(at: position)
+        index = [:]
+        if pairs.count > Self.maximumUnindexed { makeIndex() }
+    }
+
+    private mutating func makeIndex() {
+        index = Dictionary(pairs.enumerated().map { ($1.key, $0) }) { first, _ in first }
     }
 
     /// Sets the value of a key that may be an integer. Integer keys differ from strings of the same digits in the
@@ -189,7 +207,7 @@ struct TemplateDictionary: Sendable {
     mutating func set(_ key: TemplateValue, _ value: TemplateValue) {
         let name = key.output.string
         self[name] = value
-        if case .int = key, let index = pairs.firstIndex(where: { $0.key == name }) { pairs[index].isInteger = true }
+        if case .int = key, let position = position(of: name) { pairs[position].isInteger = true }
     }
 
     /// A key as a template value.
@@ -221,6 +239,8 @@ package enum TemplateError: Error, Equatable, CustomStringConvertible {
     case syntax(line: Int, reason: String)
     /// Rendering failed.
     case rendering(reason: String)
+    /// The conversation is larger than a template may render.
+    case limit(reason: String)
     /// The template rejected the conversation with `raise_exception`.
     case raised(String)
 
@@ -228,6 +248,7 @@ package enum TemplateError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .syntax(let line, let reason): "The model's chat template cannot be parsed, line \(line): \(reason)."
         case .rendering(let reason): "The model's chat template failed: \(reason)."
+        case .limit(let reason): "The conversation cannot be rendered by the model's chat template: \(reason). Shorten it."
         case .raised(let message): "The model's chat template rejected the conversation: \(message)"
         }
     }

@@ -192,14 +192,7 @@ final class Engine {
             states.removeAll(keepingCapacity: true)
             stateJobs.removeAll(keepingCapacity: true)
         }
-        chunks.removeAll { chunk in
-            guard let job = jobs[chunk.id] else { return true }
-            do { try job.cache.reserve(chunk.count) } catch {
-                end(job, .failure(error))
-                return true
-            }
-            return false
-        }
+        reserveMemory()
         if chunks.isEmpty { return }
         for chunk in chunks {
             guard let job = jobs[chunk.id] else { continue }
@@ -231,6 +224,39 @@ final class Engine {
             job.decoding.takeState(state.values, layer: state.layer)
         }
         deliver()
+    }
+
+    /// Reserves memory for the chunks. Those for which there is none are left out until other requests have ended; if that are all, the
+    /// oldest goes on alone with the last memory, or the newest fails.
+    private func reserveMemory() {
+        var waiting: [Scheduler.Chunk] = []
+        func isInUse(_ cache: KVCache) -> Bool { jobs.values.contains { $0.cache === cache } }
+        chunks.removeAll { chunk in
+            guard let job = jobs[chunk.id] else { return true }
+            let bytes = job.cache.bytesToReserve(chunk.count)
+            if bytes > 0, !caches.hasRoom(for: bytes, isUrgent: false, where: isInUse) {
+                waiting.append(chunk)
+                return true
+            }
+            return !reserve(chunk, job)
+        }
+        guard chunks.isEmpty, let oldest = waiting.min(by: { $0.id < $1.id }), let newest = waiting.max(by: { $0.id < $1.id }),
+            let first = jobs[oldest.id], let last = jobs[newest.id]
+        else { return }
+        if caches.hasRoom(for: first.cache.bytesToReserve(oldest.count), isUrgent: true, where: isInUse) {
+            if reserve(oldest, first) { chunks.append(oldest) }
+        } else {
+            end(last, .failure(GenerationFailure.outOfMemory(bytes: last.cache.bytesToReserve(newest.count))))
+        }
+    }
+
+    /// - Returns: false if the job has ended because the memory cannot be mapped.
+    private func reserve(_ chunk: Scheduler.Chunk, _ job: Job) -> Bool {
+        do { try job.cache.reserve(chunk.count) } catch {
+            end(job, .failure(error))
+            return false
+        }
+        return true
     }
 
     /// Passes the logits of the last batch to the decodings, and lets those continue whose tokens are complete.

@@ -18,6 +18,9 @@ extension GGUFFile {
         return state.withUnsafeBytes(hash)
     }
 
+    /// The identity of a model's files, without reading them; nil if one cannot be examined.
+    package static func identity(ofModel path: String) -> UInt64? { identity(of: ShardName(path)?.all ?? [path]) }
+
     /// FNV-1a.
     package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }

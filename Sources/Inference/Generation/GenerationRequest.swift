@@ -118,6 +118,8 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
     case argumentTooLong(tool: String, argument: String?, contextSize: Int)
     /// Too many requests to the same model wait already.
     case tooManyRequests(waiting: Int)
+    /// The machine has no memory for the keys and values of the conversation, also without those of idle ones.
+    case outOfMemory(bytes: Int)
 
     package var description: String {
         switch self {
@@ -133,6 +135,9 @@ package enum GenerationFailure: Error, Equatable, CustomStringConvertible {
                 + " not fit into the context of \(contextSize) tokens. Shorten the conversation, or let the tool take less at once."
         case .tooManyRequests(let waiting):
             "\(waiting) requests to this model wait already. Try again when some of them have ended."
+        case .outOfMemory(let bytes):
+            "There is not enough memory for the conversation: \(bytes / 1_000_000) MB more are needed. Try again when other requests "
+                + "have ended, or use a smaller context or model."
         case .grammarTooComplex:
             "The response format is too complex: its patterns exceed the memory limit. Simplify them or request less."
         case .unusableLogits:

@@ -122,18 +122,25 @@ package actor LoadedModel {
     }
 
     /// The tokenizer's vocabulary in the form that grammars use; created on first use. Other requests are processed
-    /// meanwhile.
+    /// meanwhile. Throws `CancellationError` if the calling task is cancelled while it is created.
     package nonisolated var grammarVocabulary: TokenVocabulary {
-        get async {
-            await vocabulary.withLock { task in
-                let known = task ?? Task.detached { [tokenizer] in TokenVocabulary(tokenizer) }
+        get async throws {
+            try await vocabulary.withLock { task in
+                let known =
+                    task
+                    ?? Task.detached { [tokenizer] in
+                        // It takes seconds with a large vocabulary, and must not block the threads of other tasks.
+                        await withCheckedContinuation { continuation in
+                            DispatchQueue.global().async { continuation.resume(returning: TokenVocabulary(tokenizer)) }
+                        }
+                    }
                 if task == nil {
                     // The first request with a grammar usually has a prompt to process before it needs masks.
                     Task.detached(priority: .utility) { await known.value.prepareSharedMasks() }
                 }
                 task = known
                 return known
-            }.value
+            }.valueUnlessCancelled
         }
     }
 
@@ -215,7 +222,8 @@ package actor LoadedModel {
         var made: [String: Grammar] = [:]
         func add(_ key: String, _ source: GrammarSource) async throws {
             made[key] = try await GrammarCache.shared.grammar(
-                source, vocabulary: await grammarVocabulary, options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
+                source, vocabulary: try await grammarVocabulary,
+                options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
         }
         for tool in tools {
             if format.arguments == .json {

@@ -131,7 +131,7 @@ struct ForwardPass {
             case (.mamba(let weights), .mamba(let m)): mamba(m, weights, index, batch, tensors.mixerPostNorm)
             case (.convolution(let weights), .convolution(let taps)):
                 convolution(taps, weights, index, batch, tensors.mixerPostNorm)
-            default: break  // unreachable: the tensors were created for this shape
+            default: preconditionFailure("The tensors of a layer are created for its shape.")
             }
         }
         normalizeResidual(tensors.mixerResidualNorm, batch)

@@ -6,6 +6,8 @@ struct PiecePattern: Sendable {
         case run(include: UInt32, exclude: UInt32, minimum: Int, maximum: Int)
         /// `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll`, `'d`.
         case contraction(ignoringCase: Bool)
+        /// One of these, or nothing.
+        case optionalContraction
         /// Negative lookahead: the next character has none of these flags, or the text ends.
         case notBefore(UInt32)
         /// Lookahead: a run of digits follows, whose length is a multiple of three.
@@ -16,16 +18,64 @@ struct PiecePattern: Sendable {
 
     init(_ alternatives: [Element]...) { self.alternatives = alternatives }
 
+    /// What is known of the run of digits where a lookahead counted last: the next piece of the same run need not count it again.
+    struct DigitRun {
+        fileprivate var start = 0
+        fileprivate var count = 0
+        fileprivate var end = 0
+
+        /// The number of digits from `start` to the end of their run.
+        fileprivate mutating func count(from start: Int, _ text: borrowing ClassifiedText) -> Int {
+            // Positions near the last one, in the same run, differ from it by a few digits.
+            if abs(start - self.start) <= 16, start < end,
+                case let digits = Self.digits(in: text, min(start, self.start), until: max(start, self.start)),
+                digits.end == max(start, self.start)
+            {
+                count += start < self.start ? digits.count : -digits.count
+                self.start = start
+            } else {
+                let digits = Self.digits(in: text, start, until: text.count)
+                (self.start, count, end) = (start, digits.count, digits.end)
+            }
+            return count
+        }
+
+        private static func digits(in text: borrowing ClassifiedText, _ start: Int, until limit: Int) -> (count: Int, end: Int) {
+            var (end, count) = (start, 0)
+            while end < limit, case let (flags, next) = text.flags(at: end), flags & CharacterFlags.number != 0 {
+                count += 1
+                end = next
+            }
+            return (count, end)
+        }
+    }
+
     /// The end of the piece that begins at `start`; nil if the pattern does not match there. Runs backtrack where the
-    /// following elements do not match otherwise, so the time at one position is linear in the length of the run.
-    func match(_ text: borrowing ClassifiedText, _ start: Int) -> Int? {
+    /// following elements do not match. The time at one position is linear in the length of the run, and the piece then takes the run or
+    /// all but one character of it, so that the time of the whole text is linear too.
+    func match(_ text: borrowing ClassifiedText, _ start: Int, _ digits: inout DigitRun) -> Int? {
         for alternative in alternatives {
-            if let end = Self.match(alternative[...], text, start), end > start { return end }
+            if let end = Self.match(alternative[...], text, start, &digits), end > start { return end }
         }
         return nil
     }
 
-    private static func match(_ elements: ArraySlice<Element>, _ text: borrowing ClassifiedText, _ start: Int) -> Int? {
+    /// The first position after `start`, where the pattern does not match, at which it may match. If it begins with a run of a class,
+    /// it does not match later in the same run either.
+    func next(after start: Int, _ text: borrowing ClassifiedText) -> Int {
+        var end = text.flags(at: start).end
+        guard alternatives.count == 1, case .run(let include, let exclude, 1, .max)? = alternatives[0].first,
+            case let first = text.flags(at: start).flags, first & include != 0, first & exclude == 0
+        else { return end }
+        while end < text.count, case let (flags, next) = text.flags(at: end), flags & include != 0, flags & exclude == 0 {
+            end = next
+        }
+        return end
+    }
+
+    private static func match(
+        _ elements: ArraySlice<Element>, _ text: borrowing ClassifiedText, _ start: Int, _ digits: inout DigitRun
+    ) -> Int? {
         guard let element = elements.first else { return start }
         let rest = elements.dropFirst()
         switch element {
@@ -33,18 +83,17 @@ struct PiecePattern: Sendable {
             guard start < text.count, text.bytes[start] == UInt8(ascii: "'"),
                 let end = PreTokenizer.contraction(text, start, caseInsensitive: ignoringCase)
             else { return nil }
-            return match(rest, text, end)
+            return match(rest, text, end, &digits)
+        case .optionalContraction:
+            let isThere = start < text.count && text.bytes[start] == UInt8(ascii: "'")
+            let end = isThere ? PreTokenizer.contraction(text, start, caseInsensitive: true) : nil
+            return match(rest, text, end ?? start, &digits)
         case .notBefore(let classes):
             if start < text.count, text.flags(at: start).flags & classes != 0 { return nil }
-            return match(rest, text, start)
+            return match(rest, text, start, &digits)
         case .beforeTriples:
-            var end = start
-            var digits = 0
-            while end < text.count, case let (flags, next) = text.flags(at: end), flags & CharacterFlags.number != 0 {
-                digits += 1
-                end = next
-            }
-            return digits > 0 && digits % 3 == 0 ? match(rest, text, start) : nil
+            let count = digits.count(from: start, text)
+            return count > 0 && count % 3 == 0 ? match(rest, text, start, &digits) : nil
         case .run(let include, let exclude, let minimum, let maximum):
             var count = 0
             var end = start
@@ -55,7 +104,7 @@ struct PiecePattern: Sendable {
                 end = next
             }
             while count >= minimum {
-                if let whole = match(rest, text, end) { return whole }
+                if let whole = match(rest, text, end, &digits) { return whole }
                 if count == 0 { return nil }
                 count -= 1
                 end -= 1
@@ -227,7 +276,6 @@ extension PiecePattern {
         let lead = optional(F.all, not: F.lineBreak | F.letter | F.number)
         let first: [Element] = [lead, any(begins), some(ends)]
         let second: [Element] = [lead, some(begins), any(ends)]
-        let contraction: [Element] = [.contraction(ignoringCase: true)]
         let rest: [[Element]] = [
             [few(F.number, digits)],
             [
@@ -235,9 +283,9 @@ extension PiecePattern {
             ],
             [any(F.space), some(F.lineBreak)], trailingSpace, [some(F.space)],
         ]
-        // A contraction belongs to the word before it.
-        return PiecePattern(
-            list: (contractions ? [first + contraction, first, second + contraction, second] : [first, second]) + rest)
+        // A contraction belongs to the word before it. A shorter word cannot be followed by one: an apostrophe is in neither class.
+        let end: [Element] = contractions ? [.optionalContraction] : []
+        return PiecePattern(list: [first + end, second + end] + rest)
     }
 
     private init(list: [[Element]]) { alternatives = list }

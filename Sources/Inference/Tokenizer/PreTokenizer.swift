@@ -109,17 +109,37 @@ package struct PreTokenizer: Sendable, Equatable {
         // Each range is matched as a separate text, so lookahead must not extend beyond it.
         let stretch = text.prefix(range.upperBound)
         var (gap, index) = (range.lowerBound, range.lowerBound)
+        var digits = PiecePattern.DigitRun()
         while index < range.upperBound {
-            if let end = pattern.match(stretch, index) {
+            if let end = pattern.match(stretch, index, &digits) {
                 if gap < index { cut(gap..<index, patterns.dropFirst(), text, body) }
                 cut(index..<end, patterns.dropFirst(), text, body)
                 (gap, index) = (end, end)
             } else {
-                index = stretch.flags(at: index).end
+                index = pattern.next(after: index, stretch)
             }
         }
         if gap < range.upperBound { cut(gap..<range.upperBound, patterns.dropFirst(), text, body) }
     }
+
+    #if DEBUG
+        /// The number of characters that are looked at, repeatedly or not, to split a text. Tests compare texts of different lengths.
+        package func steps(for text: String) -> Int {
+            let bytes = Array(text.utf8)
+            var classes = UnicodeClasses()
+            var steps = 0
+            bytes.withUnsafeBufferPointer { buffer in
+                withUnsafePointer(to: &classes) { classes in
+                    withUnsafeMutablePointer(to: &steps) { steps in
+                        var classified = ClassifiedText(bytes: buffer, classes: classes)
+                        classified.steps = steps
+                        forEachWord(in: classified) { _ in }
+                    }
+                }
+            }
+            return steps
+        }
+    #endif
 
     /// All words of a text.
     package func words(of text: String) -> [String] {
@@ -218,6 +238,10 @@ package struct PreTokenizer: Sendable, Equatable {
 struct ClassifiedText: ~Copyable {
     let bytes: UnsafeBufferPointer<UInt8>
     private let classes: UnsafePointer<UnicodeClasses>
+    #if DEBUG
+        /// Incremented for each character that is looked at.
+        var steps: UnsafeMutablePointer<Int>?
+    #endif
 
     init(bytes: UnsafeBufferPointer<UInt8>, classes: UnsafePointer<UnicodeClasses>) {
         self.bytes = bytes
@@ -228,7 +252,13 @@ struct ClassifiedText: ~Copyable {
 
     /// The same text up to `end`.
     func prefix(_ end: Int) -> ClassifiedText {
-        ClassifiedText(bytes: UnsafeBufferPointer(rebasing: bytes[..<end]), classes: classes)
+        #if DEBUG
+            var part = ClassifiedText(bytes: UnsafeBufferPointer(rebasing: bytes[..<end]), classes: classes)
+            part.steps = steps
+            return part
+        #else
+            return ClassifiedText(bytes: UnsafeBufferPointer(rebasing: bytes[..<end]), classes: classes)
+        #endif
     }
 
     /// The class and the end index of the character at `index`.
@@ -244,6 +274,9 @@ struct ClassifiedText: ~Copyable {
     }
 
     private func codePoint(at index: Int) -> (UInt32?, Int) {
+        #if DEBUG
+            steps?.pointee += 1
+        #endif
         let first = UInt32(bytes[index])
         if first < 0x80 { return (first, index + 1) }
         func continuation(_ offset: Int) -> UInt32? {

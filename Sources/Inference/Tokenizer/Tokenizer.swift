@@ -34,7 +34,7 @@ package final class Tokenizer: Sendable {
     }
     private let normalization: Normalization
 
-    private let state: Mutex<EncoderState>
+    private let states = EncoderStates()
 
     package init(file: GGUFFile) throws(ModelError) {
         let vocabulary = try Vocabulary(file: file)
@@ -99,7 +99,6 @@ package final class Tokenizer: Sendable {
         endMark = isEncoder && addsEnd ? TokenID(vocabulary.model == .bert ? separator ?? end : end) : nil
         beginningText = text(beginning)
         endText = text(end)
-        state = Mutex(EncoderState())
     }
 
     /// Usual names of tokens that end a turn.
@@ -158,7 +157,7 @@ package final class Tokenizer: Sendable {
             }
         }
         runs.append((run, nil))
-        return state.withLock { state in
+        return states.withState { state in
             var tokens: [TokenID] = []
             for (index, run) in runs.enumerated() {
                 encode(run.bytes, &state, isContinuation: isContinuation && index == 0, into: &tokens)
@@ -173,7 +172,7 @@ package final class Tokenizer: Sendable {
 
     /// Encodes bytes, which need not be valid UTF-8.
     package func encode(bytes: [UInt8]) -> [TokenID] {
-        state.withLock { state in
+        states.withState { state in
             var tokens: [TokenID] = []
             encode(bytes, &state, into: &tokens)
             return tokens
@@ -253,6 +252,24 @@ package enum PromptPiece: Sendable, Equatable {
     case template(String)
     /// Text of a message: control tokens in it are not recognised.
     case user(String)
+}
+
+/// The states of encoding of a tokenizer. A long text does not keep others, such as the engine's, waiting: each call has a state for
+/// itself, and a few are kept.
+private final class EncoderStates: Sendable {
+    private final class Box: @unchecked Sendable {
+        /// Used by the one call that has taken the box out.
+        var state = EncoderState()
+    }
+
+    private let free = Mutex<[Box]>([])
+    private static let maximumFree = 4
+
+    func withState<Result>(_ body: (inout EncoderState) -> Result) -> Result {
+        let box = free.withLock { $0.popLast() } ?? Box()
+        defer { free.withLock { if $0.count < Self.maximumFree { $0.append(box) } } }
+        return body(&box.state)
+    }
 }
 
 /// The state of encoding between calls: character classes, buffers, and a cache of the tokens of recent words.
