@@ -26,9 +26,8 @@ let optimized =
 
 let package = Package(
     name: "swift-foundation-models",
-    platforms: [.macOS(.v26), .iOS(.v26), .visionOS(.v26)],
     products: [
-        .library(name: "FoundationModels", targets: ["FoundationModels"]),
+        .library(name: "FoundationModels", targets: ["FoundationModels", "UniformTypeIdentifiers"]),
         .library(name: "ContextKit", targets: ["ContextKit"]),
         .library(name: "Embeddings", targets: ["Embeddings"]),
         .library(name: "Retrieval", targets: ["Retrieval"]),
@@ -55,22 +54,26 @@ let package = Package(
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
+        // The part of Apple's module that data attachments need; on Apple's platforms the system has it.
+        .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
+        // The file in which requests, compactions and recalls are recorded.
+        .target(name: "TraceFiles", swiftSettings: settings),
         .target(name: "JSON", swiftSettings: optimized),
         // Parts of search that the archive of conversations and the index of documents have in common.
         .target(name: "TextSearch", dependencies: ["CKernels"], swiftSettings: optimized),
         // Finds terms in texts and scores texts, for guardrails.
         .target(name: "TextScreening", dependencies: ["GuardrailTable"], swiftSettings: optimized),
-        .target(name: "Grammar", dependencies: ["JSON"], swiftSettings: optimized),
+        .target(name: "Grammar", dependencies: ["AsyncLocks", "JSON"], swiftSettings: optimized),
         .target(name: "Inference", dependencies: ["AsyncLocks", "CKernels", "Grammar", "JSON"], swiftSettings: optimized),
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "TextScreening",
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "TextScreening", "TraceFiles",
+                "UniformTypeIdentifiers", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),
-        .target(name: "Embeddings", dependencies: ["Inference"], swiftSettings: settings),
+        .target(name: "Embeddings", dependencies: ["AsyncLocks", "Inference"], swiftSettings: settings),
         .target(name: "FoundationModelsGGUF", dependencies: ["FoundationModels"], swiftSettings: settings),
         .target(
             name: "FoundationModelsOpenAI",
@@ -88,18 +91,24 @@ let package = Package(
             name: "EvaluationCore", dependencies: ["Embeddings", "FoundationModels", "Grammar", "JSON", "TabularData"],
             swiftSettings: settings),
         .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
-        .target(name: "Safety", dependencies: ["FoundationModels", "TextScreening"], swiftSettings: settings),
-        .target(name: "FoundationModelsTesting", dependencies: ["FoundationModels"], swiftSettings: settings),
+        .target(
+            name: "Safety", dependencies: ["FoundationModels", "TextScreening", "UniformTypeIdentifiers"], swiftSettings: settings
+        ),
+        .target(
+            name: "FoundationModelsTesting", dependencies: ["FoundationModels", "UniformTypeIdentifiers"], swiftSettings: settings
+        ),
         .target(
             name: "ContextKit",
             dependencies: [
-                "AsyncLocks", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "TextSearch",
+                "AsyncLocks", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "TextSearch", "TraceFiles",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .target(
             name: "Retrieval",
-            dependencies: ["Embeddings", "FoundationModels", "TextSearch", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "AsyncLocks", "Embeddings", "FoundationModels", "TextSearch", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings),
         .executableTarget(
             name: "fm",
@@ -157,8 +166,8 @@ let package = Package(
         .testTarget(
             name: "FoundationModelsTests",
             dependencies: [
-                "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting", "Grammar",
-                "Inference", "JSON", "TestSupport", "TextScreening",
+                "AsyncLocks", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsOpenAI", "FoundationModelsTesting",
+                "Grammar", "Inference", "JSON", "TestSupport", "TextScreening", "UniformTypeIdentifiers",
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -182,7 +191,8 @@ let package = Package(
             swiftSettings: settingsWithDatabases),
         // Code like that of apps, with only the public API, in both language modes.
         .testTarget(
-            name: "SourceCompatibilityTests", dependencies: ["FoundationModels"] + (hasMacros ? ["Playgrounds"] : []),
+            name: "SourceCompatibilityTests",
+            dependencies: ["FoundationModels", "UniformTypeIdentifiers"] + (hasMacros ? ["Playgrounds"] : []),
             swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(
             name: "SourceCompatibilitySwift5", dependencies: ["FoundationModels"], path: "Tests/SourceCompatibilitySwift5",
