@@ -6,7 +6,9 @@ internal import JSON
 
 /// The flags that set the format of an answer.
 struct FormatFlags: ParsableArguments {
-    @Option(help: ArgumentHelp("Answer with a JSON document that conforms to this JSON Schema.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Answer with a JSON document that conforms to this JSON Schema: a file, or the schema itself.", valueName: "schema"))
     var schema: String?
 
     @Option(
@@ -54,9 +56,11 @@ struct FormatFlags: ParsableArguments {
 }
 
 enum SchemaFile {
-    /// The JSON of a file, or of standard input if the path is “-”.
+    /// The JSON of a file, of standard input if the path is “-”, or of the argument itself if it begins with “{”.
     static func read(_ path: String) throws -> JSONValue {
         do {
+            // The schema itself.
+            if path.drop(while: \.isWhitespace).hasPrefix("{") { return try JSONParser.parse(path) }
             // A file handle can also read pipes.
             guard let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path) else {
                 throw fail("Cannot read \(path): the file does not exist or is not readable.")

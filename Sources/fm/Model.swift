@@ -11,11 +11,16 @@ struct Model: AsyncParsableCommand {
             fm model pull small                       a much smaller model (135 million weights, 98 MB)
             fm model pull qwen3-4b                    a model of the catalogue: fm model list --all
             fm model pull Qwen/Qwen3-0.6B-GGUF:Q8_0   any GGUF file of the Hugging Face hub
+            fm model recommend                        the best model for this machine
+            fm model check qwen3-4b                   ask it twenty questions with known answers
             fm model use small                        make it the model in use
-            fm model pull embedder                    the model for embeddings and search (all-MiniLM-L6-v2, 24 MB)
+            fm model pull embedder                    the model for embeddings and search (all-MiniLM-L6-v2, 84 MB)
             fm model import FOLDER                    a model for embeddings from a Hugging Face folder
             """,
-        subcommands: [List.self, Pull.self, Import.self, Use.self, Path.self, Info.self, Remove.self, Cache.self],
+        subcommands: [
+            List.self, Pull.self, Import.self, Use.self, Path.self, Info.self, Check.self, Recommend.self, Remove.self,
+            Cache.self,
+        ],
         defaultSubcommand: List.self)
 
     static func file(named name: String?) throws -> String {
@@ -115,12 +120,22 @@ struct Model: AsyncParsableCommand {
                 try installer.install(files, title: title)
                 if name == nil { Self.installEmbedder() }
                 print("Installed \(title): \(installer.destination(of: first).path)")
+                await Self.check(installer.destination(of: first).path)
                 if name != nil, ModelStore.systemModelPath != installer.destination(of: first).path {
                     let short = ModelStore.installed.first { $0.file == installer.destination(of: first) }?.name ?? first.fileName
                     print("“fm model use \(short)” makes it the model in use; “fm --model \(short) …” uses it once.")
                 }
             } catch {
                 throw Model.fail(error)
+            }
+        }
+
+        /// Asks a new model some questions, so that a file that does not work here is seen at once.
+        private static func check(_ path: String) async {
+            // An encoder answers nothing, and errors are shown when the model is used.
+            guard let answers = try? await ModelQuestions.ask(path, Array(ModelQuestions.all.prefix(5))) else { return }
+            if !answers.contains(where: \.isRight) {
+                Shell.say("It answered none of five easy questions. “fm model check” asks more, and shows the answers.")
             }
         }
 

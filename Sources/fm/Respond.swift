@@ -40,6 +40,12 @@ struct Respond: AsyncParsableCommand {
     @Flag(help: "Write one JSON object: content, stop_reason, usage, seconds.")
     var json = false
 
+    @Option(help: ArgumentHelp("Continue the conversation of a transcript, a JSON file.", valueName: "file"))
+    var loadTranscript: String?
+
+    @Option(help: ArgumentHelp("Write the transcript, with this answer, to a JSON file.", valueName: "file"))
+    var saveTranscript: String?
+
     @Flag(help: "Write times, token counts and memory to standard error afterwards.")
     var stats = false
 
@@ -49,20 +55,53 @@ struct Respond: AsyncParsableCommand {
         let responseFormat = try format.responseFormat()
         var prompt = try StandardInput.prompt(with: prompt)
         if let request = format.request(for: responseFormat) { prompt += "\n\n" + request }
-        let session = flags.makeSession(guardrails.value)
+        let session = try makeSession()
         let question = prompt
         let request = Task { try await answer(question, responseFormat, session, start) }
         let interrupt = Interrupt { request.cancel() }
         defer { interrupt.stop() }
         do {
             try await request.value
-        } catch {
+            try save(session.transcript)
+            ModelAdvice.sayOnce()
+        } catch let error as ValidationError { throw error } catch {
             if interrupt.happened {
                 Shell.say("")
                 throw ExitCode(130)
             }
             throw Failure.exit(for: error)
         }
+    }
+
+    private func makeSession() throws -> LanguageModelSession {
+        guard let loadTranscript else { return flags.makeSession(guardrails.value) }
+        guard flags.instructions == nil else {
+            throw ValidationError("A transcript has its own instructions: leave out --instructions or --load-transcript.")
+        }
+        let transcript: Transcript
+        do {
+            transcript = try JSONDecoder().decode(Transcript.self, from: Data(contentsOf: URL(filePath: loadTranscript)))
+        } catch is DecodingError {
+            throw ValidationError("“\(loadTranscript)” is not a transcript.")
+        } catch {
+            throw ValidationError("“\(loadTranscript)” cannot be read: \(error.localizedDescription)")
+        }
+        return LanguageModelSession(model: SystemLanguageModel(guardrails: guardrails.value), transcript: transcript)
+    }
+
+    private func save(_ transcript: Transcript) throws {
+        guard let saveTranscript else { return }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            // Conversations are private.
+            try Data().write(to: URL(filePath: saveTranscript))
+            chmod(saveTranscript, 0o600)
+            try encoder.encode(transcript).write(to: URL(filePath: saveTranscript))
+        } catch {
+            throw ValidationError("“\(saveTranscript)” cannot be written: \(error.localizedDescription)")
+        }
+        Shell.say("Written to \(saveTranscript).")
     }
 
     private func answer(

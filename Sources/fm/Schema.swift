@@ -6,7 +6,7 @@ internal import JSON
 struct Schema: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Check JSON Schemas.", subcommands: [Check.self], defaultSubcommand: Check.self)
+        abstract: "Check JSON Schemas, and write them.", subcommands: [Check.self, Object.self], defaultSubcommand: Check.self)
 
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(

@@ -50,6 +50,8 @@ package struct SchemaChecker: Sendable {
 
     private let root: Place
     private let checksFormats: Bool
+    /// Drafts 4 and 6 have no conditions: `if` is an unknown keyword, which is ignored.
+    private let hasConditions: Bool
     /// In drafts 4 to 7, keywords next to a reference are ignored.
     private let referencesStandAlone: Bool
     /// Targets of references. The key is "URI#" for schemas with an `$id`, "URI#name" for those with an anchor.
@@ -58,11 +60,10 @@ package struct SchemaChecker: Sendable {
     package init(_ schema: JSONValue, checksFormats: Bool = true) {
         root = Place(schema: schema, base: "")
         self.checksFormats = checksFormats
-        if case .string(let draft)? = schema["$schema"] {
-            referencesStandAlone = ["draft-04", "draft-06", "draft-07"].contains { draft.contains($0) }
-        } else {
-            referencesStandAlone = false
-        }
+        var draft = ""
+        if case .string(let text)? = schema["$schema"] { draft = text }
+        referencesStandAlone = ["draft-04", "draft-06", "draft-07"].contains { draft.contains($0) }
+        hasConditions = !["draft-04", "draft-06"].contains { draft.contains($0) }
         targets["#"] = root
         collectTargets(root)
     }
@@ -312,7 +313,7 @@ package struct SchemaChecker: Sendable {
         if let schema = place.schema["not"], try attempt(instance, place.with(schema)) != nil {
             throw violation(instance, "fits the schema of not")
         }
-        if let condition = place.schema["if"] {
+        if hasConditions, let condition = place.schema["if"] {
             let fitting = try attempt(instance, place.with(condition))
             if let fitting { evaluated.add(fitting) }
             if let schema = place.schema[fitting == nil ? "else" : "then"] {

@@ -222,6 +222,63 @@ struct CommandTests {
         {"name": {"type": "string"}}, "required": ["name"]}, "maxItems": 2}}, "required": ["people"]}
         """
 
+    @Test("[F] Apple's spellings of commands and options are understood")
+    func spellings() throws {
+        #expect(try fm(["available"]).status == 0)
+        #expect(try fm(["available", "-m", "/nowhere.gguf"]).status == 3)
+        let total = try fm(["tokens", "--total", "Hello", "-i", "Be brief."]).output
+        #expect(try fm(["count-tokens", "Hello", "-i", "Be brief."]).output == total)
+        #expect(try fm(["count-tokens", "-q", "--text=-dash", "Hello"]).status == 0)
+        let schema = #"{"type": "object", "properties": {"n": {"const": 7}}, "required": ["n"]}"#
+        #expect(try fm(["-g", "--schema", schema, "--max-tokens", "12", "A number."]).output == "{\"n\": 7}\n")
+        #expect(try fm(["--schema", "{\"type\": 3}", "x"]).status == 5)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).json").path
+        defer { try? FileManager.default.removeItem(atPath: file) }  // otherwise the system removes it
+        #expect(try fm(["-g", "--max-tokens", "4", "-i", "Be brief.", "--save-transcript", file, "My name is Ada."]).status == 0)
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+        let second = try fm(["-g", "--max-tokens", "4", "--load-transcript", file, "--save-transcript", file, "And now?"])
+        #expect(second.status == 0)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(text.contains("Be brief.") && text.contains("My name is Ada.") && text.contains("And now?"))
+        #expect(try fm(["--load-transcript", "/nowhere", "x"]).status == 64)
+        #expect(try fm(["--load-transcript", file, "-i", "x", "x"]).status == 64)
+    }
+
+    @Test("a schema is written from properties, in order, and can be used") func schemaObject() throws {
+        let options = [
+            "--name", "Person", "--description", "A person", "--string", "name", "--description", "Full name", "--integer", "age",
+            "--optional", "--anyOf", "role", "--schema", "admin", "--schema", "user", "--string", "tags", "--array",
+            "--string", "address.city", "--object", "extra", "--schema", #"{"type": "object"}"#,
+        ]
+        let run = try fm(["schema", "object"] + options)
+        #expect(run.status == 0, "\(run)")
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        let properties = try #require(object["properties"] as? [String: [String: Any]])
+        #expect(object["title"] as? String == "Person" && object["description"] as? String == "A person")
+        #expect(
+            properties["role"]?["enum"] as? [String] == ["admin", "user"] && properties["tags"]?["type"] as? String == "array")
+        #expect((properties["address"]?["properties"] as? [String: Any])?["city"] != nil)
+        #expect(object["required"] as? [String] == ["name", "role", "tags", "address", "extra"])
+        #expect(try fm(["schema", "check", "-"], input: run.output).status == 0)
+        for wrong in [
+            ["--string", "a"], ["--name", "A", "--array"], ["--name", "A", "--anyOf", "x"], ["--name", "A", "--string"],
+            ["--name", "A", "--string", "a", "--string", "a"], ["--name", "A", "--colour", "x"],
+            ["--name", "A", "--string", "a..b"],
+            ["--name", "A", "--string", "a", "--string", "a.b"], ["--name", "A", "--string", "a", "--schema", "{}"],
+        ] { #expect(try fm(["schema", "object"] + wrong).status == 64, "\(wrong)") }
+    }
+
+    @Test("a model is asked questions with known answers, and one is recommended") func modelCheck() throws {
+        let run = try fm(["model", "check", "small", "--json"])
+        struct Report: Decodable { var right: Int }
+        let report = try JSONDecoder().decode(Report.self, from: Data(run.output.utf8))
+        #expect((5...20).contains(report.right) && run.status == 0, "\(run)")
+        let tiny = try TinyModel().file()
+        #expect(try fm(["model", "check", tiny.path]).status == 1)
+        let advice = try fm(["model", "recommend"])
+        #expect(advice.status == 0 && advice.output.contains("best for this machine") && advice.output.contains("qwen3.5-2b"))
+    }
+
     @Test func chatRemembersAndCounts() throws {
         let run = try fm(["chat", "-g", "--max-tokens", "6"], input: "Hello\n/tokens\n/reset\n/tokens\n/nonsense\n/help\n")
         // What could not be done is on standard error, and the exit code says so.

