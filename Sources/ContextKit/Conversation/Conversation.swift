@@ -137,7 +137,11 @@ public actor Conversation {
     ///
     /// - Throws: ``ConversationError/archive(_:)`` if it still cannot be written.
     public func save() async throws {
-        try await exclusively { try saveUnsaved() }
+        try await exclusively {
+            // A compaction after the last answer may not have begun yet; it would change what is written.
+            await compactIfDue()
+            try saveUnsaved()
+        }
     }
 
     /// Writes what the model has computed for the current context to a file beside the archive, so that a later process
