@@ -117,13 +117,14 @@ final class PostgreSQLArchiveStore: ArchiveStore {
         }
     }
 
-    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws {
+    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws -> Bool {
         try run(.write) { connection in
-            _ = try connection.query(
+            try connection.query(
                 """
                 INSERT INTO conversation (id, created, title, context, context_checksum, head, head_checksum)
-                VALUES ($1, $2, '', $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING
-                """, [.text(conversation), .double(created.timeIntervalSince1970)] + Self.parameters(context))
+                VALUES ($1, $2, '', $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING RETURNING number
+                """, [.text(conversation), .double(created.timeIntervalSince1970)] + Self.parameters(context)
+            ).count > 0
         }
     }
 

@@ -168,7 +168,7 @@ private struct Packing {
 
     /// A text of which no line looks like the heading of another passage or like the question.
     private static func quoted(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+        text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { line in
             let start = line.drop { $0 == " " || $0 == "\t" }
             return start.hasPrefix("[") && start.dropFirst().first?.isNumber == true || start.hasPrefix("Question:")
                 ? "> " + line : String(line)

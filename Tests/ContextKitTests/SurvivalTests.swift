@@ -79,6 +79,15 @@ struct SurvivalTests {
         #expect(try archive.turns(of: "two").count == 41)
         let found = try await Conversation(model: StubModel(contextSize: 400), archive: archive, id: "two")
         #expect(try await found.recall(for: "What did I say about two and 7?").items.contains { $0.turn == 7 })
+
+        // A conversation that is deleted leaves the tables that were replaced too.
+        let text = Data("Turn 7 of two.".utf8)
+        #expect(try Data(contentsOf: file).range(of: text) != nil)
+        try archive.delete("two")
+        #expect(try Data(contentsOf: file).range(of: text) == nil)
+        try archive.delete("one")
+        #expect(try archive.conversations().map(\.id) == ["three"])
+        #expect(try Data(contentsOf: file).range(of: Data("Turn 5 of one.".utf8)) == nil)
     }
 
     @Test("[D4] damaged pages of contexts: the turns are kept, and the conversations continue with the newest")
@@ -98,6 +107,9 @@ struct SurvivalTests {
         let new = try await Conversation(model: StubModel(contextSize: 400), archive: archive, id: "new")
         try await new.respond(to: "Hello.")
         #expect(try archive.conversations().count == 4)
+        for name in ["one", "two"] { try archive.delete(name) }
+        #expect(Set(try archive.conversations().map(\.id)) == ["three", "new"])
+        #expect(try archive.turns(of: "three").count == 40 && archive.turns(of: "one").isEmpty)
     }
 
     /// Overwrites the beginning of the last page of tables and indexes.

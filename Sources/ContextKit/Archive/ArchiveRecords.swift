@@ -109,7 +109,11 @@ extension ConversationArchive {
         try store.state(of: conversation).map { State(revision: Self.valid($0.revision) ?? 0, lastTurn: $0.lastTurn ?? -1) }
     }
 
-    func begin(_ conversation: String, _ context: Context) throws {
+    /// Adds a conversation.
+    ///
+    /// - Returns: Whether it was added; false if another program has added one with this identifier.
+    @discardableResult
+    func begin(_ conversation: String, _ context: Context) throws -> Bool {
         try writable().begin(conversation, created: Date(), Self.row(of: context))
     }
 

@@ -20,8 +20,10 @@ package protocol ArchiveStore: Sendable {
     func state(of conversation: String) throws -> (revision: Int64?, lastTurn: Int?)?
     /// Replaces a damaged revision by 0, so that it can be compared and incremented.
     func repairRevision(of conversation: String) throws
-    /// Adds a conversation. Does nothing if another program has added one with this identifier.
-    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws
+    /// Adds a conversation.
+    ///
+    /// - Returns: false if another program has added one with this identifier; nothing is written then.
+    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws -> Bool
     /// Writes a context with the next revision, and the records of compactions.
     ///
     /// - Returns: false if the stored revision is not `revision`; nothing is written then.

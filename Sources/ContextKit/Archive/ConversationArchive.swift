@@ -91,13 +91,14 @@ public final class ConversationArchive: Sendable {
         guard let stored = try context(of: conversation) else {
             throw ConversationError.archive(.init("there is no conversation “\(conversation)”."))
         }
-        guard try other.state(of: name) == nil else {
+        guard try other.begin(name, stored.context) else {
             throw ConversationError.archive(.init("there is a conversation “\(name)” already."))
         }
         do {
-            try other.begin(name, stored.context)
             for turn in try turns(of: conversation) {
-                _ = try other.recordPrompt(turn.prompt, number: turn.number, date: turn.date, in: name)
+                guard try other.recordPrompt(turn.prompt, number: turn.number, date: turn.date, in: name) else {
+                    throw ConversationError.archive(.init("another program writes to the conversation “\(name)”."))
+                }
                 if !turn.entries.isEmpty { try other.recordAnswer(turn, in: name) }
             }
             _ = try other.save(stored.context, compactions(of: conversation), revision: 0, in: name)

@@ -9,7 +9,10 @@ import GRDB
 /// index is replaced with its table, and the full-text index by an empty one.
 extension SQLiteArchiveStore {
     /// Conversations are last: what is lost of them is completed from the new table of turns.
-    private static let tables = ["turn", "compaction", "turn_vector", "conversation"]
+    static let tables = ["turn", "compaction", "turn_vector", "conversation"]
+    /// The column with the identifier of the conversation.
+    static func conversationColumn(of table: String) -> String { table == "conversation" ? "id" : "conversation" }
+
     /// Rows are at least this large on average; it limits the search for rows if no other limit can be read.
     private static let minimumRowBytes = 64
     private static let maximumRemovedRows: Int64 = 1 << 22
@@ -160,6 +163,26 @@ extension SQLiteArchiveStore {
             database,
             sql: "SELECT DISTINCT conversation FROM turn WHERE conversation NOT IN (SELECT id FROM conversation)")
         for id in ids { try addDamagedConversation(id, database) }
+    }
+
+    /// Removes a conversation from the tables that repairs have replaced, as far as they can be read. Not in a transaction, which would
+    /// fail if a statement meets a damaged page.
+    ///
+    /// - Parameter rows: The numbers of the rows that the conversation had in each of ``tables``: rows of replaced tables keep them.
+    static func removeDamaged(_ conversation: String, _ rows: [String: [Int64]], _ database: Database) throws {
+        for table in tables {
+            var number = 1
+            while try database.tableExists("damaged_\(table)_\(number)") {
+                let delete = "DELETE FROM damaged_\(table)_\(number) WHERE \(conversationColumn(of: table)) = ?"
+                do { try database.execute(sql: delete, arguments: [conversation]) } catch {
+                    // It removes nothing if one row cannot be read: those around it are removed one by one.
+                    for row in rows[table] ?? [] {
+                        try? database.execute(sql: delete + " AND rowid = ?", arguments: [conversation, row])
+                    }
+                }
+                number += 1
+            }
+        }
     }
 
     private static func addDamagedConversation(_ id: DatabaseValue, _ database: Database) throws {

@@ -250,7 +250,7 @@ final class SQLiteArchiveStore: ArchiveStore {
         }
     }
 
-    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws {
+    func begin(_ conversation: String, created: Date, _ context: ContextRow) throws -> Bool {
         try write { database in
             try database.execute(
                 sql: """
@@ -261,6 +261,7 @@ final class SQLiteArchiveStore: ArchiveStore {
                     conversation, created.timeIntervalSince1970, context.context, context.contextChecksum, context.head,
                     context.headChecksum,
                 ])
+            return database.changesCount > 0
         }
     }
 
@@ -292,20 +293,25 @@ final class SQLiteArchiveStore: ArchiveStore {
     }
 
     func remove(_ conversation: String) throws {
-        try write { database in
-            // What is removed is overwritten in the file.
-            try database.execute(sql: "PRAGMA secure_delete = ON")
-            defer { try? database.execute(sql: "PRAGMA secure_delete = OFF") }  // a flag in memory
-            try database.execute(sql: "DELETE FROM conversation WHERE id = ?", arguments: [conversation])
-            // Rows of the index cannot be removed without their exact texts, which a damaged turn does not have.
-            if database.changesCount > 0 { try Self.rebuildIndex(database) }
-            // Tables that a repair has replaced keep their rows.
-            for table in try String.fetchAll(
-                database,
-                sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'damaged\\_turn\\__%' ESCAPE '\\'")
-            {
-                // What cannot be read there cannot be removed either.
-                try? database.execute(sql: "DELETE FROM \"\(table)\" WHERE conversation = ?", arguments: [conversation])
+        try repairing {
+            try database.writeWithoutTransaction { database in
+                // What is removed is overwritten in the file. Tables that a repair has replaced refer to the conversation too: a
+                // deletion that continues in them fails at their damaged pages.
+                try database.execute(sql: "PRAGMA secure_delete = ON; PRAGMA foreign_keys = OFF")
+                // These are flags in memory: nothing is read or written that could fail.
+                defer { try? database.execute(sql: "PRAGMA secure_delete = OFF; PRAGMA foreign_keys = ON") }
+                var rows: [String: [Int64]] = [:]
+                try database.inTransaction(.immediate) {
+                    for table in Self.tables {
+                        let condition = "FROM \(table) WHERE \(Self.conversationColumn(of: table)) = ?"
+                        rows[table] = try Int64.fetchAll(database, sql: "SELECT rowid \(condition)", arguments: [conversation])
+                        try database.execute(sql: "DELETE \(condition)", arguments: [conversation])
+                    }
+                    // Rows of the index cannot be removed without their exact texts, which a damaged turn does not have.
+                    if rows.values.contains(where: { !$0.isEmpty }) { try Self.rebuildIndex(database) }
+                    return .commit
+                }
+                try Self.removeDamaged(conversation, rows, database)
             }
         }
         // The write-ahead log still has the old pages; another program that reads may keep them a little longer.

@@ -87,8 +87,8 @@ public actor Conversation {
             let new = ConversationState(
                 instructions: instructions ?? "", tools: definitions, expectedPrompt: expected, reserve: reserve)
             if stored == nil {
-                try archive.begin(id, new.context)
                 // Another program may have begun the same conversation at the same moment.
+                try archive.begin(id, new.context)
                 stored = try archive.context(of: id)
             }
             guard let stored else { return new }

@@ -91,7 +91,9 @@ struct RecallBlock {
         case .model:
             let question = TextUnits.sentences(of: turn.prompt).last { RecallQuery.isQuestion($0) } ?? ""
             let isIntelligible = SearchText.wordCount(of: turn.modelText) > maximumWordsOfShortAnswers
-            let lead = isIntelligible || question.isEmpty || question.utf8.count > maximumQuestion ? "" : "User: … \(question)\n"
+            let lead =
+                isIntelligible || question.isEmpty || question.utf8.count > maximumQuestion
+                ? "" : quoted("User: … \(question)") + "\n"
             return lead + quoted("Assistant: \(turn.modelText)")
         }
     }
@@ -99,7 +101,7 @@ struct RecallBlock {
     /// A text in which only the first line begins at the margin. What a user, a model or a tool said cannot look like another speaker,
     /// another day or the end of the block.
     private static func quoted(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\n  ")
+        text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).joined(separator: "\n  ")
     }
 
     /// The maximum number of bytes of a question that is repeated before its answer.
