@@ -126,7 +126,11 @@ struct Capitals: Evaluation {
         #expect(stopped.detailed[Stopped().responseColumn].map { $0?.value } == ["a", "c"])
         #expect(stopped.detailed[metric: Metric("Response")].map { $0?.value } == [nil, .passing])
         #expect(stopped.detailed[metric: Metric("Unknown")].map { $0?.value } == [nil, nil])
-        let cancelled = Task { try await Odd().run() }
+        let cancelled = Task {
+            // The run takes microseconds: it must not end before it is cancelled.
+            while !Task.isCancelled { await Task.yield() }
+            return try await Odd().run()
+        }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
     }
