@@ -211,7 +211,8 @@ if hasPostgreSQL {
             name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
         .target(
             name: "FoundationModelsPostgreSQL",
-            dependencies: ["CPostgreSQL", "ContextKit", "Embeddings", "Retrieval", "TextSearch"], swiftSettings: settings),
+            dependencies: ["AsyncLocks", "CPostgreSQL", "ContextKit", "Embeddings", "Retrieval", "TextSearch"],
+            swiftSettings: settings),
     ]
 }
 

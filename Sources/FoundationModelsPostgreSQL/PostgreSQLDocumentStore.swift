@@ -1,3 +1,4 @@
+internal import AsyncLocks
 import Embeddings
 import Foundation
 import Retrieval

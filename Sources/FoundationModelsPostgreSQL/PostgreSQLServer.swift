@@ -198,10 +198,3 @@ final class PostgreSQLServer: Sendable {
     /// Closes the connections that are not in use.
     func close() { idle.withLock { $0 = [] } }
 }
-
-/// Runs a function on another thread, so that waiting in it does not block the tasks of the program.
-func onAnotherThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
-    }
-}

@@ -1,5 +1,4 @@
 internal import AsyncLocks
-internal import Dispatch
 internal import Synchronization
 
 /// A cache of compiled grammars by source, options and vocabulary: equal requests compile a grammar once.
@@ -63,15 +62,10 @@ package final class GrammarCache: Sendable {
     private static func compile(
         _ source: GrammarSource, _ vocabulary: TokenVocabulary, _ options: GrammarOptions
     ) async throws -> Grammar {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(
-                    with: Result {
-                        let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
-                        grammar.prepareMasks()
-                        return grammar
-                    })
-            }
+        try await onAnotherThread {
+            let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
+            grammar.prepareMasks()
+            return grammar
         }
     }
 }

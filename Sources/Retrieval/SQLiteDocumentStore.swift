@@ -1,5 +1,4 @@
 internal import AsyncLocks
-import Dispatch
 import Embeddings
 import Foundation
 import GRDB
@@ -267,7 +266,7 @@ final class SQLiteDocumentStore: DocumentStore {
     private func vectors(dimension: Int) async throws -> VectorTable {
         try await loading.acquire()
         defer { loading.release() }
-        return try await Self.onAnotherThread { [self] in
+        return try await onAnotherThread { [self] in
             // Taken out, so that changing the table does not copy it unless another search uses it.
             let known = loaded.withLock { loaded in
                 defer { loaded = nil }
@@ -277,12 +276,6 @@ final class SQLiteDocumentStore: DocumentStore {
             revision = try load(into: &table, revision)
             loaded.withLock { [table] in $0 = (table, revision) }
             return table
-        }
-    }
-
-    private static func onAnotherThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result(catching: body)) }
         }
     }
 
@@ -319,7 +312,7 @@ final class SQLiteDocumentStore: DocumentStore {
         words: [String], near vector: [Float]?, limit: Int, filter: SearchFilter
     ) async throws -> SearchCandidates {
         let table = if let vector { try await vectors(dimension: vector.count) } else { VectorTable?.none }
-        return try await Self.onAnotherThread { [self] in
+        return try await onAnotherThread { [self] in
             let included = try included(filter)
             var nearest: [Int64] = []
             if let vector, let table {

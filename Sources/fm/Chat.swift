@@ -209,7 +209,11 @@ struct Chat: AsyncParsableCommand {
 
     private static func list() {
         let conversations: [ConversationArchive.Summary]
-        do { conversations = try ConversationArchive(url: archiveFile).conversations() } catch {
+        do {
+            // Looking does not create the archive.
+            let exists = FileManager.default.fileExists(atPath: archiveFile.path)
+            conversations = try exists ? ConversationArchive(url: archiveFile).conversations() : []
+        } catch {
             return Shell.say("fm: \(message(for: error))")
         }
         if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }

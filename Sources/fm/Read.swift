@@ -137,9 +137,7 @@ struct Read: AsyncParsableCommand {
 
     /// The file for what is done so far. It is named by all that the result depends on.
     private static func checkpoint(_ parts: String...) throws -> URL {
-        let hash = parts.joined(separator: "\u{0}").utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-        }
+        let hash = GGUFFile.hash(parts.joined(separator: "\u{0}").utf8)
         let folder = ModelStore.userDirectory("XDG_CACHE_HOME", default: ".cache")
             .appendingPathComponent("foundation-models/reading")
         try FileManager.default.createDirectory(

@@ -155,7 +155,7 @@ final class HubTests {
     }
 
     @Test("an address of the hub that is none is an error") func badEndpoint() throws {
-        let run = try pull("good/model", ["HF_ENDPOINT": "-o/tmp/x"])
+        let run = try pull("good/model", ["HF_ENDPOINT": "-ox"])
         #expect(run.status == 3 && run.error.contains("HF_ENDPOINT"), "\(run)")
     }
 

@@ -73,15 +73,7 @@ public struct ImageReference: Sendable, Equatable {
     /// The picture with the label; nil if there is none.
     public func resolved(in transcript: some Sequence<Transcript.Entry>) -> Transcript.ImageAttachment? {
         for entry in transcript {
-            let segments: [Transcript.Segment] =
-                switch entry {
-                case .instructions(let entry): entry.segments
-                case .prompt(let entry): entry.segments
-                case .toolOutput(let entry): entry.segments
-                case .response(let entry): entry.segments
-                case .toolCalls, .reasoning, .data: []
-                }
-            for case .attachment(let attachment) in segments where attachment.label == attachmentLabel {
+            for case .attachment(let attachment) in entry.segments where attachment.label == attachmentLabel {
                 if case .image(let image) = attachment.content { return image }
             }
         }

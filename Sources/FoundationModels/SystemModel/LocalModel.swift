@@ -46,8 +46,8 @@ package struct LocalModel: Hashable, Sendable {
     /// With the identities of the files that they were read from.
     private static let descriptions = Mutex<[String: (identity: UInt64?, description: Description)]>([:])
 
-    /// Read once for each file, and again after it was replaced. A file that cannot be read has its own name, and nothing else is known of it; if there is
-    /// no file, the description is that of the default model.
+    /// Read once for each file, and again after it was replaced. A file that cannot be read has its own name, and nothing else is
+    /// known of it; if there is no file, the description is that of the default model.
     package var description: Description {
         let identity = GGUFFile.identity(ofModel: path)
         if let known = Self.descriptions.withLock({ $0[path] }), identity != nil, known.identity == identity {

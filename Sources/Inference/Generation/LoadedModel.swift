@@ -130,9 +130,7 @@ package actor LoadedModel {
                     task
                     ?? Task.detached { [tokenizer] in
                         // It takes seconds with a large vocabulary, and must not block the threads of other tasks.
-                        await withCheckedContinuation { continuation in
-                            DispatchQueue.global().async { continuation.resume(returning: TokenVocabulary(tokenizer)) }
-                        }
+                        await onAnotherThread { TokenVocabulary(tokenizer) }
                     }
                 if task == nil {
                     // The first request with a grammar usually has a prompt to process before it needs masks.

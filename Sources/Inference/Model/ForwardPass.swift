@@ -131,6 +131,7 @@ struct ForwardPass {
             case (.mamba(let weights), .mamba(let m)): mamba(m, weights, index, batch, tensors.mixerPostNorm)
             case (.convolution(let weights), .convolution(let taps)):
                 convolution(taps, weights, index, batch, tensors.mixerPostNorm)
+            // No file can cause this: the tensors of each layer are loaded by its shape.
             default: preconditionFailure("The tensors of a layer are created for its shape.")
             }
         }

@@ -264,7 +264,7 @@ struct Eval: AsyncParsableCommand {
 
     /// FNV-1a: another data set is a mistake, not an attack.
     private static func fingerprint(_ data: Data) -> String {
-        String(data.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }, radix: 16)
+        String(GGUFFile.hash(data), radix: 16)
     }
 
     /// The name and size of a model's file: other files may have the same name.
