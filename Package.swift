@@ -49,7 +49,8 @@ let package = Package(
     targets: [
         // The engine must be fast in debug builds too, including those of programs that depend on this package: SwiftPM
         // compiles C without optimisation in debug builds. Dependencies may use unsafe flags since tools version 6.2.
-        .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
+        // Functions begin at cache lines: prompts took up to 20 % longer where the linker placed the matrix products otherwise.
+        .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2", "-falign-functions=64"])]),
         // Weights are included by the C source file, which compiles in no time; SwiftPM only needs to know of them.
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
@@ -58,6 +59,10 @@ let package = Package(
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
         // The file in which requests, compactions and recalls are recorded.
         .target(name: "TraceFiles", swiftSettings: settings),
+        // The texts that the product writes to models.
+        .target(name: "ModelPrompts", swiftSettings: settings),
+        // Training of small models.
+        .target(name: "Learning", swiftSettings: optimized),
         .target(name: "JSON", swiftSettings: optimized),
         // Parts of search that the archive of conversations and the index of documents have in common.
         .target(name: "TextSearch", dependencies: ["CKernels"], swiftSettings: optimized),
@@ -68,7 +73,7 @@ let package = Package(
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "TextScreening", "TraceFiles",
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "ModelPrompts", "TextScreening", "TraceFiles",
                 "UniformTypeIdentifiers", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
@@ -88,11 +93,15 @@ let package = Package(
         .target(name: "TabularData", swiftSettings: settings),
         // Everything but the trait for tests, so that programs without tests do not depend on the testing library.
         .target(
-            name: "EvaluationCore", dependencies: ["Embeddings", "FoundationModels", "Grammar", "JSON", "TabularData"],
+            name: "EvaluationCore",
+            dependencies: ["Embeddings", "FoundationModels", "Grammar", "JSON", "ModelPrompts", "TabularData"],
             swiftSettings: settings),
         .target(name: "Evaluations", dependencies: ["EvaluationCore"], swiftSettings: settings),
         .target(
-            name: "Safety", dependencies: ["FoundationModels", "TextScreening", "UniformTypeIdentifiers"], swiftSettings: settings
+            name: "Safety",
+            dependencies: [
+                "AsyncLocks", "FoundationModels", "Learning", "ModelPrompts", "TextScreening", "UniformTypeIdentifiers",
+            ], swiftSettings: settings
         ),
         .target(
             name: "FoundationModelsTesting", dependencies: ["FoundationModels", "UniformTypeIdentifiers"], swiftSettings: settings
@@ -100,14 +109,16 @@ let package = Package(
         .target(
             name: "ContextKit",
             dependencies: [
-                "AsyncLocks", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "TextSearch", "TraceFiles",
+                "AsyncLocks", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "ModelPrompts", "TextSearch",
+                "TraceFiles",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .target(
             name: "Retrieval",
             dependencies: [
-                "AsyncLocks", "Embeddings", "FoundationModels", "TextSearch", .product(name: "GRDB", package: "GRDB.swift"),
+                "AsyncLocks", "Embeddings", "FoundationModels", "ModelPrompts", "TextSearch",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -125,7 +136,8 @@ let package = Package(
         .executableTarget(
             name: "context-bench",
             dependencies: [
-                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "Safety", "TextSearch",
+                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF", "Retrieval", "Safety",
+                "TextSearch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + postgreSQL,
             path: "Benchmarks/Context", exclude: ["Conversations"], swiftSettings: settingsWithDatabases),
@@ -149,12 +161,16 @@ let package = Package(
             dependencies: ["Embeddings", "Evaluations", "FoundationModels", "FoundationModelsTesting", "TabularData"],
             swiftSettings: settings),
         .testTarget(
-            name: "SafetyTests", dependencies: ["FoundationModels", "FoundationModelsTesting", "Safety", "TestSupport"],
+            name: "SafetyTests",
+            dependencies: [
+                "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Learning", "Safety", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "TextScreeningTests", dependencies: ["FoundationModels", "TestSupport", "TextScreening"],
             resources: [.copy("Texts")],
             swiftSettings: settings),
+        .testTarget(name: "LearningTests", dependencies: ["Learning", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",
@@ -177,15 +193,15 @@ let package = Package(
             name: "ContextKitTests",
             dependencies: [
                 "AsyncLocks", "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting",
-                "Inference", "TestSupport", "TextSearch",
+                "Inference", "ModelPrompts", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + postgreSQL,
             swiftSettings: settingsWithDatabases),
         .testTarget(
             name: "RetrievalTests",
             dependencies: [
-                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "Retrieval",
-                "TestSupport", "TextSearch",
+                "ContextKit", "Embeddings", "FoundationModels", "FoundationModelsTesting", "Inference", "ModelPrompts",
+                "Retrieval", "TestSupport", "TextSearch",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ] + postgreSQL,
             swiftSettings: settingsWithDatabases),

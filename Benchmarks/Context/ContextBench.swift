@@ -7,6 +7,6 @@ import ArgumentParser
         subcommands: [
             LongConversation.self, RecallBench.self, RecallAnswers.self, CarryBench.self, Counting.self, Book.self,
             SearchBench.self,
-            JudgmentBench.self, ScreeningBench.self,
+            JudgmentBench.self, JudgeBench.self, ScreeningBench.self,
         ])
 }

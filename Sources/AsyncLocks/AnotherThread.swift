@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import Synchronization
 
 /// Runs a function that computes or waits for long on a thread of its own, so that it does not block the threads of tasks, of which
 /// there are as many as cores.
@@ -8,4 +9,22 @@ public func onAnotherThread<Value: Sendable, Failure: Error>(
     try await withCheckedContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(returning: Result(catching: body)) }
     }.get()
+}
+
+/// The same for a computation that ends early if the task is cancelled.
+///
+/// - Parameter body: Receives a function that throws `CancellationError` once the task is cancelled.
+public func onAnotherThread<Value: Sendable>(
+    cancellable body: @escaping @Sendable (_ check: @Sendable () throws -> Void) throws -> Value
+) async throws -> Value {
+    let flag = CancellationFlag()
+    return try await withTaskCancellationHandler {
+        try await onAnotherThread { try body { if flag.isSet.load(ordering: .relaxed) { throw CancellationError() } } }
+    } onCancel: {
+        flag.isSet.store(true, ordering: .relaxed)
+    }
+}
+
+private final class CancellationFlag: Sendable {
+    let isSet = Atomic(false)
 }

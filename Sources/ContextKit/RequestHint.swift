@@ -1,4 +1,5 @@
 public import Foundation
+import ModelPrompts
 
 /// Sentences for instructions and prompts, in the words that models follow best.
 ///
@@ -23,7 +24,7 @@ public enum RequestHint {
     ///
     /// A length that is asked for leads to a whole answer; `maximumResponseTokens` cuts it, and is only a guard. With “about” the
     /// default model comes close to the number; with “at most” it writes much less.
-    public static func length(words: Int) -> String { "Answer in about \(max(1, words)) words." }
+    public static func length(words: Int) -> String { ModelPrompts.length(words: words) }
 
     /// A sentence that asks for an answer of this many sentences.
     public static func length(sentences: Int) -> String {

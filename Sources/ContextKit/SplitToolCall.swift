@@ -1,4 +1,5 @@
 public import FoundationModels
+import ModelPrompts
 
 /// A tool call split over two sessions: one writes the arguments, plain code runs the tool, the other one answers.
 ///
@@ -24,7 +25,7 @@ public struct SplitToolCall<T: Tool>: Sendable where T.Output: Sendable {
     ) async throws {
         let writer = LanguageModelSession(
             model: model,
-            instructions: "Write the arguments for a tool that helps to answer the user. \(tool.name): \(tool.description)")
+            instructions: ModelPrompts.arguments(of: tool.name, tool.description))
         let written = try await writer.respond(
             to: prompt, schema: tool.parameters, options: GenerationOptions(samplingMode: .greedy))
         arguments = written.content
@@ -36,9 +37,9 @@ public struct SplitToolCall<T: Tool>: Sendable where T.Output: Sendable {
         let answerer = LanguageModelSession(model: model, instructions: instructions)
         let found = output
         response = try await answerer.respond(options: options) {
-            "\(tool.name) gave this:"
+            ModelPrompts.outputHeading(tool.name)
             found
-            "Answer with it: \(prompt)"
+            ModelPrompts.answerWithOutput(prompt)
         }
     }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+import ModelPrompts
 
 /// A level of a scale.
 public protocol ScoreLevel: CaseIterable, Hashable, Sendable {
@@ -115,10 +116,7 @@ public enum ModelJudgeError: LocalizedError {
 public struct ModelJudgePrompt<Input>: Sendable where Input: ModelSampleProtocol {
     /// The judge's instructions, if no others are given.
     public static var defaultInstructions: String {
-        """
-        You are a strict and fair judge of the responses of an assistant. You see a request and a response. For each quality, give a \
-        reason in one sentence, then choose the level whose description fits the response best. Do not prefer long responses.
-        """
+        ModelPrompts.judgeInstructions
     }
 
     /// The judge's instructions.
@@ -225,13 +223,14 @@ public struct ModelJudgeEvaluator<Input>: EvaluatorProtocol, Sendable where Inpu
             parts.append("\(title):\n\(text)")
         }
         // The response is between marks: it may contain anything, such as other levels.
-        parts.append("Response, from <<< to >>>:\n<<<\n\(text(of: output))\n>>>")
+        parts.append(ModelPrompts.response(text(of: output)))
         if comparesWithExpected { parts.append("Compare the response with the reference response.") }
         for dimension in dimensions {
             var lines = ["Levels of \(dimension.name)\(dimension.description.map { " (\($0))" } ?? ""):"]
-            lines += dimension.scale.options.map { "- \($0.label): \($0.guideDescription)" }
+            lines += dimension.scale.options.reversed().map { "- \($0.label): \($0.guideDescription)" }
             parts.append(lines.joined(separator: "\n"))
         }
+        parts.append(ModelPrompts.whichLevel)
         return Prompt(parts.joined(separator: "\n\n"))
     }
 
@@ -286,7 +285,8 @@ public struct ModelJudgeEvaluator<Input>: EvaluatorProtocol, Sendable where Inpu
                 case .discrete:
                     .init(
                         name: "level",
-                        schema: DynamicGenerationSchema(name: "Level\(index + 1)", anyOf: dimension.scale.options.map(\.label)))
+                        schema: DynamicGenerationSchema(
+                            name: "Level\(index + 1)", anyOf: dimension.scale.options.reversed().map(\.label)))
                 case .continuous:
                     .init(
                         name: "score",

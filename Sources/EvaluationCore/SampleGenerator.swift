@@ -1,4 +1,5 @@
 public import FoundationModels
+internal import ModelPrompts
 internal import Synchronization
 
 /// Generates samples like those that a person has written.
@@ -148,7 +149,7 @@ public actor SampleGenerator<SampleType> where SampleType: ModelSampleProtocol {
         let list = examples.map { "- \(describe($0))" }.joined(separator: "\n")
         return Prompt {
             prompt
-            "Examples:\n\(list)\nWrite another one that differs from them."
+            ModelPrompts.anotherSample(list)
         }
     }
 }

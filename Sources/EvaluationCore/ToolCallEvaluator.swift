@@ -1,5 +1,6 @@
 internal import Foundation
 public import FoundationModels
+internal import ModelPrompts
 
 /// Compares the tool calls of a response with those that are expected.
 public struct ToolCallEvaluator<Input>: EvaluatorProtocol, Sendable
@@ -129,9 +130,9 @@ struct TrajectoryComparison {
         case .hasSuffix(_, let suffix): return text.hasSuffix(suffix)
         case .naturalLanguage(let name, let criteria):
             let session = LanguageModelSession(
-                model: model, instructions: "You decide whether a value meets a description. Answer true or false.")
+                model: model, instructions: ModelPrompts.valueInstructions)
             let answer = try await session.respond(
-                to: "Value of \(name): \(text)\nDescription: \(criteria)\nDoes the value meet the description?",
+                to: ModelPrompts.meets(text, of: name, criteria),
                 generating: Bool.self, options: GenerationOptions(samplingMode: .greedy))
             return answer.content
         }

@@ -1,4 +1,5 @@
 import FoundationModels
+import ModelPrompts
 
 /// Asks the model whether its answer answers the question.
 ///
@@ -9,7 +10,7 @@ struct AnswerCheck {
 
     /// - Returns: nil for models that do not run on this machine.
     init?(model: some LanguageModel) {
-        guard let odds = AnswerOdds(model: model, instructions: "You check answers.") else { return nil }
+        guard let odds = AnswerOdds(model: model, instructions: ModelPrompts.answerCheckInstructions) else { return nil }
         self.odds = odds
     }
 
@@ -17,24 +18,14 @@ struct AnswerCheck {
     private static let maximumPassages = 4_000
 
     /// The minimum log odds of “yes”. Of 50 questions for development, it leaves out 9 of 17 wrong answers and 2 of 21 right ones; 0.45
-    /// leaves out 15 and 3, but on other documents too many right ones (BENCHMARKS.md). The questions whether the passages contain the
-    /// answer, and whether the answer says what is asked for, separate less (areas under the ROC curve 0.77 and 0.78 instead of 0.90), and
-    /// add nothing to this one.
+    /// leaves out 15 and 3, but on other documents too many right ones (BENCHMARKS.md).
     private static let minimumLogOdds = 0.0
     /// The same for the second of two answers: where the first one was none, there is often no answer.
     private static let minimumLogOddsOfSecond = 1.0
 
     func isAnswer(_ answer: String, to question: String, from passages: [String], isSecond: Bool) async throws -> Bool {
         let text = String(decoding: passages.joined(separator: "\n").utf8.prefix(Self.maximumPassages), as: UTF8.self)
-        let prompt = """
-            Text: \(text)
-
-            Question: \(question)
-
-            Proposed answer: \(answer)
-
-            Is the proposed answer a correct answer to the question, according to the text? Answer yes or no.
-            """
-        return try await odds.logOdds(prompt) >= (isSecond ? Self.minimumLogOddsOfSecond : Self.minimumLogOdds)
+        return try await odds.logOdds(ModelPrompts.isAnswer(answer, to: question, from: text))
+            >= (isSecond ? Self.minimumLogOddsOfSecond : Self.minimumLogOdds)
     }
 }

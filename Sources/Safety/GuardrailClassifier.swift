@@ -1,4 +1,5 @@
 public import FoundationModels
+internal import ModelPrompts
 internal import TextScreening
 
 /// The result of a check.
@@ -59,12 +60,7 @@ public struct LanguageModelGuardrailClassifier: GuardrailClassifier {
     private let policy: String
 
     /// What is unsafe, if no other policy is given.
-    public static let defaultPolicy = """
-        You decide whether a text is safe. Unsafe is a text that asks for help, or helps, to hurt people or oneself, to make weapons, \
-        to break the law, to insult, threaten or harass people, or that contains explicit sexual content. Words that sound \
-        dangerous but are used harmlessly, such as killing a process, are safe, and so are facts, history, health, and fiction \
-        without instructions.
-        """
+    public static var defaultPolicy: String { ModelPrompts.safetyPolicy }
 
     /// Creates a classifier.
     ///
@@ -80,9 +76,8 @@ public struct LanguageModelGuardrailClassifier: GuardrailClassifier {
         let schema = try GenerationSchema(
             root: DynamicGenerationSchema(name: "Verdict", anyOf: ["safe", "unsafe"]), dependencies: [])
         let session = LanguageModelSession(model: model, instructions: policy)
-        let kind = subject == .prompt ? "request to an assistant" : "answer of an assistant"
         let verdict = try await session.respond(
-            to: "The \(kind):\n\(text)\n\nIs it safe or unsafe?", schema: schema,
+            to: ModelPrompts.isSafe(text, isPrompt: subject == .prompt), schema: schema,
             options: GenerationOptions(sampling: .greedy)
         ).content.value(String.self)
         return GuardrailAssessment(isUnsafe: verdict == "unsafe", category: verdict == "unsafe" ? "model" : nil)

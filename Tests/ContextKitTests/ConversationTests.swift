@@ -1,6 +1,7 @@
 import Foundation
 import FoundationModels
 import FoundationModelsTesting
+import ModelPrompts
 import Synchronization
 import Testing
 
@@ -93,7 +94,7 @@ struct ConversationTests {
         #expect(asked.lastPrompt.contains("Tern Rock"))
         #expect(asked.lastPrompt.hasSuffix("What is my boat called?"))
         try await conversation.respond(to: "How tall is a giraffe?")
-        #expect(model.requests.last?.lastPrompt.contains(RecallBlock.heading) == false)
+        #expect(model.requests.last?.lastPrompt.contains(ModelPrompts.recallHeading) == false)
         // The archive contains the user's prompts, without recalled turns in front of them.
         let turns = try conversation.archive.turns(of: conversation.id)
         #expect(turns.suffix(2).map(\.prompt) == ["What is my boat called?", "How tall is a giraffe?"])

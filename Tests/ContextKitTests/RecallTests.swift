@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import ModelPrompts
 import Synchronization
 import Testing
 
@@ -55,11 +56,11 @@ struct RecallTests {
         let conversation = try await Self.filled(model)
         try await conversation.respond(to: "When did Nadia start the pottery class?")
         let asked = try #require(model.requests.last?.lastPrompt)
-        #expect(asked.hasPrefix("(Prompt) \(RecallBlock.heading)"))
+        #expect(asked.hasPrefix("(Prompt) \(ModelPrompts.recallHeading)"))
         let lines = asked.split(separator: "\n", omittingEmptySubsequences: false)
         let day = try #require(lines.firstIndex { $0.hasPrefix("[") && $0.contains("May 2023") })
         #expect(lines[day + 1] == "User: Nadia told me that she begins with a pottery class.")
-        #expect(asked.hasSuffix("\(RecallBlock.footing)\nWhen did Nadia start the pottery class?"))
+        #expect(asked.hasSuffix("\(ModelPrompts.recallFooting)\nWhen did Nadia start the pottery class?"))
         // The archive contains the original prompt.
         #expect(try conversation.archive.turns(of: conversation.id).last?.prompt == "When did Nadia start the pottery class?")
     }
@@ -110,7 +111,7 @@ struct RecallTests {
             try await conversation.respond(to: next)
             try await conversation.respond(to: "Well.")
             let later = await conversation.transcript.wholeText
-            #expect(!later.contains(RecallBlock.heading), "recalled turns are removed after one more turn")
+            #expect(!later.contains(ModelPrompts.recallHeading), "recalled turns are removed after one more turn")
         }
     }
 
@@ -259,10 +260,10 @@ struct RecallTests {
         try await conversation.respond(to: "When did Nadia start the pottery class?")
         try await conversation.respond(to: "What does Tobias repair in Trieste?")
         try await conversation.respond(to: "And why?")
-        let prompts = try #require(model.requests.last).wholeText.split(separator: RecallBlock.heading)
+        let prompts = try #require(model.requests.last).wholeText.split(separator: ModelPrompts.recallHeading)
         #expect(prompts.count == 2 && prompts.last?.contains("repairs clocks") == true)
         try await conversation.respond(to: "Good.")
-        #expect(model.requests.last?.wholeText.contains(RecallBlock.heading) == false)
+        #expect(model.requests.last?.wholeText.contains(ModelPrompts.recallHeading) == false)
         // The archive contains the prompts without recalled turns.
         let stored = try conversation.archive.turns(of: conversation.id)
         #expect(stored.allSatisfy { !$0.hasRecalled })

@@ -97,6 +97,49 @@ import Testing
         }
     }
 
+    /// A turn is one piece of work for the engine, whatever it consists of. The seeds find turns of a random model that have everything.
+    @Test func turnsAreSubmittedOnce() async throws {
+        var tiny = TinyModel()
+        tiny.controlTokens = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
+        tiny.template =
+            "{# tools <tool_call> <think> #}" + TinyModel.chatML + "{% if add_generation_prompt %}{{ '<think>\n' }}{% endif %}"
+        let file = try tiny.file()
+        let model = try await LoadedModel.load(path: file.path, threads: 1)
+        #expect(model.toolFormat != nil && model.thinkingFormat != nil)
+        let tool = try TurnTestTools.tool(
+            "pick",
+            """
+            {"type": "object", "required": ["n"], "additionalProperties": false,
+             "properties": {"n": {"enum": [1, 2, 3, 4, 5, 6, 7, 8]}}}
+            """)
+        var tools = TurnTools()
+        (tools.callable, tools.areInPrompt) = ([tool], true)
+        let tokens = try model.tokens(for: ChatPrompt([ChatMessage(role: .user, content: "Hi")], tools: [tool]))
+        var isFound = false
+        for seed in 0..<400 as Range<UInt64> where !isFound {
+            let script = Mutex<[String]>([])
+            let before = await model.submissions
+            _ = try await model.generateTurn(
+                GenerationRequest(tokens: tokens, sampling: SamplingSettings(temperature: 4, seed: seed), maximumTokens: 400),
+                tools: tools, in: try model.makeSequence(contextSize: 512, sharesCache: false)
+            ) { event in
+                script.withLock { script in
+                    switch event {
+                    case .text: if script.last != "text" { script.append("text") }
+                    case .thought: if script.last != "thought" { script.append("thought") }
+                    case .call: script.append("call")
+                    case .cut, .state: break
+                    }
+                }
+                return true
+            }
+            #expect(await model.submissions == before + 1)
+            let all = script.withLock { $0 }
+            isFound = all.count { $0 == "call" } >= 2 && all.first == "thought" && all.contains("text")
+        }
+        #expect(isFound, "no seed leads to a turn of reasoning, text and two calls")
+    }
+
     /// Requests for which there is no memory wait for others; if nothing can go on, the newest fails with an error that says why.
     @Test func requestsWaitForMemory() async throws {
         let file = try TinyModel().file()

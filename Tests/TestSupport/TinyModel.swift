@@ -15,6 +15,8 @@ package struct TinyModel {
     package var rope: [(String, GGUFBuilder.Value)] = []
     package var hasOutputHead = true
     package var template = TinyModel.chatML
+    /// Control tokens besides the three of the vocabulary, such as the marks of reasoning.
+    package var controlTokens: [String] = []
 
     package init() {}
 
@@ -41,7 +43,7 @@ package struct TinyModel {
     package func builder() -> GGUFBuilder {
         var random = SeededGenerator(seed)
         var builder = GGUFBuilder()
-        let tokens = Self.tokens
+        let tokens = Array(Self.tokens.dropLast(3)) + controlTokens + Self.tokens.suffix(3)
         builder.metadata = [
             ("general.architecture", .string("llama")), ("general.name", .string("tiny")),
             ("llama.block_count", .uint32(UInt32(layers))), ("llama.embedding_length", .uint32(UInt32(width))),
@@ -50,7 +52,7 @@ package struct TinyModel {
             ("llama.rope.freq_base", .float32(10_000)), ("llama.attention.layer_norm_rms_epsilon", .float32(1e-5)),
             ("tokenizer.ggml.model", .string("gpt2")), ("tokenizer.ggml.pre", .string("smollm")),
             ("tokenizer.ggml.tokens", .strings(tokens)),
-            ("tokenizer.ggml.token_type", .int32s(tokens.indices.map { $0 < tokens.count - 3 ? 1 : 3 })),
+            ("tokenizer.ggml.token_type", .int32s(tokens.indices.map { $0 < tokens.count - 3 - controlTokens.count ? 1 : 3 })),
             ("tokenizer.ggml.merges", .strings(Self.merges)),
             ("tokenizer.ggml.bos_token_id", .uint32(UInt32(tokens.count - 2))),
             ("tokenizer.ggml.eos_token_id", .uint32(UInt32(tokens.count - 1))),

@@ -1,4 +1,5 @@
 import FoundationModels
+import ModelPrompts
 
 /// The contents of a context while compaction steps change it.
 public struct ContextDraft: Sendable {
@@ -28,8 +29,6 @@ public struct ContextDraft: Sendable {
     }
 
     static let pinnedHeading = "Always remember:\n"
-    private static let carriedHeading = "Quoted from earlier:\n"
-    private static let carriedAnswer = "Noted."
     static let carriedID = "carried"
 
     /// Instructions and pinned facts, as the first entry. Nothing that the user or a tool said is in it: the model would follow it.
@@ -45,9 +44,10 @@ public struct ContextDraft: Sendable {
     var lead: [Transcript.Entry] {
         if carried.isEmpty { return head }
         return head + [
-            .prompt(.init(id: Self.carriedID, segments: [.text(.init(content: Self.carriedHeading + carried))])),
+            .prompt(.init(id: Self.carriedID, segments: [.text(.init(content: ModelPrompts.carriedHeading + carried))])),
             .response(
-                .init(id: Self.carriedID + " answer", assetIDs: [], segments: [.text(.init(content: Self.carriedAnswer))])),
+                .init(id: Self.carriedID + " answer", assetIDs: [], segments: [.text(.init(content: ModelPrompts.carriedAnswer))])
+            ),
         ]
     }
 

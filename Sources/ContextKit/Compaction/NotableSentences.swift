@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import ModelPrompts
 import TextSearch
 
 /// Selects the sentences to carry over: those with names, numbers and decisions. Sentences of the user are preferred to
@@ -131,17 +132,9 @@ struct SentenceJudge {
     }
 
     func willMatter(_ sentence: String) async throws -> Bool {
-        let session = LanguageModelSession(model: model, instructions: "You keep notes about a user.")
-        let question = """
-            Does the following sentence of the user state something about themselves, their people or their plans that will still \
-            matter in a month?
-
-            "\(sentence)"
-
-            Answer yes or no.
-            """
+        let session = LanguageModelSession(model: model, instructions: ModelPrompts.sentenceInstructions)
         let answer = try await session.respond(
-            to: Prompt(question), schema: schema, includeSchemaInPrompt: false,
+            to: Prompt(ModelPrompts.willMatter(sentence)), schema: schema, includeSchemaInPrompt: false,
             options: GenerationOptions(samplingMode: .greedy))
         return try answer.content.value(String.self) == "yes"
     }

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import ModelPrompts
 
 /// Summarizes turns in temporary sessions.
 struct Summarizer {
@@ -8,11 +9,6 @@ struct Summarizer {
     let limit: Int
     let instructions: String?
     let maximumRequests: Int
-
-    private static let standardInstructions = """
-        You keep notes of a conversation between a user and an assistant: names, numbers, dates, wishes and decisions of the user. \
-        Leave out greetings and small talk. Do not add anything that was not said.
-        """
 
     struct EmptySummary: Error {}
     struct TooManyRequests: Error {}
@@ -37,17 +33,11 @@ struct Summarizer {
     }
 
     private func prompt(_ said: String, _ summary: String) -> String {
-        var text = ""
-        if !summary.isEmpty { text += "Notes so far:\n\(summary)\n\n" }
-        text += "The conversation:\n" + said
-        let task =
-            summary.isEmpty
-            ? "Write notes on the conversation above." : "Write notes on all of the above, the notes so far included."
-        return text + "\n\n\(task) One fact per line, starting with '- ', at most \(max(10, limit / 2)) words."
+        ModelPrompts.notes(on: said, after: summary, words: max(10, limit / 2))
     }
 
     private func entries(_ prompt: String) -> [Transcript.Entry] {
-        let told = instructions ?? Self.standardInstructions
+        let told = instructions ?? ModelPrompts.notesInstructions
         return [
             .instructions(.init(segments: [.text(.init(content: told))], toolDefinitions: [])),
             .prompt(.init(segments: [.text(.init(content: prompt))])),
@@ -62,7 +52,7 @@ struct Summarizer {
         var said = said
         // A single turn that is larger than the window is cut at its end. The archive keeps all of it.
         while try await !fits(prompt(said, previous)), said.count > 100 { said = String(said.prefix(said.count * 3 / 4)) }
-        let session = LanguageModelSession(model: tools.model, instructions: instructions ?? Self.standardInstructions)
+        let session = LanguageModelSession(model: tools.model, instructions: instructions ?? ModelPrompts.notesInstructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
         let summary = try await session.respond(to: prompt(said, previous), options: options).content
             .trimmingCharacters(in: .whitespacesAndNewlines)

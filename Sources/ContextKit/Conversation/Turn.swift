@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+import ModelPrompts
 import TextSearch
 
 /// A prompt and everything that was generated for it: tool calls with their outputs, reasoning, the response.
@@ -86,7 +87,7 @@ public struct Turn: Sendable {
     var hasRecalled: Bool {
         for case .prompt(let asked) in entries {
             let text = asked.segments.plainText
-            return text.hasPrefix(RecallBlock.heading) && text != prompt
+            return text.hasPrefix(ModelPrompts.recallHeading) && text != prompt
         }
         return false
     }

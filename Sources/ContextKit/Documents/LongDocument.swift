@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationModels
+import ModelPrompts
 import TextSearch
 
 /// A text larger than any window, which is summarized or searched for values in chunks.
@@ -113,7 +114,7 @@ public struct LongDocument: Sendable {
         _ checkpoint: URL?, _ progress: @Sendable (Progress) -> Void
     ) async throws -> String {
         let tokens = max(1, min(tokens, model.contextSize))
-        let told = instructions ?? "You are a helpful assistant."
+        let told = instructions ?? ModelPrompts.assistant
         let writer = SummaryWriter(model: model, instructions: told, limit: tokens, task: task)
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)

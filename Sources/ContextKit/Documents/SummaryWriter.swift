@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import ModelPrompts
 
 /// Writes the summaries of a long document, or answers to another task, each in a separate session.
 struct SummaryWriter {
@@ -10,22 +11,14 @@ struct SummaryWriter {
     /// What to do with the text; nil for a summary.
     var task: String?
 
-    /// The task comes after the text: small models that read it before the text continue or copy the text instead. The length is
-    /// asked for in words, so that the summary is seldom cut; with “at most” instead of “about”, summaries have 90 words of 150 and keep
-    /// 53 instead of 70 % of the facts (the best of 8 wordings on 16 texts; BENCHMARKS.md).
+    /// The length is asked for in words, so that the summary is seldom cut.
     private func prompt(_ text: String, after summary: String) -> String {
         let words = max(10, limit / 2)
         if let task {
-            let before = summary.isEmpty ? "" : "Answer from the text so far:\n\(summary)\n\nThe text goes on:\n\n"
-            return "\(before)\(text)\n\n\(task) \(RequestHint.length(words: words))"
+            return ModelPrompts.task(task, about: text, after: summary, words: words)
         }
-        return summary.isEmpty
-            ? "\(text)\n\nSummarise the text above in about \(words) words. \(Self.kept)"
-            : "Summary of the text so far:\n\(summary)\n\nThe text goes on:\n\n\(text)\n\n"
-                + "Summarise all of the text above, from its beginning, in about \(words) words. \(Self.kept)"
+        return ModelPrompts.summary(of: text, after: summary, words: words)
     }
-
-    private static let kept = "Keep the names, numbers, dates, causes and results."
 
     /// The number of tokens of text that fit into a request.
     ///

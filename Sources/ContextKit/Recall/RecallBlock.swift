@@ -1,12 +1,10 @@
 import Foundation
 import FoundationModels
+import ModelPrompts
 import TextSearch
 
 /// The text in front of a prompt: what was said earlier, with speakers and dates, within a token budget.
 struct RecallBlock {
-    static let heading = "Said earlier in this conversation:"
-    static let footing = "Said now:"
-
     /// The results of the search, best first.
     let found: [ScoredTurn]
     /// The turns of the results.
@@ -24,7 +22,7 @@ struct RecallBlock {
     func items(within limit: Int) async throws -> [Recall.Item] {
         var items: [Recall.Item] = []
         // The sum of the counts of the parts is a few tokens higher than the count of the whole.
-        var left = limit - (try await count("\(Self.heading)\n\n\(Self.footing)\n"))
+        var left = limit - (try await count("\(ModelPrompts.recallHeading)\n\n\(ModelPrompts.recallFooting)\n"))
         var texts: Set<String> = []
         var days: Set<String> = []
         for match in found {
@@ -110,7 +108,7 @@ struct RecallBlock {
 
     /// The items as a text, in chronological order.
     static func text(_ items: [Recall.Item]) -> String {
-        var lines = [heading]
+        var lines = [ModelPrompts.recallHeading]
         var day: String?
         let shown = items.filter { !$0.text.isEmpty }.sorted {
             $0.turn == $1.turn ? $0.side == .user && $1.side != .user : $0.turn < $1.turn
@@ -123,7 +121,7 @@ struct RecallBlock {
             let isContinued = index > 0 && shown[index - 1].turn == item.turn && item.side == .model
             lines.append(isContinued ? withoutLead(item.text) : item.text)
         }
-        return lines.joined(separator: "\n") + "\n\n\(footing)\n"
+        return lines.joined(separator: "\n") + "\n\n\(ModelPrompts.recallFooting)\n"
     }
 
     private static func withoutLead(_ text: String) -> String {

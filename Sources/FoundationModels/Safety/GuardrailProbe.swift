@@ -34,9 +34,14 @@ struct GuardrailProbe: Sendable {
     /// - Parameter state: `[width]`.
     func score(_ state: [Float]) -> Float? {
         guard state.count == weights.count, !state.isEmpty else { return nil }
-        let size = (state.reduce(0) { $0 + $1 * $1 } / Float(state.count)).squareRoot()
-        guard size.isFinite, size > 0 else { return nil }
-        return zip(state, weights).reduce(0) { $0 + $1.0 * $1.1 } / size + bias
+        let score = zip(Self.normalised(state), weights).reduce(bias) { $0 + $1.0 * $1.1 }
+        return score.isFinite ? score : nil
+    }
+
+    /// A state divided by its root mean square.
+    static func normalised(_ state: [Float]) -> [Float] {
+        let size = (state.reduce(0) { $0 + $1 * $1 } / Float(max(1, state.count))).squareRoot()
+        return state.map { $0 / size }
     }
 
     /// The probe of a model; nil if there is none.

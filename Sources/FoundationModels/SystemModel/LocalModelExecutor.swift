@@ -349,6 +349,31 @@ package final class LocalModelExecutor: Sendable {
         }
     }
 
+    /// What identifies the weights of the model, and the number of its layers.
+    func identity() async throws -> (fingerprint: String?, layerCount: Int) {
+        let model = try await conversation().model
+        return (model.fingerprint, model.shape.layers.count)
+    }
+
+    /// The states after some layers of the last token of a prompt.
+    func states(after transcript: Transcript, layers: [Int]) async throws -> [[Float]] {
+        let conversation = try await conversation()
+        let tokens = try conversation.model.tokens(
+            for: TranscriptRenderer(configuration, conversation.model).prompt(for: transcript))
+        var request = GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1)
+        request.stateLayers = layers
+        var states: [Int: [Float]] = [:]
+        do {
+            _ = try await conversation.model.generateTurn(request, in: conversation.sequence) { event in
+                if case .state(let values, let layer) = event { states[layer] = values }
+                return true
+            }
+        } catch {
+            throw Self.failure(error, limit: nil, promptTokens: tokens.count, conversation)
+        }
+        return layers.map { GuardrailProbe.normalised(states[$0] ?? []) }
+    }
+
     // MARK: - Models that were not trained to call tools
 
     /// The tools from which the model must choose its next calls; nil if it responds with text.

@@ -1,4 +1,5 @@
 package import JSON
+import ModelPrompts
 
 /// A compact description of a schema for the prompt: `{"name": text, "age": integer 0...99, "tags": [text]}`.
 ///
@@ -15,11 +16,7 @@ package struct SchemaDescription {
     /// The part of a prompt that asks for a value of a schema.
     package static func request(for schema: JSONValue) -> String {
         let text = text(of: schema, isArguments: false)
-        var request = "Answer with JSON like this:\n" + text
-        if text.contains(" or null") {
-            request += "\n" + "Write null for what is not said."
-        }
-        return request
+        return ModelPrompts.value(text, hasOptionals: text.contains(" or null"))
     }
 
     /// - Parameter isArguments: Whether an object at the root is a list of arguments, which is written without braces

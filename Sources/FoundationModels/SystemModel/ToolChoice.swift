@@ -1,4 +1,5 @@
 internal import Inference
+internal import ModelPrompts
 
 /// Determines which tool a message is for, if any, for models that were not trained to call tools.
 ///
@@ -37,14 +38,11 @@ struct ToolChoice {
         if open.isEmpty { return nil }
         self.message = message
         var recipients = open.map {
-            Recipient(tool: $0, introduction: "The user writes a message. It is for this tool: \($0.description)")
+            Recipient(tool: $0, introduction: ModelPrompts.message(to: $0.description))
         }
         if allowsResponse {
             recipients.append(
-                Recipient(
-                    tool: nil,
-                    introduction: "The user writes a message. It needs no tool: small talk, a question about the world, a wish "
-                        + "for a text."))
+                Recipient(tool: nil, introduction: ModelPrompts.messageToNone))
         }
         self.recipients = recipients
     }

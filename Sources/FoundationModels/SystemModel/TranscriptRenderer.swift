@@ -1,6 +1,7 @@
 internal import Foundation
 internal import Inference
 internal import JSON
+internal import ModelPrompts
 
 /// Converts transcript entries to the conversation that a model's chat template expects.
 ///
@@ -24,11 +25,6 @@ struct TranscriptRenderer {
         toolInstructions = model.defaults.toolInstructions
     }
 
-    private static let tagging = """
-        You tag texts. Name what a text is about: topics, emotions, actions and objects, each in one or two words, in lower \
-        case, the most important first.
-        """
-
     /// The conversation whose last tool calls have been made, as a question with their results, which is answered in words:
     /// without tool definitions and calls, which small models imitate.
     func answerPrompt(for entries: some Sequence<Transcript.Entry>, thinking: ThinkingLevel = .off) -> ChatPrompt {
@@ -43,8 +39,7 @@ struct TranscriptRenderer {
         return prompt
     }
 
-    /// The request for an answer. On 40 tasks for development, answers with this line use the result in 35, with "Answer in words."
-    /// in 31. It is in English, and so is the answer then, unless the line names another language.
+    /// The request for an answer, in the language of the question.
     private static func answerLine(_ question: String) -> String {
         let letters = LanguageIdentifier.letters(of: question)
         let candidates = letters.count >= minimumLetters ? LanguageIdentifier.candidates(letters) : []
@@ -56,8 +51,7 @@ struct TranscriptRenderer {
             language = best.code
         }
         let name = language.flatMap { Locale(identifier: "en").localizedString(forLanguageCode: $0) }
-        return "\n\nAnswer the question in full sentences\(name.map { ", in \($0)" } ?? ""). "
-            + "Use the facts, numbers and names in the result."
+        return ModelPrompts.answer(language: name)
     }
 
     // Names of places and people make short questions in English look like other languages.
@@ -117,7 +111,7 @@ struct TranscriptRenderer {
             }
         }
         if isTagging, !hasInstructions {
-            messages.insert(.init(role: .system, content: Self.tagging), at: 0)
+            messages.insert(.init(role: .system, content: ModelPrompts.tagging), at: 0)
         } else if !hasInstructions, let ownInstructions {
             messages.insert(.init(role: .system, content: ownInstructions), at: 0)
         }
@@ -125,7 +119,7 @@ struct TranscriptRenderer {
     }
 
     private func text(of instructions: Transcript.Instructions) -> String {
-        var parts = isTagging ? [Self.tagging] : []
+        var parts = isTagging ? [ModelPrompts.tagging] : []
         let text = instructions.segments.modelText
         if !text.isEmpty { parts.append(text) }
         if !instructions.toolDefinitions.isEmpty, hasToolFormat, let toolInstructions { parts.append(toolInstructions) }
@@ -135,7 +129,7 @@ struct TranscriptRenderer {
                 return "- \(tool.name)" + (tool.explainsParameters ? "(\(arguments))" : "")
                     + ": \(tool.description)"
             }
-            parts.append("You can call these tools:\n" + lines.joined(separator: "\n"))
+            parts.append(ModelPrompts.tools(lines))
         }
         return parts.joined(separator: "\n\n")
     }
@@ -158,6 +152,6 @@ struct TranscriptRenderer {
                 }
             }.joined(separator: ", ")
         }
-        return "Result of \(output.toolName)(\(arguments)): \(output.segments.modelText)"
+        return ModelPrompts.result(output.toolName, arguments, output.segments.modelText)
     }
 }
