@@ -12,6 +12,8 @@ struct GuardrailProbe: Sendable {
     let fingerprint: String
     /// The index of the layer.
     let layer: Int
+    /// Whether prompts with a schema were among those of the training.
+    let readsSchemas: Bool
     private let weights: [Float]
     private let bias: Float
     /// The minimum score of an unsafe prompt.
@@ -21,9 +23,12 @@ struct GuardrailProbe: Sendable {
     static let marginOfSuspicion: Float = 3
 
     /// - Parameter weights: a signed byte for each element of the state, in Base64.
-    init(fingerprint: String, layer: Int, scale: Float, bias: Float, threshold: Float, weights: String) {
+    init(
+        fingerprint: String, layer: Int, readsSchemas: Bool = true, scale: Float, bias: Float, threshold: Float, weights: String
+    ) {
         self.fingerprint = fingerprint
         self.layer = layer
+        self.readsSchemas = readsSchemas
         self.bias = bias
         self.threshold = threshold
         self.weights = (Data(base64Encoded: weights) ?? Data()).map { Float(Int8(bitPattern: $0)) * scale }
@@ -44,9 +49,9 @@ struct GuardrailProbe: Sendable {
         return state.map { $0 / size }
     }
 
-    /// The probe of a model; nil if there is none.
-    static func probe(of model: LoadedModel) -> GuardrailProbe? {
+    /// The probe of a model for a kind of prompt; nil if there is none.
+    static func probe(of model: LoadedModel, hasSchema: Bool) -> GuardrailProbe? {
         guard let fingerprint = model.fingerprint else { return nil }
-        return all.first { $0.fingerprint == fingerprint }
+        return all.first { $0.fingerprint == fingerprint && ($0.readsSchemas || !hasSchema) }
     }
 }

@@ -25,6 +25,18 @@ extension GuardrailProbe {
                 GiLn5R0KAuoP7+bdBiPw3R8DMhbyEvwIBgcKARj16w3zAwkwBhcgK77g+xjz5AcL2fYN7Cv9GAf0DQr/5gUA9RTv4r8g8PDJ+B/v1Anh6RII/f\
                 748QMW2f7yAwvb97ftJdH0DPPS/w7DIyUs+PcHMe3w4AcT4cMf7/RNBeYC4AO88fnkDQ/m7glbLOzjy/H9Ifn8AvYFJfYNzOsFHc78GunT2uwI\
                 8grt5PgfEAL4Gw/39hz9POz1AyEC7/Ht9fwCHSEJH/LXAhj5Mi4rZB4iOC8CAvHm8gwB
-                """)
+                """),
+        // SmolLM2 135M Instruct, Q4_1
+        GuardrailProbe(
+            fingerprint: "29c947167a0d71b7", layer: 16, readsSchemas: false, scale: 0.00942874, bias: -12.379, threshold: 1.79,
+            weights: """
+                oyrlBsztAkAFHUElD/7w5eLe3+vPv+D5+wj67SQi++8gsfIH/kQq4CRDEzwWH/rn7/bW6gYJ/y7CFQbrA+f6DRnvKPYK/y0R9UEqKMfk/draCzcw69\
+                kU294DygncF/gT8vz0Q+XP9xHRRyowE/3twvrgIwn9HRBJCfvxy7cTIcvR9uj3CN8IHj8lxyHN9g5iDAB4sOP/6N3x8PMfxw04AQbROSnpHBNb6hAM\
+                FR0pCbnx0jCB1OC8Pw759iJlAA8apNL7LQIbGw7rBCsxIgXWBRLN5OY+IiL8CxboGB3WAOH7IAkYBxoSuxEQ6/3F0D8dycn3//ch/O4BR/YM4RHt3e\
+                sK797V/fT9Lu4dQPUV9t0L6eseL95KWOQXDwMVMegL6NnqBPgLBu/kMhdBH+wcJR4v2+AJQ+HqGuYN6fIHEfQmGDK98+nt/gLK8Tn8UkbjCiMO+gXV\
+                6NwMuQIR6/nz8QT+M0zkSRXfDvDhO8DbwRXS/OwY5PEqEyC6COhNKe7b7fTX+jBcB9gENtEiBOXzFgry4uftxcn9m9n9ReMf/8MAzB8hCwU4D/Sl4/\
+                bcGMH/OSIvD703q/0CFCUaSe8F+f/rBvP2+M/25PDuC//d0uv67/w6BscwxUnz1RMR7+wK7gEZzNgZ5SIl6r39GEMM9Osb3yal4e/UGCnK9ebt3/4K\
+                9ifpputVzN74jL0dA+Ag7yQV2U3c4PlS/f423wMgPeUsFvc4IzQr/OoC9v4IEPb97fTcEyzn7wY+ERjbNb7l
+                """),
     ]
 }

@@ -131,7 +131,9 @@ package final class LocalModelExecutor: Sendable {
         }
         let checksText = configuration.checksText || request.schema != nil
         // The conversation's own adapter changes the states.
-        let probe = checksText && conversation.sequence.adapter == nil ? GuardrailProbe.probe(of: conversation.model) : nil
+        let probe =
+            checksText && conversation.sequence.adapter == nil
+            ? GuardrailProbe.probe(of: conversation.model, hasSchema: request.schema != nil || request.format != nil) : nil
         // What words say of a prompt is confirmed by the probe, if the model has one: it reads the words in their context.
         let suspicion =
             checksText ? Guardrail.violation(in: request.transcript.lastPromptText, threshold: Guardrail.promptThreshold) : nil
@@ -154,11 +156,12 @@ package final class LocalModelExecutor: Sendable {
         var generation = GenerationRequest(
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
-        // What the prompt asks to be repeated is no loop; limits of tokens still end it.
-        generation.detectsLoops = configuration.detectsLoops && !RepetitionWish.isIn(request.transcript.lastPromptText)
+        generation.detectsLoops = configuration.detectsLoops
+        let wish = RepetitionWish(request.transcript.lastPromptText)
+        generation.loopAllowance = LoopAllowance(wish)
         generation.nullBias = conversation.model.defaults.nullBias ?? 0
         generation.earlierAnswers = earlierAnswers(request, conversation.model)
-        generation.allowsRepetition = request.generatesValue && RepetitionWish.isIn(request.transcript.lastPromptText)
+        generation.allowsRepetition = request.generatesValue && wish.isExpressed
         // An answer is not empty.
         if generation.grammar == nil { generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted() }
         // A prompt is checked once.
@@ -519,6 +522,24 @@ extension SamplingSettings {
             self.init(
                 temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP,
                 repetitionPenalty: defaults.repetitionPenalty ?? 1)
+        }
+    }
+}
+
+extension LoopAllowance {
+    /// The most tokens that a loop may waste where the prompt has a number, and where it asks for repetition.
+    private static let tokensOfNumber = 1_024
+    private static let tokensOfWish = 2_048
+
+    /// What a prompt asks to be repeated is no loop: as often as its largest number says, or for as long as a text may be. A number may mean
+    /// something else (“in 800 words”), so that without words for repetition less is allowed, and a loop that is longer is removed.
+    fileprivate init(_ wish: RepetitionWish) {
+        if wish.isExpressed {
+            self.init(repetitions: wish.count, tokens: Self.tokensOfWish, keepsText: true)
+        } else if let count = wish.count, count >= 10 {
+            self.init(repetitions: count, tokens: Self.tokensOfNumber)
+        } else {
+            self.init()
         }
     }
 }

@@ -9,7 +9,7 @@ enum PhaseState {
 }
 
 struct FreeState {
-    var loops = LoopDetector()
+    var loops: LoopDetector
     /// Number of text bytes before each token.
     var offsets: [Int] = []
     var bytes = 0

@@ -110,7 +110,7 @@ final class TurnDecoding: Decoding {
             callsNamedTools: phase.callsNamedTools)
         switch phase.kind {
         case .free:
-            var free = FreeState()
+            var free = FreeState(loops: LoopDetector(request.loopAllowance))
             free.offsets.reserveCapacity(Self.expectedTokens)
             if phase.output == .answer { free.repeated = request.earlierAnswers }
             state = .free(free)
@@ -373,8 +373,9 @@ final class TurnDecoding: Decoding {
         free.bytes += bytes.count
         write(token, bytes, score?.score(of: token))
         if end != nil { return }
-        if phase.detectsLoops, let kept = free.loops.append(token) {
-            end = PhaseEnd(reason: .loop, byteCountBeforeLoop: free.offsets[kept])
+        if phase.detectsLoops, let loop = free.loops.append(token) {
+            let kept = loop.kept < free.offsets.count ? free.offsets[loop.kept] : free.bytes
+            end = PhaseEnd(reason: loop.isComplete ? .endOfTurn : .loop, byteCountBeforeLoop: kept)
         } else if generated == limit {
             end = PhaseEnd(reason: .maximumTokens)
         }
@@ -410,7 +411,7 @@ final class TurnDecoding: Decoding {
         free.replacement = known[place].token
         free.alternatives.removeLast(free.alternatives.count - place)
         free.repeated = request.earlierAnswers
-        free.loops = LoopDetector()
+        free.loops = LoopDetector(request.loopAllowance)
         for token in tokens[start..<start + place] { _ = free.loops.append(token) }
         free.bytes = free.offsets.indices.contains(place) ? free.offsets[place] : free.bytes
         free.offsets.removeLast(max(0, free.offsets.count - place))
@@ -490,7 +491,7 @@ final class TurnDecoding: Decoding {
         }
         let isInString = constrained.decoder.cursor.isInStringValue
         if isInString, constrained.wasInString {
-            if let kept = constrained.loops.append(token) {
+            if let kept = constrained.loops.append(token)?.kept {
                 let length = constrained.loops.count
                 let bytes = tokens[start..<tokens.count - length + kept].reduce(0) { $0 + tokenizer.text(of: $1).count }
                 constrained.loops = LoopDetector()

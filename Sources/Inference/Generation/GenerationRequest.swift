@@ -17,6 +17,8 @@ package struct GenerationRequest: Sendable {
     package var bannedFirstTokens: [TokenID] = []
     /// Whether generation stops when the answer repeats itself endlessly.
     package var detectsLoops = true
+    /// Repetition that is no loop, because the prompt asks for it.
+    package var loopAllowance = LoopAllowance()
     /// The grammar that constrains the answer; nil for free text.
     package var grammar: Grammar?
     /// Added to the logits of null where the grammar allows it or another value of a member.
