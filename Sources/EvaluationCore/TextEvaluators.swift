@@ -47,13 +47,13 @@ where Input: SampleProtocol, Input.ExpectedValue: Decodable, Input.ExpectedValue
 
 /// Checks whether a part of the answer matches a regular expression. An addition of this package.
 ///
-/// The syntax is that of Swift's `Regex`. The text of an answer that is not a `String` is its JSON.
+/// The syntax is that of `NSRegularExpression`. The text of an answer that is not a `String` is its JSON. A search that takes millions of
+/// steps ends with an error.
 public struct RegexEvaluator<Input>: EvaluatorProtocol, Sendable
 where Input: SampleProtocol, Input.ExpectedValue: Decodable, Input.ExpectedValue: Encodable, Input.ExpectedValue: Sendable {
     public typealias Subject = ModelSubject<Input.ExpectedValue>
 
     private let metric: Metric
-    // A Regex is not Sendable.
     private let pattern: String
 
     /// Creates an evaluator.
@@ -65,20 +65,13 @@ where Input: SampleProtocol, Input.ExpectedValue: Decodable, Input.ExpectedValue
     public init(_ metric: Metric, pattern: String) throws {
         self.metric = metric
         self.pattern = pattern
-        _ = try Regex(pattern: pattern)
+        _ = try SearchPattern(pattern)
     }
 
     public nonisolated(nonsending) func metrics(subject: ModelSubject<Input.ExpectedValue>, input: Input) async throws -> [Metric]
     {
-        let matches = try ValueText.text(of: subject.value).contains(Regex(pattern: pattern))
+        let matches = try SearchPattern(pattern).isFound(in: ValueText.text(of: subject.value))
         return [matches ? metric.passing() : metric.failing(rationale: "The answer does not match \(pattern).")]
-    }
-}
-
-extension Regex where Output == AnyRegexOutput {
-    init(pattern: String) throws {
-        // The error of Regex has no readable text.
-        do { self = try Regex(pattern) } catch { throw EvaluatorArgumentError.invalidPattern(pattern) }
     }
 }
 
@@ -86,12 +79,16 @@ extension Regex where Output == AnyRegexOutput {
 public enum EvaluatorArgumentError: Error, LocalizedError, Sendable, Equatable {
     /// The text is not a regular expression.
     case invalidPattern(String)
+    /// The regular expression backtracks without end in an answer.
+    case patternTooSlow(String)
     /// The text is not a JSON Schema, or the schema is not supported or cannot be satisfied.
     case invalidSchema(reason: String)
 
     public var errorDescription: String? {
         switch self {
         case .invalidPattern(let pattern): "“\(pattern.prefix(60))” is not a regular expression."
+        case .patternTooSlow(let pattern):
+            "“\(pattern.prefix(60))” takes too many steps. Repeat no group that contains repetitions, as in (a+)+."
         case .invalidSchema(let reason): "The schema cannot be used: \(reason)"
         }
     }

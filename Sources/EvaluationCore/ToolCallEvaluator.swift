@@ -124,7 +124,7 @@ struct TrajectoryComparison {
         case .range(_, let minimum, let maximum):
             guard case .number(let number) = value.kind else { return false }
             return number >= minimum ?? -.infinity && number <= maximum ?? .infinity
-        case .pattern(_, let pattern): return try text.contains(Regex(pattern: pattern))
+        case .pattern(_, let pattern): return try SearchPattern(pattern).isFound(in: text)
         case .contains(_, let part): return text.contains(part)
         case .hasPrefix(_, let prefix): return text.hasPrefix(prefix)
         case .hasSuffix(_, let suffix): return text.hasSuffix(suffix)

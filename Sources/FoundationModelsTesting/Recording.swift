@@ -17,18 +17,18 @@ public struct Recording: Codable, Sendable, Equatable {
     /// One recorded request and its response.
     public struct Exchange: Codable, Sendable, Equatable {
         /// The key that identifies the request: the text of the last prompt, and the tool outputs after it.
-        public var situation: String
+        public var requestKey: String
         /// The entries that the model generated: reasoning, tool calls, a response.
-        public var said: Transcript
+        public var response: Transcript
         /// Input tokens; 0 if they were not counted.
         public var inputTokens: Int
         /// Output tokens; 0 if they were not counted.
         public var outputTokens: Int
 
         /// Creates an exchange, for recordings that are written by hand.
-        public init(situation: String, said: Transcript, inputTokens: Int = 0, outputTokens: Int = 0) {
-            self.situation = situation
-            self.said = said
+        public init(requestKey: String, response: Transcript, inputTokens: Int = 0, outputTokens: Int = 0) {
+            self.requestKey = requestKey
+            self.response = response
             self.inputTokens = inputTokens
             self.outputTokens = outputTokens
         }
@@ -57,7 +57,7 @@ public struct Recording: Codable, Sendable, Equatable {
     }
 
     /// The key of a request. Ids and options are not part of it.
-    static func situation(of transcript: Transcript) -> String {
+    static func requestKey(of transcript: Transcript) -> String {
         var parts: [String] = []
         for entry in transcript {
             switch entry {

@@ -73,7 +73,7 @@ public struct RecordingLanguageModel<Base: LanguageModel>: LanguageModel {
             try await base.respond(to: request, model: model.base, streamingInto: recipient)
             let (entries, usage) = try said.assembler.withLock { (try $0.transcriptEntries(), $0.usage) }
             let exchange = Recording.Exchange(
-                situation: Recording.situation(of: request.transcript), said: Transcript(entries: entries),
+                requestKey: Recording.requestKey(of: request.transcript), response: Transcript(entries: entries),
                 inputTokens: usage.input.totalTokenCount, outputTokens: usage.output.totalTokenCount)
             log.exchanges.withLock { $0.append(exchange) }
         }

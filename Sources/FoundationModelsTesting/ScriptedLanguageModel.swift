@@ -42,22 +42,22 @@ public struct ScriptedLanguageModel: LanguageModel {
 
     /// An error of a script that has no response to a request.
     public enum ScriptError: LocalizedError, Equatable {
-        /// All steps have been used. `situation` identifies the request, see ``Recording/Exchange/situation``.
-        case endOfScript(situation: String)
+        /// All steps have been used. `requestKey` identifies the request, see ``Recording/Exchange/requestKey``.
+        case endOfScript(requestKey: String)
         /// The recording contains no exchange for this request.
-        case notRecorded(situation: String)
+        case notRecorded(requestKey: String)
 
         public var errorDescription: String? {
             switch self {
-            case .endOfScript(let situation): "The script has no step left for: \(situation)"
-            case .notRecorded(let situation): "The recording has no response to: \(situation)"
+            case .endOfScript(let requestKey): "The script has no step left for: \(requestKey)"
+            case .notRecorded(let requestKey): "The recording has no response to: \(requestKey)"
             }
         }
     }
 
     fileprivate enum Source: Sendable {
         case steps([Step])
-        /// Exchanges by situation. Several exchanges of one situation are used in order, the last one repeatedly.
+        /// Exchanges by request key. Several exchanges of one key are used in order, the last one repeatedly.
         case recording([String: [Recording.Exchange]])
     }
 
@@ -87,7 +87,7 @@ public struct ScriptedLanguageModel: LanguageModel {
         _ recording: Recording,
         capabilities: LanguageModelCapabilities = .init([.guidedGeneration, .toolCalling, .reasoning, .vision])
     ) {
-        script = Script(.recording(Dictionary(grouping: recording.exchanges, by: \.situation)))
+        script = Script(.recording(Dictionary(grouping: recording.exchanges, by: \.requestKey)))
         self.capabilities = capabilities
     }
 
@@ -113,31 +113,31 @@ public struct ScriptedLanguageModel: LanguageModel {
             to request: LanguageModelExecutorGenerationRequest, model: ScriptedLanguageModel,
             streamingInto channel: LanguageModelExecutorGenerationChannel
         ) async throws {
-            let situation = Recording.situation(of: request.transcript)
-            for step in try next(situation) { try await take(step, channel) }
+            let key = Recording.requestKey(of: request.transcript)
+            for step in try next(key) { try await take(step, channel) }
         }
 
         /// The steps for one request.
-        private func next(_ situation: String) throws -> [Step] {
+        private func next(_ requestKey: String) throws -> [Step] {
             try script.source.withLock { source in
                 switch source {
                 case .steps(var steps):
                     let count = (steps.firstIndex { if case .reasoning = $0 { false } else { true } } ?? steps.count) + 1
-                    guard !steps.isEmpty else { throw ScriptError.endOfScript(situation: situation) }
+                    guard !steps.isEmpty else { throw ScriptError.endOfScript(requestKey: requestKey) }
                     let taken = Array(steps.prefix(count))
                     steps.removeFirst(min(count, steps.count))
                     source = .steps(steps)
                     return taken
                 case .recording(var known):
-                    guard var exchanges = known[situation], let first = exchanges.first else {
-                        throw ScriptError.notRecorded(situation: situation)
+                    guard var exchanges = known[requestKey], let first = exchanges.first else {
+                        throw ScriptError.notRecorded(requestKey: requestKey)
                     }
                     if exchanges.count > 1 {
                         exchanges.removeFirst()
-                        known[situation] = exchanges
+                        known[requestKey] = exchanges
                         source = .recording(known)
                     }
-                    return first.said.flatMap(Step.steps)
+                    return first.response.flatMap(Step.steps)
                 }
             }
         }

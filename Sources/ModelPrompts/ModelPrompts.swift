@@ -182,7 +182,7 @@ extension ModelPrompts {
 
 extension ModelPrompts {
     /// What was said earlier stands before a prompt, between these lines.
-    package static let recallHeading = "Said earlier in this conversation:"
+    package static let recallHeading = "Said earlier in this conversation (it may be about something else):"
     package static let recallFooting = "Said now:"
     /// Text carried over from turns that are no longer in the context, and the answer to it.
     package static let carriedHeading = "Quoted from earlier:\n"

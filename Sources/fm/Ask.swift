@@ -48,7 +48,7 @@ struct Ask: AsyncParsableCommand {
         do {
             try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))
         } catch let code as ExitCode { throw code } catch let error as ValidationError { throw error } catch {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 }

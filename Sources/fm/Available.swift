@@ -2,6 +2,7 @@ import ArgumentParser
 import ContextKit
 import Foundation
 import FoundationModels
+import Inference
 
 struct Available: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +14,7 @@ struct Available: ParsableCommand {
     var model: String?
 
     func run() throws {
-        if let model { setenv("FM_MODEL", model, 1) }
+        if let model { ModelStore.selectedModel = model }
         guard SystemLanguageModel.default.isAvailable else {
             print("There is no model. Fetch it with “fm model pull”.")
             throw ExitCode(3)

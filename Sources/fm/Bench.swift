@@ -93,7 +93,7 @@ struct Bench: AsyncParsableCommand {
                 fflush(nil)
             }
         } catch let error as ModelError {
-            Shell.say("fm: \(error)")
+            Message.say("fm: \(error)")
             throw ExitCode(3)
         }
     }

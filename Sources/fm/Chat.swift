@@ -68,7 +68,7 @@ struct Chat: AsyncParsableCommand {
         if let delete { return try Self.delete(delete) }
         flags.selectModel()
         guard SystemLanguageModel.default.isAvailable else {
-            throw Failure.exit(
+            throw ExitMessage.exit(
                 for: SystemLanguageModel.Error.assetsUnavailable(
                     .init(debugDescription: "There is no model. Fetch it with “fm model pull”.")))
         }
@@ -79,14 +79,14 @@ struct Chat: AsyncParsableCommand {
             archive = isSaved ? try ConversationArchive(url: Self.archiveFile) : try ConversationArchive()
             name = try chosenName(archive)
         } catch let error as ConversationError {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
         let isTerminal = isatty(STDIN_FILENO) == 1
         var conversation = try await begin(name, archive, isTerminal)
         var editor = LineEditor(prompt: "> ")
         // What is typed while an answer is written belongs to the next line.
-        if isTerminal { TypedText.hide() }
-        defer { TypedText.show() }
+        if isTerminal { TerminalEcho.hide() }
+        defer { TerminalEcho.show() }
         if isTerminal { print("Ask anything. /help lists the commands.") }
         var last: ChatExchange?
         var failed: ExitCode?
@@ -144,7 +144,7 @@ struct Chat: AsyncParsableCommand {
         do { try await conversation.saveKVCache() } catch {
             let isSaved = await conversation.archiveProblem == nil
             let consequence = isSaved ? "The next start takes a little longer." : "The last answer is lost."
-            Shell.say("\(Self.message(for: error)) \(consequence)")
+            Message.say("\(Self.message(for: error)) \(consequence)")
         }
     }
 
@@ -189,7 +189,7 @@ struct Chat: AsyncParsableCommand {
             try archive.copy(conversation.id, to: saved, as: name)
             return saved
         } catch {
-            Shell.say("fm: \(message(for: error))")
+            Message.say("fm: \(message(for: error))")
             return nil
         }
     }
@@ -203,7 +203,7 @@ struct Chat: AsyncParsableCommand {
             try archive.delete(name)
             print("Deleted “\(name)”.")
         } catch let error as ConversationError {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 
@@ -214,7 +214,7 @@ struct Chat: AsyncParsableCommand {
             let exists = FileManager.default.fileExists(atPath: archiveFile.path)
             conversations = try exists ? ConversationArchive(url: archiveFile).conversations() : []
         } catch {
-            return Shell.say("fm: \(message(for: error))")
+            return Message.say("fm: \(message(for: error))")
         }
         if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }
         for conversation in conversations {
@@ -239,7 +239,7 @@ struct Chat: AsyncParsableCommand {
             await conversation.prewarm()
             return conversation
         } catch {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 
@@ -277,12 +277,12 @@ struct Chat: AsyncParsableCommand {
                 await conversation.compact()
                 print("\(try await conversation.tokenCount()) of \(await conversation.contextSize) tokens are used.")
             default:
-                Shell.say("There is no command \(words[0]). /help lists them.")
+                Message.say("There is no command \(words[0]). /help lists them.")
                 return false
             }
             return true
         } catch {
-            Shell.say("fm: \(Self.message(for: error))")
+            Message.say("fm: \(Self.message(for: error))")
             return false
         }
     }
@@ -332,9 +332,9 @@ struct Chat: AsyncParsableCommand {
                 let report = try await conversation.report(detailedEntries: 0)
                 try Output().writeStyled("\u{1B}[90m\(report.bar(width: 24))\u{1B}[0m\n")
             }
-            if let problem = await conversation.archiveProblem { Shell.say(Self.message(for: problem)) }
+            if let problem = await conversation.archiveProblem { Message.say(Self.message(for: problem)) }
         } catch let error as OutputError {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         } catch {
             // What has been written has no line end.
             if !written.text.withLock({ $0.isEmpty }) { print("") }
@@ -349,14 +349,14 @@ struct Chat: AsyncParsableCommand {
     private static func failure(for error: any Error) throws -> MessageFailure {
         switch error {
         case let error as ConversationError:
-            Shell.say("fm: \(message(for: error))")
+            Message.say("fm: \(message(for: error))")
             return MessageFailure(code: ExitCode(1))
         case LanguageModelError.contextSizeExceeded(let context):
-            Shell.say(
+            Message.say(
                 "fm: The answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")
             return MessageFailure(code: ExitCode(4))
-        case is SystemLanguageModel.Error: throw Failure.exit(for: error)
-        default: return MessageFailure(code: Failure.exit(for: error))
+        case is SystemLanguageModel.Error: throw ExitMessage.exit(for: error)
+        default: return MessageFailure(code: ExitMessage.exit(for: error))
         }
     }
 }

@@ -46,7 +46,7 @@ struct Embed: AsyncParsableCommand {
         } catch let error as ValidationError {
             throw error
         } catch {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 

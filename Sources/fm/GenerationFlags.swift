@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
+import Inference
 
 /// The flags of all commands that generate text.
 struct GenerationFlags: ParsableArguments {
@@ -55,7 +56,7 @@ struct GenerationFlags: ParsableArguments {
 
     /// Makes `--model` the system model. Must be called before the system model is first used.
     func selectModel() {
-        if let model { setenv("FM_MODEL", model, 1) }
+        if let model { ModelStore.selectedModel = model }
     }
 
     func makeSession(_ guardrails: SystemLanguageModel.Guardrails) -> LanguageModelSession {

@@ -20,7 +20,7 @@ enum Curl {
 
     /// The body of a page.
     static func get(_ url: String, token: String?) -> Result {
-        let result = Shell.run(
+        let result = Subprocess.run(
             [
                 "curl", "--config", "-", "--silent", "--show-error", "--location", "--retry", "2", "--connect-timeout", "30",
                 "--write-out", "\n%{http_code}\n%header{link}", url,
@@ -34,7 +34,7 @@ enum Curl {
 
     /// Downloads to a file. Continues an earlier incomplete download.
     static func download(_ url: String, token: String?, to file: URL) -> Result {
-        let result = Shell.run(
+        let result = Subprocess.run(
             [
                 "curl", "--config", "-", "--fail", "--location", "--show-error",
                 isatty(STDERR_FILENO) == 1 ? "--progress-bar" : "--silent", "--retry", "3", "--connect-timeout", "30",

@@ -60,7 +60,7 @@ struct Index: AsyncParsableCommand {
             }
             let counts = try await index.counts()
             try await index.close()
-            for problem in total.problems { Shell.say("fm: \(problem)") }
+            for problem in total.problems { Message.say("fm: \(problem)") }
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -73,7 +73,7 @@ struct Index: AsyncParsableCommand {
                         + " \(out) has \(counts.documents) documents in \(counts.passages) passages.")
             }
         } catch {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 }
@@ -139,9 +139,9 @@ struct Search: AsyncParsableCommand {
                     try Output().write(head + passage.place + headings + "\n" + text + "\n")
                 }
             }
-            if results.isEmpty, !json { Shell.say("Nothing was found.") }
+            if results.isEmpty, !json { Message.say("Nothing was found.") }
         } catch {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 }

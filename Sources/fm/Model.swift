@@ -34,7 +34,7 @@ struct Model: AsyncParsableCommand {
     static func memory(forBytes bytes: Int) -> Int { bytes + bytes / 10 + 300_000_000 }
 
     static func fail(_ error: any Error) -> ExitCode {
-        Shell.say("fm: \(error)")
+        Message.say("fm: \(error)")
         return ExitCode(3)
     }
 
@@ -135,7 +135,7 @@ struct Model: AsyncParsableCommand {
             // An encoder answers nothing, and errors are shown when the model is used.
             guard let answers = try? await ModelQuestions.ask(path, Array(ModelQuestions.all.prefix(5))) else { return }
             if !answers.contains(where: \.isRight) {
-                Shell.say("It answered none of five easy questions. “fm model check” asks more, and shows the answers.")
+                Message.say("It answered none of five easy questions. “fm model check” asks more, and shows the answers.")
             }
         }
 
@@ -143,7 +143,7 @@ struct Model: AsyncParsableCommand {
         private static func installEmbedder() {
             do { try EmbedderInstaller(EmbedderCatalogue.standard).install(isQuiet: true) } catch {
                 // Everything else works without it.
-                Shell.say("fm: \(error)")
+                Message.say("fm: \(error)")
             }
         }
 
@@ -175,14 +175,14 @@ struct Model: AsyncParsableCommand {
         private static func standardForThisMachine() -> PublishedModel {
             let standard = ModelCatalogue.standard
             if let memory = SystemMemory.current.available(), memory < 3_000_000_000 {
-                Shell.say(
+                Message.say(
                     "Only \(memory / 1_000_000) MB of memory are free: the small model is used. “fm model pull \(standard.name)” downloads the better one."
                 )
                 return ModelCatalogue.small
             }
             // The packed weights, which are created at the first use, are as large as the model.
             if let free = ModelInstaller.freeSpace(ModelStore.directory), free < standard.size * 2 + 500_000_000 {
-                Shell.say(
+                Message.say(
                     "Only \(free / 1_000_000) MB of disk space are free: the small model is used. “fm model pull \(standard.name)” downloads the better one."
                 )
                 return ModelCatalogue.small

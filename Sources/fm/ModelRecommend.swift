@@ -68,7 +68,8 @@ enum ModelAdvice {
     static func sayOnce() {
         let environment = ProcessInfo.processInfo.environment
         let standard = ModelCatalogue.standard
-        guard isatty(STDERR_FILENO) == 1, environment["FM_MODEL"] ?? "" == "", ModelStore.chosenModel == nil,
+        guard isatty(STDERR_FILENO) == 1, environment["FM_MODEL"] ?? "" == "",
+            ModelStore.selectedModel == nil, ModelStore.chosenModel == nil,
             ModelStore.systemModelPath.hasSuffix("/" + standard.fileName)
         else { return }
         let note = ModelStore.sourceDirectory.appendingPathComponent(".recommended")
@@ -76,6 +77,6 @@ enum ModelAdvice {
         let best = best(memory: memory, bytesPerSecond: rate)
         guard best.name != standard.name, best.name != ModelCatalogue.small.name else { return }
         do { try Data().write(to: note) } catch { return }  // it would be said each time
-        Shell.say("(This machine can run a better model, \(best.title): “fm model recommend” says more.)")
+        Message.say("(This machine can run a better model, \(best.title): “fm model recommend” says more.)")
     }
 }

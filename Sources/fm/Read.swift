@@ -55,10 +55,10 @@ struct Read: AsyncParsableCommand {
             throw error
         } catch {
             if interrupt.happened {
-                Shell.say("Stopped. The same command continues.")
+                Message.say("Stopped. The same command continues.")
                 throw ExitCode(130)
             }
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 

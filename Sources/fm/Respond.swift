@@ -66,10 +66,10 @@ struct Respond: AsyncParsableCommand {
             ModelAdvice.sayOnce()
         } catch let error as ValidationError { throw error } catch {
             if interrupt.happened {
-                Shell.say("")
+                Message.say("")
                 throw ExitCode(130)
             }
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 
@@ -101,7 +101,7 @@ struct Respond: AsyncParsableCommand {
         } catch {
             throw ValidationError("“\(saveTranscript)” cannot be written: \(error.localizedDescription)")
         }
-        Shell.say("Written to \(saveTranscript).")
+        Message.say("Written to \(saveTranscript).")
     }
 
     private func answer(
@@ -125,7 +125,7 @@ struct Respond: AsyncParsableCommand {
         } catch LanguageModelError.contextSizeExceeded(let context) where written > 0 {
             // The text generated so far is kept: it ends where the window ends.
             try output.write("\n")
-            Shell.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
+            Message.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
             return
         }
         let response = try await responses.collect()
@@ -137,10 +137,10 @@ struct Respond: AsyncParsableCommand {
             if !stream { try output.write(response.content) }
             if !response.content.hasSuffix("\n") { try output.write("\n") }
         }
-        if report.stopReason == "loop" { Shell.say("(The model repeated itself and was stopped.)") }
+        if report.stopReason == "loop" { Message.say("(The model repeated itself and was stopped.)") }
         if report.stopReason == "maximumTokens", flags.maxTokens == nil {
-            Shell.say("(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
+            Message.say("(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
         }
-        if stats { Shell.say(report.table, terminator: "") }
+        if stats { Message.say(report.table, terminator: "") }
     }
 }

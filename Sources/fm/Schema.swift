@@ -46,8 +46,8 @@ struct Schema: ParsableCommand {
                 try Output().write(report.text + "\n")
                 return
             }
-            for note in grammar.notes { Shell.say("note: \(note).") }
-            Shell.say(String(format: "The schema can be used; it compiled in %.1f ms. For example:", milliseconds))
+            for note in grammar.notes { Message.say("note: \(note).") }
+            Message.say(String(format: "The schema can be used; it compiled in %.1f ms. For example:", milliseconds))
             try Output().write(example.prettyText + "\n")
         }
 

@@ -6,9 +6,10 @@ import Inference
 /// Tests/Tools/train_probe.py.
 struct States: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Write the residual stream after the last token of each prompt, for training probes.", shouldDisplay: false)
+        abstract: "Write the residual stream after the last token of each prompt or response, for training probes.",
+        shouldDisplay: false)
 
-    @Argument(help: "A file with a JSON object in each line: prompt, and instructions if any.") var file: String
+    @Argument(help: "A file with a JSON object in each line: prompt, and instructions and response if any.") var file: String
     @Option(help: "A layer after which the state is taken, counted from 0. Can be repeated.") var layer: [Int]
     @Option(help: "The file that receives, for each prompt and layer, the values as 32-bit numbers.") var out: String
     @Option(help: "A model file or name.") var model = ModelStore.path(of: ModelCatalogue.standard.name)
@@ -16,6 +17,8 @@ struct States: AsyncParsableCommand {
     private struct Line: Decodable {
         var prompt: String
         var instructions: String?
+        /// An answer, after whose last token the state is taken.
+        var response: String?
     }
 
     func run() async throws {
@@ -29,8 +32,8 @@ struct States: AsyncParsableCommand {
             if let instructions = line.instructions ?? model.defaults.instructions {
                 messages.insert(ChatMessage(role: .system, content: instructions), at: 0)
             }
-            var request = GenerationRequest(
-                tokens: try model.tokens(for: ChatPrompt(messages)), sampling: .greedy, maximumTokens: 1)
+            let tokens = try model.tokens(for: ChatPrompt(messages)) + (line.response.map { model.tokenizer.encode($0) } ?? [])
+            var request = GenerationRequest(tokens: tokens, sampling: .greedy, maximumTokens: 1)
             request.stateLayers = layer
             var states: [Int: [Float]] = [:]
             _ = try await model.generateTurn(request, in: sequence) { event in

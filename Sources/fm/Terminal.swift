@@ -9,7 +9,7 @@ import Synchronization
 /// Standard output, unbuffered. Errors are thrown, so that a full disk or a closed pipe ends the command.
 ///
 /// Text of models, documents and files may contain sequences that control a terminal. Everything that the program writes goes through
-/// this type, ``print(_:terminator:)`` or ``Shell/say(_:)``, which remove them where a terminal shows the text. Pipes and files get every
+/// this type, ``print(_:terminator:)`` or ``Message/say(_:terminator:)``, which remove them where a terminal shows the text. Pipes and files get every
 /// byte.
 struct Output {
     private static let isTerminal = isatty(STDOUT_FILENO) == 1
@@ -69,7 +69,7 @@ enum StandardInput {
 
 /// Whether the terminal shows what is typed while nothing is read. If not, typed text stays in the terminal's queue and
 /// appears in the line editor afterwards.
-enum TypedText {
+enum TerminalEcho {
     /// The settings of the terminal before it was changed; nil if it was not.
     private static let original = Mutex<termios?>(nil)
 
@@ -126,7 +126,7 @@ final class Interrupt: Sendable {
                 return count
             }
             if times == 2 {
-                TypedText.show()
+                TerminalEcho.show()
                 _exit(130)
             }
             handler()
@@ -138,11 +138,12 @@ final class Interrupt: Sendable {
     func stop() {
         source.cancel()
         Self.active.withLock { $0 -= 1 }
-        if !TypedText.isHidden { signal(SIGINT, SIG_DFL) }
+        if !TerminalEcho.isHidden { signal(SIGINT, SIG_DFL) }
     }
 }
 
-enum Failure {
+/// The message and the exit code of an error.
+enum ExitMessage {
     /// Prints a description of the error and returns the exit code for it.
     static func exit(for error: any Error) -> ExitCode {
         let (message, code): (String, Int32) =
@@ -159,7 +160,7 @@ enum Failure {
             case let error as InstallError: (error.description, 3)
             default: ("\(error)", 1)
             }
-        Shell.say("fm: \(message)")
+        Message.say("fm: \(message)")
         return ExitCode(code)
     }
 }

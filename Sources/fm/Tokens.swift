@@ -2,6 +2,7 @@ import ArgumentParser
 import ContextKit
 import Foundation
 import FoundationModels
+import Inference
 
 struct Tokens: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -36,7 +37,7 @@ struct Tokens: AsyncParsableCommand {
     @Flag(help: "Exit with 4 if the request does not fit.") var strict = false
 
     func run() async throws {
-        if let model { setenv("FM_MODEL", model, 1) }
+        if let model { ModelStore.selectedModel = model }
         do {
             let report = try await self.report()
             if json {
@@ -60,7 +61,7 @@ struct Tokens: AsyncParsableCommand {
         } catch let error as ValidationError {
             throw error
         } catch {
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 

@@ -30,6 +30,6 @@ struct Trace: ParsableCommand {
         guard !report.events.isEmpty else { throw ValidationError("“\(file)” contains no requests.") }
         guard let html else { return try Output().write(report.table) }
         try Data(report.html.utf8).write(to: URL(filePath: html), options: .atomic)
-        Shell.say("Written to \(html).")
+        Message.say("Written to \(html).")
     }
 }

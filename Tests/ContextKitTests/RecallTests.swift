@@ -167,12 +167,26 @@ struct RecallTests {
         #expect(!item.text.contains("Sentence 3"))
     }
 
-    @Test("dates of prompts") func dates() {
+    @Test("dates of prompts") func dates() throws {
         #expect(DateWords.words(in: "on 8 May 2023") == ["zzm5", "zzd5x8", "zzy2023"])
         #expect(DateWords.words(in: "May 8th, and in June") == ["zzm5", "zzd5x8", "zzm6"])
         #expect(DateWords.words(in: "2023-05-08") == ["zzy2023", "zzm5", "zzd5x8"])
         #expect(DateWords.words(in: "8.5.2023") == ["zzy2023", "zzm5", "zzd5x8"])
         #expect(DateWords.words(in: "You may march on, 8 of you.") == [])
+        // 2026-11-25 is a Wednesday.
+        let now = try #require(
+            Calendar(identifier: .gregorian).date(from: DateComponents(year: 2026, month: 11, day: 25, hour: 12)))
+        for (text, expected) in [
+            ("What did I say yesterday?", ["zzd11x24"]), ("Who called last Friday?", ["zzd11x20"]),
+            ("Who called last Wednesday?", ["zzd11x18"]), ("What did I plan two weeks ago?", (9...13).map { "zzd11x\($0)" }),
+            ("What was it last month?", ["zzy2026", "zzm10"]), ("Where was I last year?", ["zzy2025"]),
+            ("Where did we go last summer?", ["zzm6", "zzm7", "zzm8"]), ("What is the last word?", []),
+        ] {
+            #expect(DateWords.relativeWords(in: text, now: now).sorted() == expected.sorted(), "\(text)")
+        }
+        // Who tells something does not ask for it.
+        #expect(!RecallQuery("Yesterday I went to Rome.", now: now).words.contains { $0.isDate })
+        #expect(RecallQuery("What did I tell you yesterday?", now: now).words.filter(\.isDate).map(\.text) == ["zzd11x24"])
         #expect(RecallQuery("What did we do on 7 May?").words.map(\.text) == ["zzm5", "zzd5x7"])
     }
 

@@ -137,6 +137,18 @@ import Testing
         #expect(try await result(city, City(name: "a", area: 10)).value == .failing)
     }
 
+    @Test("a pattern that backtracks without end is an error") func slowPattern() async throws {
+        let slow = try RegexEvaluator<ModelSample<String>>(metric, pattern: "(a+)+$")
+        #expect(try await result(slow, "aaa").value == .passing)
+        await #expect(throws: EvaluatorArgumentError.patternTooSlow("(a+)+$")) {
+            _ = try await result(slow, String(repeating: "a", count: 60) + "b")
+        }
+        // Long answers alone are no problem.
+        let long = String(repeating: "word ", count: 20_000)
+        #expect(try await result(try RegexEvaluator(metric, pattern: "(?i)\\bzebra\\b"), long).value == .failing)
+        #expect(try await result(try RegexEvaluator(metric, pattern: "(?s)^w.*d $"), long).value == .passing)
+    }
+
     @Test("a wrong pattern or schema is an error that says what is wrong")
     func wrongArguments() async throws {
         #expect(throws: EvaluatorArgumentError.invalidPattern("(")) {

@@ -60,7 +60,7 @@ import Testing
         for try await snapshot in session.streamResponse(to: "darn it") { snapshots.append(snapshot.content) }
         #expect(snapshots.last == "Oh …, what the … is this?")
         #expect(snapshots.allSatisfy { !$0.lowercased().contains("dar") && !$0.contains("H") })
-        #expect(recorder.recording.exchanges.first?.situation.contains("… it") == true)
+        #expect(recorder.recording.exchanges.first?.requestKey.contains("… it") == true)
     }
 
     @Test("replacements stay inside strings of guided responses")
@@ -335,7 +335,7 @@ import Testing
         let session = LanguageModelSession(model: GuardedLanguageModel(recorder, denyLists: DenyListStore([list])))
         _ = try await session.respond(to: "darn it")
         _ = try await session.respond(to: "hello")
-        #expect(recorder.recording.exchanges.allSatisfy { !$0.situation.contains("darn") })
+        #expect(recorder.recording.exchanges.allSatisfy { !$0.requestKey.contains("darn") })
     }
 
     @Test("terms in values of prompts are replaced too, and other values stay as they are")
@@ -346,7 +346,7 @@ import Testing
         let json = #"{"darn": "Darn it", "list": ["darn", 12345678901234567890, null, true]}"#
         let value = try GeneratedContent(json: json)
         _ = try await session.respond(to: Prompt { value })
-        let situation = try #require(recorder.recording.exchanges.first?.situation)
-        #expect(situation.contains("# it") && !situation.contains("Darn") && situation.contains("12345678901234567890"))
+        let key = try #require(recorder.recording.exchanges.first?.requestKey)
+        #expect(key.contains("# it") && !key.contains("Darn") && key.contains("12345678901234567890"))
     }
 }

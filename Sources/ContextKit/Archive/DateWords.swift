@@ -42,6 +42,62 @@ enum DateWords {
         return found
     }
 
+    /// The index terms of the days, months and years that a text mentions from the day of a prompt on: “yesterday”, “last week”, “three
+    /// months ago”, “last summer”, “last Friday”.
+    static func relativeWords(in text: String, now: Date) -> [String] {
+        let words = text.lowercased().split { !$0.isLetter && !$0.isNumber }.map(String.init)
+        var found: [String] = []
+        func day(_ offset: Int) {
+            if let date = calendar.date(byAdding: .day, value: offset, to: now) { found += Self.words(of: date).suffix(1) }
+        }
+        /// The month and the year.
+        func month(_ offset: Int) {
+            if let date = calendar.date(byAdding: .month, value: offset, to: now) { found += Self.words(of: date).prefix(2) }
+        }
+        for (index, word) in words.enumerated() {
+            let before = index > 0 ? words[index - 1] : ""
+            let next = index + 1 < words.count ? words[index + 1] : ""
+            switch word {
+            case "yesterday": day(-1)
+            case "week" where before == "last": for offset in 7...13 { day(-offset) }
+            case "month" where before == "last": month(-1)
+            case "year" where before == "last":
+                if let date = calendar.date(byAdding: .year, value: -1, to: now) { found += Self.words(of: date).prefix(1) }
+            case _ where next == "ago":
+                guard let count = Int(before) ?? numbers[before] else { break }
+                switch word {
+                case "day", "days": day(-count)
+                // People round weeks.
+                case "week", "weeks": for offset in -2...2 { day(-7 * count + offset) }
+                case "month", "months": month(-count)
+                case "year", "years":
+                    if let date = calendar.date(byAdding: .year, value: -count, to: now) {
+                        found += Self.words(of: date).prefix(1)
+                    }
+                default: break
+                }
+            case _ where before == "last" && days.contains(word):
+                // The latest such day before today.
+                let today = calendar.component(.weekday, from: now)  // 1 for Sunday
+                let wanted = ((days.firstIndex(of: word) ?? 0) + 1) % 7 + 1
+                day(-((today - wanted + 6) % 7 + 1))
+            case _ where before == "last" || before == "this":
+                guard let season = seasons[word] else { break }
+                found += season.map { "zzm\($0)" }
+            default: break
+            }
+        }
+        return found
+    }
+
+    private static let numbers = [
+        "a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    ]
+
+    private static let seasons = [
+        "spring": [3, 4, 5], "summer": [6, 7, 8], "autumn": [9, 10, 11], "fall": [9, 10, 11], "winter": [12, 1, 2],
+    ]
+
     /// Whether a lowercase word is a day of the week or a month. These are capitalized in English but are not names of
     /// people or things.
     static func isOfCalendar(_ word: some StringProtocol) -> Bool { days.contains(String(word)) || months.contains(String(word)) }

@@ -25,9 +25,15 @@ struct RecallQuery {
     private static let maximumDates = 12
     private static let maximumQuestions = 3
 
-    init(_ prompt: String) {
+    init(_ prompt: String, now: Date = Date()) {
         self.prompt = prompt
-        let dates = DateWords.words(in: prompt).prefix(Self.maximumDates)
+        let sentences = TextUnits.sentences(of: prompt).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+            .filter { !$0.isEmpty }
+        sentenceCount = sentences.count
+        questions = sentences.filter { Self.isQuestion($0) }
+        // People tell of yesterday more often than they ask about it.
+        let relative = questions.isEmpty ? [] : DateWords.relativeWords(in: questions.joined(separator: " "), now: now)
+        let dates = (DateWords.words(in: prompt) + relative).prefix(Self.maximumDates)
         // “7” in “7 May” is part of the date and not a separate number.
         let ofDates = Set(dates.flatMap { $0.split { !$0.isNumber }.map(String.init) })
         var words = SearchText.words(of: prompt, limit: Self.maximumWords).filter { !ofDates.contains($0) }.map {
@@ -38,10 +44,6 @@ struct RecallQuery {
         }
         self.words = words
         length = SearchText.wordCount(of: prompt)
-        let sentences = TextUnits.sentences(of: prompt).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
-            .filter { !$0.isEmpty }
-        sentenceCount = sentences.count
-        questions = sentences.filter { Self.isQuestion($0) }
     }
 
     /// The texts whose meaning is searched: all of the prompt, and its questions, which say what is wanted.

@@ -1,4 +1,5 @@
 package import Foundation
+internal import Synchronization
 
 /// The model directory of this machine, and the choice of the default model.
 package enum ModelStore {
@@ -24,10 +25,20 @@ package enum ModelStore {
     /// The directory of adapters that are loaded by name, beside the model directory.
     package static var adapterDirectory: URL { directory.deletingLastPathComponent().appendingPathComponent("adapters") }
 
-    /// The file of the system model: the environment variable `FM_MODEL` (a catalogue name or a file) if it is set;
+    private static let selection = Mutex<String?>(nil)
+
+    /// The name or file of the system model for this process, such as `--model` of a command; nil if there is none. It comes before the
+    /// environment and the choice of the user. Must be set before the system model is first used.
+    package static var selectedModel: String? {
+        get { selection.withLock { $0 } }
+        set { selection.withLock { $0 = newValue } }
+    }
+
+    /// The file of the system model: ``selectedModel`` if there is one; else the environment variable `FM_MODEL` (a catalogue name or a file) if it is set;
     /// else the model chosen with `fm model use`; else the standard model of the catalogue; else the largest installed
     /// model.
     package static var systemModelPath: String {
+        if let selectedModel { return path(of: selectedModel) }
         if let name = ProcessInfo.processInfo.environment["FM_MODEL"], !name.isEmpty { return path(of: name) }
         if let chosen = chosenModel, FileManager.default.fileExists(atPath: path(of: chosen)) { return path(of: chosen) }
         let standard = directory.appendingPathComponent(ModelCatalogue.standard.fileName).path

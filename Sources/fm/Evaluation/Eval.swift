@@ -149,7 +149,7 @@ struct Eval: AsyncParsableCommand {
             try write(report)
             if !report.isPassed { throw ExitCode(1) }
         } catch let error as EvalError {
-            Shell.say("fm: \(error.description)")
+            Message.say("fm: \(error.description)")
             throw ExitCode(64)
         }
     }
@@ -168,7 +168,7 @@ struct Eval: AsyncParsableCommand {
         guard let judge else { return nil }
         let path = judge == "default" ? ModelStore.systemModelPath : ModelStore.path(of: judge)
         guard FileManager.default.fileExists(atPath: path) else {
-            Shell.say("fm: There is no judge at \(path). “fm model list” shows the installed models.")
+            Message.say("fm: There is no judge at \(path). “fm model list” shows the installed models.")
             throw ExitCode(3)
         }
         return (GGUFLanguageModel(url: URL(filePath: path)), path)
@@ -198,7 +198,7 @@ struct Eval: AsyncParsableCommand {
             }
         }
         let judge = try judgeModel()  // before --model changes the default model
-        if let model { setenv("FM_MODEL", model, 1) }
+        if let model { ModelStore.selectedModel = model }
         let system = SystemLanguageModel.default
         let embedder = GGUFEmbeddingModel.default
         let needsEmbedder = samples.contains(where: \.needsEmbedder)
@@ -206,7 +206,7 @@ struct Eval: AsyncParsableCommand {
             throw EvalError("“similarity” needs the embedder: fm model pull embedder")
         }
         guard system.isAvailable else {
-            throw Failure.exit(
+            throw ExitMessage.exit(
                 for: SystemLanguageModel.Error.assetsUnavailable(
                     .init(debugDescription: "There is no usable model. Fetch one with “fm model pull”, or name one with --model.")
                 ))
@@ -235,10 +235,10 @@ struct Eval: AsyncParsableCommand {
         let known = results.entries.count
         if known == total {
             let date = EvalRun.date(of: results.entries) ?? ""
-            Shell.say("Complete: results of \(date) from \(runFile). To run again, remove it or give another --run.")
+            Message.say("Complete: results of \(date) from \(runFile). To run again, remove it or give another --run.")
             return
         }
-        if known > 0 { Shell.say("Continuing \(runFile): \(known) of \(total) results are there.") }
+        if known > 0 { Message.say("Continuing \(runFile): \(known) of \(total) results are there.") }
         let line = ProgressLine("Evaluating", total: total, done: known)
         let request = Task {
             try await runner.run(results) { _ in
@@ -254,11 +254,11 @@ struct Eval: AsyncParsableCommand {
         } catch {
             line.end()
             if interrupt.happened {
-                Shell.say("Stopped. The same command continues.")
+                Message.say("Stopped. The same command continues.")
                 throw ExitCode(130)
             }
             if error is EvalError { throw error }
-            throw Failure.exit(for: error)
+            throw ExitMessage.exit(for: error)
         }
     }
 
@@ -292,7 +292,7 @@ struct Eval: AsyncParsableCommand {
         for (path, text) in [(junit, report.junit), (html, report.html)] {
             guard let path else { continue }
             try EvalFile.write(text, to: path)
-            Shell.say("Written to \(path).")
+            Message.say("Written to \(path).")
         }
     }
 

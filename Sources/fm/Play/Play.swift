@@ -101,7 +101,7 @@ struct Play: AsyncParsableCommand {
             // An editor may replace a file, so that it does not exist for a moment.
             let saves = files.map { try? FileManager.default.attributesOfItem(atPath: $0)[.modificationDate] as? Date }
             if lastSaves.isEmpty, let missing = zip(files, saves).first(where: { $1 == nil })?.0 {
-                Shell.say("fm: “\(missing)” cannot be read.")
+                Message.say("fm: “\(missing)” cannot be read.")
                 throw ExitCode(64)
             }
             if !saves.contains(nil), saves != lastSaves || isRequested {
@@ -115,11 +115,11 @@ struct Play: AsyncParsableCommand {
                         known = try await show(try PlayPrompt.read(data, name: files[0]), columns, known)
                     }
                 } catch let error as EvalError {
-                    Shell.say("fm: \(error.description)")
+                    Message.say("fm: \(error.description)")
                     if once { throw ExitCode(1) }
                 }
                 if once { return }
-                Shell.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
+                Message.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
                 // What was typed before is no request.
                 if isatty(STDIN_FILENO) == 1 { tcflush(STDIN_FILENO, TCIFLUSH) }
             }
@@ -145,7 +145,7 @@ struct Play: AsyncParsableCommand {
             let path =
                 name.map { $0 == "default" ? ModelStore.systemModelPath : ModelStore.path(of: $0) } ?? ModelStore.systemModelPath
             guard FileManager.default.fileExists(atPath: path) else {
-                Shell.say("fm: There is no model at \(path). “fm model list” shows the installed ones.")
+                Message.say("fm: There is no model at \(path). “fm model list” shows the installed ones.")
                 throw ExitCode(3)
             }
             let model = GGUFLanguageModel(url: URL(filePath: path))

@@ -162,7 +162,7 @@ struct PlaygroundProgram {
         environment["FM_WITHOUT_MACROS"] = usesMacros ? nil : "1"
         let modules = cache.appending(path: "build")
         let isFirst = !FileManager.default.fileExists(atPath: modules.path)
-        let build = Shell.run(
+        let build = Subprocess.run(
             [
                 library.appending(path: "scripts/build").path,
                 "Building \(files[0])" + (isFirst ? " (the first time takes a few minutes)" : ""),

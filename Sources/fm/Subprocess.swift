@@ -1,7 +1,7 @@
 import Foundation
 
 /// Runs the commands that install models (`curl`, `python3`, `sha256sum`) and that build Swift files.
-enum Shell {
+enum Subprocess {
     struct Result {
         /// The exit status; nil if the command does not exist.
         var status: Int32?
@@ -34,7 +34,10 @@ enum Shell {
             status: process.terminationStatus == 127 ? nil : process.terminationStatus,
             output: String(decoding: data, as: UTF8.self))
     }
+}
 
+/// Messages to people, on standard error.
+enum Message {
     /// Writes a message to standard error. It may quote text of files and models.
     static func say(_ text: String, terminator: String = "\n") {
         FileHandle.standardError.write(Data((TerminalText.safe(text) + terminator).utf8))
