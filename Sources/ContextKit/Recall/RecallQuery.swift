@@ -25,7 +25,7 @@ struct RecallQuery {
     private static let maximumDates = 12
     private static let maximumQuestions = 3
 
-    init(_ prompt: String, now: Date = Date()) {
+    init(_ prompt: String, now: Date = Conversation.today ?? Date()) {
         self.prompt = prompt
         let sentences = TextUnits.sentences(of: prompt).map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
             .filter { !$0.isEmpty }
