@@ -170,6 +170,7 @@ let package = Package(
             name: "TextScreeningTests", dependencies: ["FoundationModels", "TestSupport", "TextScreening"],
             resources: [.copy("Texts")],
             swiftSettings: settings),
+        .testTarget(name: "ModelPromptsTests", dependencies: ["ModelPrompts"], swiftSettings: settings),
         .testTarget(name: "LearningTests", dependencies: ["Learning", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
