@@ -210,7 +210,16 @@ extension CitedAnswer {
 
     /// A statement without references to passages: a citation may be corrected, and is shown separately.
     static func cleaned(_ statement: String) -> String {
-        var text = statement.replacing(/\s+\[\d+(?:,\s*\d+)*\]/, with: "").trimmingCharacters(in: .whitespacesAndNewlines)
+        // The spaces before a reference are removed here: an expression that begins with them takes quadratic time for many spaces.
+        var text = ""
+        var rest = statement[...]
+        while let match = rest.firstMatch(of: /\[\d+(?:,\s*\d+)*\]/) {
+            let before = rest[..<match.range.lowerBound]
+            let end = before.lastIndex { !$0.isWhitespace }.map { before.index(after: $0) } ?? before.startIndex
+            text += end < before.endIndex ? before[..<end] : rest[..<match.range.upperBound]
+            rest = rest[match.range.upperBound...]
+        }
+        text = (text + rest).trimmingCharacters(in: .whitespacesAndNewlines)
         let reference = /(?:according to|as stated in|based on|in) (?:the )?(?:passage|excerpt) \[?\d+\]?,?\s+/.ignoresCase()
         if let match = text.prefixMatch(of: reference) {
             let rest = text[match.range.upperBound...]

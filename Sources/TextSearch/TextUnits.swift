@@ -46,10 +46,11 @@ public enum TextUnits {
             while after < text.endIndex, scalars[after].isSpace && !scalars[after].isNewline || scalars[after].isExtending {
                 after = scalars.index(after: after)
             }
+            let dot = index
             index = after
             if scalar == "." || scalar == "…" {
                 // The dots in “3.14”, “e.g. this”, “J. Smith” and “www.example.com” do not end a sentence.
-                guard after == text.endIndex || hasSpace, !isInitial(scalars[start..<next]) else { continue }
+                guard after == text.endIndex || hasSpace, !isInitial(scalars, from: start, dot: dot) else { continue }
                 if after < text.endIndex, scalars[after].isLowercaseLetter || scalars[after] == "," { continue }
             }
             if after < text.endIndex, scalars[after].isNewline { continue }  // the newline ends the sentence
@@ -59,11 +60,14 @@ public enum TextUnits {
         return sentences
     }
 
-    /// Whether a text ends in a single capital letter and a full stop, as in a name.
-    private static func isInitial(_ text: Substring.UnicodeScalarView) -> Bool {
-        var word = text.dropLast()
-        guard let letter = word.popLast(), letter.properties.isUppercase else { return false }
-        return word.last?.isSpace ?? true
+    /// Whether a dot follows a single capital letter, as in a name.
+    private static func isInitial(
+        _ scalars: Substring.UnicodeScalarView, from start: Substring.Index, dot: Substring.Index
+    ) -> Bool {
+        guard start < dot else { return false }
+        let letter = scalars.index(before: dot)
+        guard scalars[letter].properties.isUppercase else { return false }
+        return letter == start || scalars[scalars.index(before: letter)].isSpace
     }
 }
 

@@ -119,6 +119,19 @@ struct AcceptanceCase: CustomTestStringConvertible {
         AcceptanceCase(
             "{\"type\":\"number\",\"maximum\":1e-6,\"exclusiveMinimum\":0}", ["5e-07", "0.000001", "1e-6"],
             not: ["1.1e-6", "0", "2e-06", "1"]),
+        // One state per remainder would be too many.
+        AcceptanceCase(
+            "{\"type\":\"integer\",\"multipleOf\":86400,\"minimum\":1}", ["86400", "172800", "8640000000"],
+            not: ["1", "0", "86401", "-86400"]),
+        AcceptanceCase(
+            "{\"type\":\"integer\",\"multipleOf\":999983,\"maximum\":-5}", ["-999983", "-1999966"], not: ["0", "999983", "-5"]),
+        AcceptanceCase(
+            "{\"type\":\"integer\",\"multipleOf\":86400,\"minimum\":100000,\"maximum\":200000}", ["172800"],
+            not: ["86400", "259200", "100000"]),
+        AcceptanceCase(
+            "{\"type\":\"integer\",\"multipleOf\":86400,\"exclusiveMinimum\":86400,\"exclusiveMaximum\":345600}",
+            ["172800", "259200"],
+            not: ["86400", "345600", "0"]),
         AcceptanceCase("{\"type\":\"integer\",\"multipleOf\":7}", ["0", "7", "-14", "700"], not: ["8", "1", "-6", "3.5"]),
         AcceptanceCase(
             "{\"type\":\"integer\",\"multipleOf\":6,\"minimum\":10,\"maximum\":30}", ["12", "18", "30"],

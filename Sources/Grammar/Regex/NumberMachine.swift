@@ -19,7 +19,7 @@ enum NumberSpelling: Hashable {
 /// A class, because its states are asked for one byte at a time: a value with this many arrays is expensive to copy.
 final class NumberMachine {
     /// The interval of magnitudes for one sign. Fractions have no trailing zeros.
-    private final class Side {
+    final class Side {
         var lowerWhole: [UInt8] = [0], lowerFraction: [UInt8] = [], lowerIsExclusive = false
         var upperWhole: [UInt8] = [], upperFraction: [UInt8] = [], upperIsExclusive = false
         var hasUpper = false
@@ -30,7 +30,7 @@ final class NumberMachine {
             upperExponent = maximumExponent
     }
 
-    private struct Divisor: Hashable {
+    struct Divisor: Hashable {
         var coefficient: Int64
         /// Number of digits after the point.
         var scale: Int16
@@ -71,11 +71,11 @@ final class NumberMachine {
     /// Maximum number of digits after the point of integers and multiples, if no bound or divisor has more.
     private static let commonFraction = 6
 
-    private let positive: Side?
-    private let negative: Side?
-    private let isInteger: Bool?
+    let positive: Side?
+    let negative: Side?
+    let isInteger: Bool?
     private let spelling: NumberSpelling
-    private let divisors: [Divisor]
+    let divisors: [Divisor]
     /// Maximum number of digits of a number without divisors.
     private let maximumDigits: Int
     /// Whether a number has an exponent only if plain notation needs more digits than the limit.
@@ -161,7 +161,7 @@ final class NumberMachine {
         return side
     }
 
-    private func side(_ state: NumberState) -> Side? { state.isNegative ? negative : positive }
+    func side(_ state: NumberState) -> Side? { state.isNegative ? negative : positive }
 
     var start: NumberState {
         var state = NumberState()
@@ -322,23 +322,6 @@ final class NumberMachine {
             if (rest == 0) != divisor.divides { return false }
         }
         return true
-    }
-
-    /// The shortest completion if it has one or two characters; nil otherwise.
-    func shortWord(_ state: NumberState) -> [UInt8]? {
-        let characters = Array("0123456789-.eE+".utf8)
-        var seconds: [(UInt8, NumberState)] = []
-        for character in characters {
-            guard let next = next(state, character) else { continue }
-            if accepts(next) { return [character] }
-            seconds.append((character, next))
-        }
-        for (first, state) in seconds {
-            for character in characters {
-                if let next = next(state, character), accepts(next) { return [first, character] }
-            }
-        }
-        return nil
     }
 
     /// Whether arithmetic alone shows that the text can be completed to a number of the set: enough digits can follow

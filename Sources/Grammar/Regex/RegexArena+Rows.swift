@@ -246,8 +246,9 @@ extension RegexArena {
             guard let known = hasWords(parts) else { return try search(id) }
             result = known
         case .number(let machine, let state):
-            if machines[Int(machine)].shortWord(state) == nil { return try search(id) }
-            result = true
+            let machine = machines[Int(machine)]
+            result = machine.shortWord(state) != nil
+            if !result, !machine.hasNoMultiple(state) { return try search(id) }
         default: return try search(id)
         }
         // A row that could not be completed looks dead; that result must not be cached.

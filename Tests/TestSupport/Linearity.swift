@@ -1,0 +1,23 @@
+/// Whether a function takes linear time: eight times the input takes about eight times as long, and not sixty-four times as quadratic
+/// work does. Both are measured in the same run, so that the speed of the machine does not matter.
+package enum Linearity {
+    /// How many times longer eight times the input takes; the minimum of three measurements each, because other programs also use the
+    /// processor. Work that is too short to be measured counts as linear.
+    package static func ratio(_ count: Int, _ work: (Int) throws -> Void) rethrows -> Double {
+        func duration(_ count: Int) throws -> Duration {
+            var best = Duration.seconds(3_600)
+            for _ in 0..<3 {
+                let start = ContinuousClock.now
+                try work(count)
+                best = min(best, ContinuousClock.now - start)
+            }
+            return best
+        }
+        let long = try duration(8 * count)
+        if long < .milliseconds(4) { return 8 }
+        return try long / duration(count)
+    }
+
+    /// Between eight and sixty-four.
+    package static let limit = 32.0
+}
