@@ -106,7 +106,7 @@ public struct LanguageModelProbe: Sendable, Codable, Equatable {
         let negative = zip(chosen.scores, labels).filter { !$0.1 }.map(\.0).sorted()
         // The highest scores of negative texts above the threshold are the false alarms.
         let allowed = Int(Double(negative.count) * min(max(falseAlarms, 0), 1))
-        let threshold = allowed >= negative.count ? -Double.infinity : negative[negative.count - 1 - allowed].nextUp
+        let threshold = allowed >= negative.count ? (negative.first ?? 0) - 1 : negative[negative.count - 1 - allowed].nextUp
         let model = try LogisticRegression(features: rows[chosen.place], labels: labels, penalty: Self.penalty, check: check)
         let found = zip(chosen.scores, labels).count { $0.1 && $0.0 >= threshold }
         self.fingerprint = fingerprint
@@ -162,7 +162,9 @@ public struct LanguageModelProbe: Sendable, Codable, Equatable {
     }
 
     func score(of text: String, _ states: PromptStates) async throws -> Double {
-        guard try await states.model().fingerprint == fingerprint else {
+        let identity = try await states.model()
+        // The file of a probe may have been changed.
+        guard identity.fingerprint == fingerprint, (0..<identity.layerCount).contains(layer) else {
             throw LanguageModelProbeError.otherModel(expected: fingerprint)
         }
         let state = try await states.states(of: text, layers: [layer])[0]

@@ -49,6 +49,18 @@ import Testing
             _ = try await LanguageModelProbe(examples: Self.examples(10), model: ScriptedLanguageModel([]))
         }
         let probe = try await LanguageModelProbe(examples: Self.examples(10), model: model)
+        // A file that names a layer which the model does not have.
+        let changed = try String(decoding: JSONEncoder().encode(probe), as: UTF8.self)
+            .replacing("\"layer\":\(probe.layer)", with: "\"layer\":99")
+        let wrong = try JSONDecoder().decode(LanguageModelProbe.self, from: Data(changed.utf8))
+        #expect(wrong.layer == 99)
+        await #expect(throws: LanguageModelProbeError.otherModel(expected: probe.fingerprint)) {
+            _ = try await wrong.score(of: "Hi", model: model)
+        }
+        // Any share of false alarms is possible, and the probe can be written.
+        let all = try await LanguageModelProbe(examples: Self.examples(10), model: model, falseAlarms: 1)
+        #expect(all.quality.falseAlarms == 1 && all.quality.found == 1)
+        _ = try JSONEncoder().encode(all)
         var tiny = TinyModel()
         tiny.seed = 2
         let other = try tiny.file()

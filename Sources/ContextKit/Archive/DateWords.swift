@@ -64,7 +64,7 @@ enum DateWords {
             case "year" where before == "last":
                 if let date = calendar.date(byAdding: .year, value: -1, to: now) { found += Self.words(of: date).prefix(1) }
             case _ where next == "ago":
-                guard let count = Int(before) ?? numbers[before] else { break }
+                guard let count = Int(before) ?? numbers[before], (0...maximumAgo).contains(count) else { break }
                 switch word {
                 case "day", "days": day(-count)
                 // People round weeks.
@@ -89,6 +89,9 @@ enum DateWords {
         }
         return found
     }
+
+    /// Nobody asks for more; larger numbers would overflow.
+    private static let maximumAgo = 1_000
 
     private static let numbers = [
         "a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,

@@ -34,8 +34,8 @@ package enum ModelStore {
         set { selection.withLock { $0 = newValue } }
     }
 
-    /// The file of the system model: ``selectedModel`` if there is one; else the environment variable `FM_MODEL` (a catalogue name or a file) if it is set;
-    /// else the model chosen with `fm model use`; else the standard model of the catalogue; else the largest installed
+    /// The file of the system model: ``selectedModel`` if there is one; else the environment variable `FM_MODEL` (a catalogue name or
+    /// a file) if it is set; else the model chosen with `fm model use`; else the standard model of the catalogue; else the largest installed
     /// model.
     package static var systemModelPath: String {
         if let selectedModel { return path(of: selectedModel) }
