@@ -1,5 +1,6 @@
 import Foundation
 import Inference
+import Synchronization
 import TestSupport
 import Testing
 
@@ -152,6 +153,29 @@ final class HubTests {
         #expect(try pull("\(files)/other/model/tiny-Q8_0.gguf").output.contains("intact"))
         let bytes = try Data(contentsOf: home.appendingPathComponent("foundation-models/models/tiny-Q8_0.gguf"))
         #expect(try bytes == Data(contentsOf: folder.appendingPathComponent("other/model/tiny-Q8_0.gguf")))
+    }
+
+    @Test("several programs install one model: the first one downloads it, the others wait and find it") func severalPrograms()
+        throws
+    {
+        try publish("good/model/tiny-Q8_0.gguf")
+        let runs = Mutex<[CommandTests.Run]>([])
+        let failures = Mutex<[any Error]>([])
+        let environment = environment()
+        DispatchQueue.concurrentPerform(iterations: 3) { _ in
+            do {
+                let run = try CommandTests().fm(["model", "pull", "good/model"], environment: environment)
+                runs.withLock { $0.append(run) }
+            } catch {
+                failures.withLock { $0.append(error) }
+            }
+        }
+        #expect(failures.withLock { $0.isEmpty })
+        let all = runs.withLock { $0 }
+        #expect(all.count == 3 && all.allSatisfy { $0.status == 0 }, "\(all)")
+        #expect(all.count { $0.output.contains("intact") } == 2, "\(all)")
+        #expect(try installed == ["tiny-Q8_0.gguf"])
+        #expect(try requests.count { $0.contains("/resolve/") && $0.contains("tiny-Q8_0.gguf") } == 1)
     }
 
     @Test("an address of the hub that is none is an error") func badEndpoint() throws {
