@@ -6,7 +6,8 @@ struct SearchPattern {
     private let expression: NSRegularExpression
     private let pattern: String
 
-    /// The maximum number of reports of a search, which come after some ten thousand steps each. Ordinary expressions need none.
+    /// The maximum number of reports of a search besides one for each place in the text. They come after some ten thousand steps each;
+    /// ordinary expressions need none.
     private static let maximumReports = 1_000
 
     /// - Throws: ``EvaluatorArgumentError/invalidPattern(_:)``.
@@ -24,14 +25,15 @@ struct SearchPattern {
     func isFound(in text: String) throws -> Bool {
         var isFound = false
         var reports = 0
+        let limit = Self.maximumReports + text.utf16.count
         expression.enumerateMatches(
             in: text, options: .reportProgress, range: NSRange(text.startIndex..., in: text)
         ) { match, _, stop in
             isFound = match != nil
             reports += 1
-            if isFound || reports > Self.maximumReports { stop.pointee = true }
+            if isFound || reports > limit { stop.pointee = true }
         }
-        if !isFound, reports > Self.maximumReports { throw EvaluatorArgumentError.patternTooSlow(pattern) }
+        if !isFound, reports > limit { throw EvaluatorArgumentError.patternTooSlow(pattern) }
         return isFound
     }
 }

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Prints how long each suite of a test run took, and its slowest tests.
 
-usage: show_times.py RESULTS.xml...
+usage: show_times.py RESULTS.xml
 """
 import pathlib
 import sys
 import xml.etree.ElementTree
 
-# The results of the testing library are beside the files that were asked for.
-asked = [pathlib.Path(name) for name in sys.argv[1:]]
-beside = [file.with_name(file.stem + "-swift-testing" + file.suffix) for file in asked]
-files = [file for file in sorted(set(asked + beside)) if file.exists() and file.stat().st_size]
+# The results of the testing library are beside the file that was asked for.
+asked = pathlib.Path(sys.argv[1])
+files = [file for file in (asked, asked.with_name(asked.stem + "-swift-testing" + asked.suffix)) if file.exists() and file.stat().st_size]
 tests = []
 for file in files:
     for case in xml.etree.ElementTree.parse(file).getroot().iter("testcase"):
