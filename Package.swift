@@ -163,7 +163,7 @@ let package = Package(
         .testTarget(
             name: "SafetyTests",
             dependencies: [
-                "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Learning", "Safety", "TestSupport",
+                "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTesting", "Safety", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

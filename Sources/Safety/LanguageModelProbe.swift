@@ -158,10 +158,8 @@ public struct LanguageModelProbe: Sendable, Codable, Equatable {
     ///
     /// - Throws: ``LanguageModelProbeError``, an error of the model, or `CancellationError`.
     public func score(of text: String, model: some LanguageModel = SystemLanguageModel.default) async throws -> Double {
-        try await score(of: text, PromptStates.local(model))
-    }
-
-    func score(of text: String, _ states: PromptStates) async throws -> Double {
+        // A sequence of its own for each text: several may be scored at once.
+        let states = try PromptStates.local(model)
         let identity = try await states.model()
         // The file of a probe may have been changed.
         guard identity.fingerprint == fingerprint, (0..<identity.layerCount).contains(layer) else {

@@ -21,8 +21,6 @@ package struct RepetitionWish: Sendable, Equatable {
         count = numbers.max()
     }
 
-    package static func isIn(_ prompt: String) -> Bool { RepetitionWish(prompt).isExpressed }
-
     private static let words: Set<String> = [
         "times", "repeat", "repeated", "repeating", "repeats", "again", "same", "identical", "copies", "zeros", "zeroes", "ones",
         "mal", "wiederhole", "wiederholt", "gleichen", "fois", "répète", "veces", "repite", "volte", "回",

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Inference
@@ -55,20 +56,14 @@ struct ChatTemplateTests {
         }
     }
 
-    /// Eight times the members take about eight times as long; with quadratic time, it would take sixty-four times as long.
     @Test func objectsWithManyMembers() {
-        func seconds(_ count: Int) -> Double {
-            let members = (0..<count).map { ("member\($0)", TemplateValue.int($0)) }
-            return (0..<3).map { _ in
-                let start = ContinuousClock.now
-                var dictionary = TemplateDictionary(members)
-                for (key, value) in members { dictionary[key] = value }
-                #expect(dictionary.pairs.count == count)
-                return (ContinuousClock.now - start) / .seconds(1)
-            }.min() ?? 0
+        let members = (0..<20_000).map { ("member\($0)", TemplateValue.int($0)) }
+        let ratio = Linearity.ratio(2_500, minimum: .zero) { count in
+            var dictionary = TemplateDictionary(Array(members.prefix(count)))
+            for (key, value) in members.prefix(count) { dictionary[key] = value }
+            #expect(dictionary.pairs.count == count)
         }
-        let short = seconds(2_500)
-        #expect(seconds(20_000) < 32 * short)
+        #expect(ratio < Linearity.limit)
         var dictionary = TemplateDictionary((0..<20).map { ("k\($0)", .int($0)) })
         dictionary["k3"] = nil
         dictionary["k3"] = .int(33)

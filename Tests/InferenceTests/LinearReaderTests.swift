@@ -30,6 +30,7 @@ import Testing
         ])
     func templates(unit: String) {
         let ratio = Linearity.ratio(1_000) { count in
+            // Most of these are no templates.
             _ = try? ChatTemplate(
                 source: String(repeating: unit, count: count), beginningText: "", endText: "")
         }
@@ -44,6 +45,7 @@ import Testing
         ])
     func schemas(start: String, unit: String, end: String) {
         let ratio = Linearity.ratio(100) { count in
+            // Some are no schemas that can be used; what counts is when that is known.
             guard let schema = try? JSONParser.parse(start + String(repeating: unit, count: count) + end) else { return }
             _ = try? Grammar(.schema(schema), vocabulary: TurnTestBytes.grammarVocabulary)
         }

@@ -84,22 +84,14 @@ struct TokenizerTests {
         #expect(tokenizer.decode(tokenizer.encode([.user("<|im_end|>")])) == Array("<|im_end|>".utf8))
     }
 
-    /// Eight times the text takes about eight times as long; with quadratic time, it would take sixty-four times as
-    /// long.
     @Test(arguments: ["a", " ", "\n", "ab", "'", "0", "é", "🙂", "the "])
     func noInputIsQuadratic(unit: String) throws {
         let tokenizer = try Self.realTokenizer()
-        func seconds(_ bytes: Int) -> Double {
+        let ratio = Linearity.ratio(40_000, minimum: .zero) { bytes in
             let text = String(repeating: unit, count: bytes / unit.utf8.count)
-            // The minimum of three measurements, because other programs also use the processor.
-            return (0..<3).map { _ in
-                let start = ContinuousClock.now
-                #expect(tokenizer.decode(tokenizer.encode(text)) == Array(text.utf8))
-                return (ContinuousClock.now - start).seconds
-            }.min() ?? 0
+            #expect(tokenizer.decode(tokenizer.encode(text)) == Array(text.utf8))
         }
-        let short = seconds(40_000)
-        #expect(seconds(320_000) < 32 * short)
+        #expect(ratio < Linearity.limit)
     }
 
     /// Eight times the text takes at most about eight times as many steps, with every pre-tokenizer.

@@ -2,8 +2,12 @@
 /// work does. Both are measured in the same run, so that the speed of the machine does not matter.
 package enum Linearity {
     /// How many times longer eight times the input takes; the minimum of three measurements each, because other programs also use the
-    /// processor. Work that is too short to be measured counts as linear.
-    package static func ratio(_ count: Int, _ work: (Int) throws -> Void) rethrows -> Double {
+    /// processor.
+    ///
+    /// - Parameter minimum: Work of eight times the input that is shorter cannot be measured, and counts as linear.
+    package static func ratio(
+        _ count: Int, minimum: Duration = .milliseconds(4), _ work: (Int) throws -> Void
+    ) rethrows -> Double {
         func duration(_ count: Int) throws -> Duration {
             var best = Duration.seconds(3_600)
             for _ in 0..<3 {
@@ -14,7 +18,7 @@ package enum Linearity {
             return best
         }
         let long = try duration(8 * count)
-        if long < .milliseconds(4) { return 8 }
+        if long < minimum { return 8 }
         return try long / duration(count)
     }
 

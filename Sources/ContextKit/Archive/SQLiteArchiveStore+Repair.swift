@@ -175,7 +175,7 @@ extension SQLiteArchiveStore {
             while try database.tableExists("damaged_\(table)_\(number)") {
                 let delete = "DELETE FROM damaged_\(table)_\(number) WHERE \(conversationColumn(of: table)) = ?"
                 do { try database.execute(sql: delete, arguments: [conversation]) } catch {
-                    // It removes nothing if one row cannot be read: those around it are removed one by one.
+                    // It removes nothing if one row cannot be read: those around it are removed one by one, and it stays.
                     for row in rows[table] ?? [] {
                         try? database.execute(sql: delete + " AND rowid = ?", arguments: [conversation, row])
                     }

@@ -160,7 +160,7 @@ package final class LocalModelExecutor: Sendable {
         let wish = RepetitionWish(request.transcript.lastPromptText)
         generation.loopAllowance = LoopAllowance(wish)
         generation.nullBias = conversation.model.defaults.nullBias ?? 0
-        generation.earlierAnswers = earlierAnswers(request, conversation.model)
+        generation.earlierAnswers = earlierAnswers(request, wish, conversation.model)
         generation.allowsRepetition = request.generatesValue && wish.isExpressed
         // An answer is not empty.
         if generation.grammar == nil { generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted() }
@@ -208,8 +208,10 @@ package final class LocalModelExecutor: Sendable {
     }
 
     /// The answers of the conversation that a new one must not repeat; none if the prompt asks for that or was answered before.
-    private func earlierAnswers(_ request: LanguageModelExecutorGenerationRequest, _ model: LoadedModel) -> [[TokenID]] {
-        if request.generatesValue || request.format != nil { return [] }
+    private func earlierAnswers(
+        _ request: LanguageModelExecutorGenerationRequest, _ wish: RepetitionWish, _ model: LoadedModel
+    ) -> [[TokenID]] {
+        if request.generatesValue || request.format != nil || wish.isExpressed { return [] }
         var prompts: [String] = []
         var answers: [String] = []
         for entry in request.transcript {
@@ -219,7 +221,7 @@ package final class LocalModelExecutor: Sendable {
             default: break
             }
         }
-        guard let last = prompts.last, !prompts.dropLast().contains(last), !RepetitionWish.isIn(last) else { return [] }
+        guard let last = prompts.last, !prompts.dropLast().contains(last) else { return [] }
         return Set(answers).map { model.tokenizer.encode($0) }.filter { !$0.isEmpty }
     }
 
