@@ -35,6 +35,7 @@ let package = Package(
         .library(name: "FoundationModelsOpenAI", targets: ["FoundationModelsOpenAI"]),
         .library(name: "Safety", targets: ["Safety"]),
         .library(name: "Evaluations", targets: ["Evaluations", "TabularData"]),
+        .library(name: "FoundationModelsTraining", targets: ["FoundationModelsTraining"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .executable(name: "fm", targets: ["fm"]),
     ],
@@ -89,6 +90,9 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
+        // Training of adapters.
+        .target(
+            name: "FoundationModelsTraining", dependencies: ["CKernels", "Inference", "JSON"], swiftSettings: optimized),
         // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
         .target(name: "TabularData", swiftSettings: settings),
         // Everything but the trait for tests, so that programs without tests do not depend on the testing library.
@@ -142,6 +146,10 @@ let package = Package(
             ] + postgreSQL,
             path: "Benchmarks/Context", exclude: ["Conversations"], swiftSettings: settingsWithDatabases),
         .executableTarget(
+            name: "training-bench",
+            dependencies: ["FoundationModelsTraining", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "Benchmarks/Training", swiftSettings: settings),
+        .executableTarget(
             name: "tool-bench",
             dependencies: ["FoundationModels", "JSON", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "Benchmarks/Tools", exclude: ["messages.json"], swiftSettings: settings),
@@ -172,6 +180,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "ModelPromptsTests", dependencies: ["ModelPrompts"], swiftSettings: settings),
         .testTarget(name: "LearningTests", dependencies: ["Learning", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "FoundationModelsTrainingTests",
+            dependencies: ["CKernels", "FoundationModelsTraining", "Inference", "JSON", "TestSupport"], exclude: ["Gradients"],
+            swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",

@@ -446,4 +446,6 @@ void ck_mamba_scan(ck_pool *pool, const ck_kernels *k, const ck_mamba *m);
 uint16_t ck_float_to_half(float x);
 float ck_half_to_float(uint16_t h);
 
+#include "training.h"
+
 #endif

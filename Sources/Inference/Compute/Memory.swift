@@ -90,8 +90,8 @@ final class WritableMapping: @unchecked Sendable {  // The pool's threads write 
 }
 
 /// A file mapped read-only for as long as this object lives.
-final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
-    let bytes: UnsafeRawBufferPointer
+package final class MappedFile: @unchecked Sendable {  // The mapping is never written and lives until deinit.
+    package let bytes: UnsafeRawBufferPointer
 
     /// Maps a file of exactly `size` bytes with `MAP_SHARED`; nil if there is no such file.
     init?(shared path: String, size: Int) {

@@ -1,4 +1,4 @@
-internal import CKernels
+package import CKernels
 internal import Foundation
 internal import Synchronization
 
@@ -6,8 +6,8 @@ internal import Synchronization
 ///
 /// Separate from Swift's cooperative pool. Several models can use one pool: their parallel operations take turns.
 package final class WorkerPool: @unchecked Sendable {  // Parallel operations hold a lock of the pool.
-    let handle: OpaquePointer
-    let kernels: UnsafePointer<ck_kernels>
+    package let handle: OpaquePointer
+    package let kernels: UnsafePointer<ck_kernels>
 
     private static let sharedPool = Mutex<WorkerPool?>(nil)
 

@@ -138,8 +138,22 @@ package final class GGUFFile: Sendable {
         return bytes
     }
 
+    /// Maps all files of the model, in the order of ``GGUFTensor/shard``. A tensor's range is an offset into its file.
+    ///
+    /// - Throws: ``ModelError/unreadable(path:reason:)`` if a file was replaced since it was opened.
+    package func mapped() throws(ModelError) -> [MappedFile] {
+        var maps: [MappedFile] = []
+        for source in [source] + laterShards.map(\.source) {
+            guard let map = MappedFile(shared: source.path, size: source.size) else {
+                throw .unreadable(path: source.path, reason: "it cannot be mapped, or it was replaced")
+            }
+            maps.append(map)
+        }
+        return maps
+    }
+
     /// All numbers of a tensor, dequantised.
-    func values(of tensor: GGUFTensor) throws(ModelError) -> [Float] {
+    package func values(of tensor: GGUFTensor) throws(ModelError) -> [Float] {
         tensor.type.decode(try bytes(of: tensor), count: tensor.elementCount)
     }
 }

@@ -6,7 +6,7 @@ package struct GGUFTensor: Sendable {
     package let shape: [Int]
     private let relativeOffset: UInt64
     /// The index of the file with the data, in a split model.
-    var shard = 0
+    package var shard = 0
     /// The byte range of the data in that file.
     package private(set) var range: Range<Int>
 

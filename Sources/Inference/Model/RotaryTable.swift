@@ -1,10 +1,10 @@
 internal import Foundation
 
 /// The angles of one rotary embedding, computed per batch and shared by all layers that use it.
-struct RotaryTable {
+package struct RotaryTable {
     /// Radians per position of each rotated pair. `longFrequencies`, if any, apply to contexts larger than
     /// `originalContext`.
-    let frequencies: [Double]
+    package let frequencies: [Double]
     private let longFrequencies: [Double]?
     private let originalContext: Int
     /// The factor of both sine and cosine.
@@ -13,7 +13,7 @@ struct RotaryTable {
     /// - Parameters:
     ///   - factors: divisors of each pair's frequency, from the tensor `rotary.factors`.
     ///   - longFactors: the divisors for contexts larger than the original one, from the tensor `rotary.longFactors`.
-    init(_ rotary: ModelShape.Rotary, factors: [Float]? = nil, longFactors: [Float]? = nil) {
+    package init(_ rotary: ModelShape.Rotary, factors: [Float]? = nil, longFactors: [Float]? = nil) {
         let dimensions = rotary.dimensions
         let base = rotary.base
         var frequencies = (0..<dimensions / 2).map { pow(base, -2 * Double($0) / Double(dimensions)) }
@@ -46,7 +46,7 @@ struct RotaryTable {
 
     /// Writes cosine and sine of every pair (`[pairs]`) at one position of a sequence with a capacity of `capacity`
     /// tokens.
-    func fill(
+    package func fill(
         position: Int, capacity: Int, cosine: UnsafeMutablePointer<Float>, sine: UnsafeMutablePointer<Float>
     ) {
         let frequencies = capacity > originalContext ? longFrequencies ?? self.frequencies : self.frequencies

@@ -1,0 +1,93 @@
+internal import Foundation
+
+/// The trained parameters: for each matrix, A `[rank][columns]` and the transpose of B `[rank][rows]`, one after the other in one buffer,
+/// with buffers of the same layout for gradients and the moments of AdamW.
+final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a time.
+    struct Place {
+        var name: String
+        var rank: Int
+        var rows: Int
+        var columns: Int
+        /// The offset of A; that of B follows.
+        var offset: Int
+        var bOffset: Int { offset + rank * columns }
+        var count: Int { rank * (rows + columns) }
+    }
+
+    let places: [String: Place]
+    /// In the order of the layers.
+    let order: [Place]
+    let scale: Float
+    let rank: Int
+    let values: Buffer
+    let gradients: Buffer
+    let means: Buffer
+    let squares: Buffer
+    var count: Int { values.count }
+
+    /// - Parameter matrices: the names of the matrices that are trained, with their shapes.
+    init(_ matrices: [(name: String, rows: Int, columns: Int)], rank: Int, scale: Float) throws(TrainingError) {
+        var order: [Place] = []
+        var offset = 0
+        for matrix in matrices {
+            let place = Place(name: matrix.name, rank: rank, rows: matrix.rows, columns: matrix.columns, offset: offset)
+            order.append(place)
+            offset += place.count
+        }
+        self.order = order
+        places = Dictionary(uniqueKeysWithValues: order.map { ($0.name, $0) })
+        self.scale = scale
+        self.rank = rank
+        values = try Buffer(offset)
+        gradients = try Buffer(offset)
+        means = try Buffer(offset)
+        squares = try Buffer(offset)
+    }
+
+    /// A is uniform within ±1/√columns, as in PEFT; B is zero, so that the adapter changes nothing at first.
+    func initialize(seed: UInt64) {
+        var numbers = SplitMix(state: seed)
+        for place in order {
+            let bound = 1 / Float(place.columns).squareRoot()
+            for index in 0..<place.rank * place.columns {
+                values.pointer[place.offset + index] = (2 * numbers.unit() - 1) * bound
+            }
+        }
+    }
+
+    /// B of a matrix, `[rows][rank]`.
+    func b(_ place: Place) -> [Float] {
+        var b = [Float](repeating: 0, count: place.rows * place.rank)
+        for row in 0..<place.rows {
+            for r in 0..<place.rank { b[row * place.rank + r] = values.pointer[place.bOffset + r * place.rows + row] }
+        }
+        return b
+    }
+
+    func a(_ place: Place) -> [Float] {
+        Array(UnsafeBufferPointer(start: values.pointer + place.offset, count: place.rank * place.columns))
+    }
+
+    func set(_ place: Place, a: [Float], b: [Float]) {
+        (values.pointer + place.offset).update(from: a, count: place.rank * place.columns)
+        for row in 0..<place.rows {
+            for r in 0..<place.rank { values.pointer[place.bOffset + r * place.rows + row] = b[row * place.rank + r] }
+        }
+    }
+}
+
+/// Random numbers that are the same on every machine (Steele, Lea and Flood, doi:10.1145/2660193.2660195).
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    /// A number from 0 up to 1.
+    mutating func unit() -> Float { Float(next() >> 40) / Float(1 << 24) }
+}

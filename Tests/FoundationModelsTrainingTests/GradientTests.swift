@@ -1,0 +1,110 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import FoundationModelsTraining
+@testable import Inference
+
+/// Losses and gradients of low-rank adapters of tiny models of every family, against those of PyTorch in binary64
+/// (written by `Tests/Tools/record_gradients.py`).
+struct GradientTests {
+    struct Reference: Decodable {
+        struct Half: Decodable { var norm: Double, indices: [Int], values: [Double] }
+        struct Matrix: Decodable { var name: String, a: Half, b: Half }
+        var name: String
+        var context: Int
+        var rank: Int
+        var alpha: Double
+        var sequences: [[Int32]]
+        var targets: [[Int]]
+        var loss: Double
+        var base_loss: Double
+        var gradient_norm: Double
+        var lora: [Matrix]
+
+        static let folder = URL(filePath: #filePath).deletingLastPathComponent().appendingPathComponent("Gradients")
+        static let names: [String] = {
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []  // `thereAreReferences` fails
+            return files.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(5)) }.sorted()
+        }()
+
+        static func load(_ name: String) throws -> Reference {
+            try JSONDecoder().decode(Reference.self, from: Data(contentsOf: folder.appendingPathComponent(name + ".json")))
+        }
+
+        var batch: TrainingBatch {
+            var batch = TrainingBatch()
+            for (tokens, targets) in zip(sequences, targets) {
+                batch.add(tokens, isLearned: tokens.indices.map { targets.contains($0) })
+            }
+            return batch
+        }
+    }
+
+    @Test func thereAreReferences() { #expect(Reference.names.count >= 35) }
+
+    private func pass(_ name: String, kept: Int, rounds: Bool = false) throws -> (GradientPass, Reference, TemporaryFile) {
+        let reference = try Reference.load(name)
+        let recipe = try ModelRecipe.load(name)
+        let file = try TemporaryFile(recipe.builder().bytes())
+        let model = try FrozenModel(path: file.path)
+        let matrices = Dictionary(
+            uniqueKeysWithValues: model.layers.flatMap { $0.projections.map { ($0.matrix.name, $0.matrix) } })
+        let factors = try LowRankFactors(
+            try reference.lora.map { item in
+                let matrix = try #require(matrices[item.name])
+                return (item.name, matrix.rows, matrix.columns)
+            }, rank: reference.rank, scale: Float(reference.alpha) / Float(reference.rank))
+        for place in factors.order {
+            factors.set(
+                place,
+                a: recipe.numbers(place.name + ".lora_a", count: place.rank * place.columns, low: -0.1, high: 0.1),
+                b: recipe.numbers(place.name + ".lora_b", count: place.rank * place.rows, low: -0.1, high: 0.1))
+        }
+        let pass = try GradientPass(
+            model, factors, pool: .shared(), maximumRows: 18, keptLayers: kept, rounds: rounds, contextSize: reference.context)
+        return (pass, reference, file)
+    }
+
+    /// The error of a half's gradient: that of its norm, and that of single elements relative to their usual size.
+    private func error(_ found: [Float], _ expected: Reference.Half) -> Double {
+        let norm = found.reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()
+        let usual = max(1e-12, expected.norm / Double(found.count).squareRoot())
+        let elements = zip(expected.indices, expected.values).map { abs(Double(found[$0]) - $1) / max(usual, abs($1)) }
+        return max(abs(norm - expected.norm) / max(1e-12, expected.norm), elements.max() ?? 0)
+    }
+
+    private func largestError(_ pass: GradientPass, _ reference: Reference) throws -> Double {
+        var largest = 0.0
+        for item in reference.lora {
+            let place = try #require(pass.factors.places[item.name])
+            let gradients = pass.factors.gradients.values
+            let a = Array(gradients[place.offset..<place.bOffset])
+            var b = [Float](repeating: 0, count: place.rows * place.rank)
+            for row in 0..<place.rows {
+                for r in 0..<place.rank { b[row * place.rank + r] = gradients[place.bOffset + r * place.rows + row] }
+            }
+            largest = max(largest, error(a, item.a), error(b, item.b))
+        }
+        return largest
+    }
+
+    @Test("[A10] gradients of every family equal those of PyTorch", arguments: Reference.names)
+    func equalsPyTorch(name: String) throws {
+        for kept in [0, 1, 100] {
+            let (pass, reference, _) = try pass(name, kept: kept)
+            let batch = reference.batch
+            let result = try pass.run(batch, divisor: batch.targets.count)
+            #expect(result.targets == 12)
+            #expect(abs(result.loss / 12 - reference.loss) < 1e-4 * reference.loss)
+            let error = try largestError(pass, reference)
+            #expect(error < 1e-3, "\(name), \(kept) layers kept: \(error)")
+            // A second pass adds the same again.
+            _ = try pass.run(batch, divisor: batch.targets.count)
+            let norm = ck_squares(pass.factors.gradients).squareRoot()
+            #expect(abs(norm - 2 * reference.gradient_norm) < 1e-3 * norm)
+        }
+    }
+
+    private func ck_squares(_ buffer: Buffer) -> Double { buffer.values.reduce(0) { $0 + Double($1) * Double($1) } }
+}
