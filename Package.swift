@@ -92,7 +92,8 @@ let package = Package(
             swiftSettings: settings),
         // Training of adapters.
         .target(
-            name: "FoundationModelsTraining", dependencies: ["CKernels", "Inference", "JSON"], swiftSettings: optimized),
+            name: "FoundationModelsTraining", dependencies: ["AsyncLocks", "CKernels", "FoundationModels", "Inference", "JSON"],
+            swiftSettings: optimized),
         // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
         .target(name: "TabularData", swiftSettings: settings),
         // Everything but the trait for tests, so that programs without tests do not depend on the testing library.
@@ -128,8 +129,8 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF", "Grammar", "Inference",
-                "JSON", "Retrieval", "Safety", "TextScreening",
+                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTraining",
+                "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextScreening",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),

@@ -228,10 +228,16 @@ static void dequantize_group(ck_type type, const uint8_t *source, int group, flo
     ck_read_group(type, source, group, &g);
     const int8_t *table = type == CK_TYPE_MXFP4 ? values_fp4 : values_iq4;
     bool looks_up = type == CK_TYPE_MXFP4 || type == CK_TYPE_IQ4_NL || type == CK_TYPE_IQ4_XS;
-    for (int i = 0; i < 32; i++) {
-        float scale = type == CK_TYPE_MXFP4 ? g.d : g.d * (float)g.scale[i / 16];
-        int code = looks_up ? table[g.q[i]] : g.q[i] - g.offset;
-        out[i] = scale * (float)code + g.dmin * (float)g.minimum[i / 16];
+    for (int half = 0; half < 2; half++) {
+        float scale = type == CK_TYPE_MXFP4 ? g.d : g.d * (float)g.scale[half], minimum = g.dmin * (float)g.minimum[half];
+        const uint8_t *q = g.q + 16 * half;
+        float *at = out + 16 * half;
+        int offset = g.offset;
+        // Two loops without branches, which the compiler makes vectors of.
+        if (looks_up)
+            for (int i = 0; i < 16; i++) at[i] = scale * (float)table[q[i]] + minimum;
+        else
+            for (int i = 0; i < 16; i++) at[i] = scale * (float)(q[i] - offset) + minimum;
     }
 }
 

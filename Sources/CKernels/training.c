@@ -43,15 +43,6 @@ enum { ROWS = CK_TRAINING_ROWS, COLUMNS = CK_TRAINING_COLUMNS, DEPTH = 256, WIDE
 
 // MARK: - Operands
 
-/// Rounds to the nearest bfloat16, to even if two are equally near.
-static inline uint32_t round_to_bfloat16(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-}
-
-static inline uint32_t pair_of(float first, float second) { return round_to_bfloat16(first) | round_to_bfloat16(second) << 16; }
-
 static size_t panel_size(int32_t k, bool rounds) { return (size_t)(rounds ? (k + 1) / 2 : k) * ROWS * 4; }
 
 size_t ck_training_panel_bytes(int32_t count, int32_t k, bool rounds) {
@@ -59,27 +50,34 @@ size_t ck_training_panel_bytes(int32_t count, int32_t k, bool rounds) {
 }
 
 /// The panel of rows `first ..< first + rows`.
-static void pack_panel(const float *x, size_t ldx, bool transposed, int32_t first, int32_t rows, int32_t k, bool rounds, void *panel) {
-    size_t row_step = transposed ? 1 : ldx, k_step = transposed ? ldx : 1;
-    const float *start = x + (size_t)first * row_step;
+static void pack_panel(const ck_training_kernels *t, const float *x, size_t ldx, bool transposed, int32_t first, int32_t rows, int32_t k,
+                       bool rounds, void *panel) {
+    if (!transposed) {
+        const float *starts[ROWS];
+        for (int32_t r = 0; r < rows; r++) starts[r] = x + (size_t)(first + r) * ldx;
+        t->interleave(starts, rows, k, rounds, ROWS, panel);
+        return;
+    }
+    // Columns that are rows already.
+    const float *start = x + (size_t)first;
     if (rounds) {
+        static const float zeros[ROWS];
         uint32_t *out = panel;
         for (int32_t i = 0; i < k; i += 2, out += ROWS) {
-            const float *at = start + (size_t)i * k_step;
-            bool has_second = i + 1 < k;
-            for (int r = 0; r < ROWS; r++)
-                out[r] = r < rows ? pair_of(at[(size_t)r * row_step], has_second ? at[(size_t)r * row_step + k_step] : 0) : 0;
+            t->pair_rows(start + (size_t)i * ldx, i + 1 < k ? start + (size_t)(i + 1) * ldx : zeros, rows, out);
+            for (int32_t r = rows; r < ROWS; r++) out[r] = 0;
         }
         return;
     }
     float *out = panel;
     for (int32_t i = 0; i < k; i++, out += ROWS) {
-        const float *at = start + (size_t)i * k_step;
-        for (int r = 0; r < ROWS; r++) out[r] = r < rows ? at[(size_t)r * row_step] : 0;
+        const float *at = start + (size_t)i * ldx;
+        for (int r = 0; r < ROWS; r++) out[r] = r < rows ? at[r] : 0;
     }
 }
 
 typedef struct {
+    const ck_training_kernels *k;
     const float *x;
     size_t ldx;
     bool transposed;
@@ -90,12 +88,12 @@ static void pack_chunk(void *context, int chunk) {
     const pack_job *job = context;
     const ck_training_operand *o = job->operand;
     int32_t first = chunk * ROWS, rows = o->count - first < ROWS ? o->count - first : ROWS;
-    pack_panel(job->x, job->ldx, job->transposed, first, rows, o->k, o->rounds,
+    pack_panel(job->k, job->x, job->ldx, job->transposed, first, rows, o->k, o->rounds,
                (uint8_t *)o->panels + (size_t)chunk * panel_size(o->k, o->rounds));
 }
 
 void ck_training_pack(ck_pool *pool, const float *x, int32_t ldx, bool transposed, const ck_training_operand *operand) {
-    pack_job job = {x, (size_t)ldx, transposed, operand};
+    pack_job job = {ck_training_best(), x, (size_t)ldx, transposed, operand};
     ck_pool_run(pool, (operand->count + ROWS - 1) / ROWS, pack_chunk, &job);
 }
 
@@ -138,22 +136,21 @@ static const float *decoded(const ck_training_product *p, int32_t row, int32_t f
 }
 
 /// Decodes a part of the matrix into tiles of 32 outputs.
-static void pack_right(const ck_training_product *p, int32_t output, int32_t outputs, int32_t from, int32_t depth, bool rounds,
+static void pack_right(const ck_training_kernels *t, const ck_training_product *p, int32_t output, int32_t outputs, int32_t from, int32_t depth, bool rounds,
                        void *tiles) {
     float buffer[2][DEPTH + 512];
+    static const float zeros[COLUMNS];
     float *plain = tiles;
     uint32_t *pairs = tiles;
     size_t tile = (size_t)(rounds ? DEPTH / 2 : DEPTH) * COLUMNS;
     int32_t padded = (outputs + COLUMNS - 1) / COLUMNS * COLUMNS;
     if (!p->transposed) {
-        for (int32_t i = 0; i < padded; i++) {
-            size_t at = (size_t)(i / COLUMNS) * tile + (size_t)(i % COLUMNS);
-            const float *row = i < outputs ? decoded(p, output + i, from, depth, buffer[0]) : NULL;
-            if (rounds)
-                for (int32_t k = 0; k < depth; k += 2)
-                    pairs[at + (size_t)(k / 2) * COLUMNS] = row ? pair_of(row[k], k + 1 < depth ? row[k + 1] : 0) : 0;
-            else
-                for (int32_t k = 0; k < depth; k++) plain[at + (size_t)k * COLUMNS] = row ? row[k] : 0;
+        float rows[16][DEPTH + 512];
+        for (int32_t first = 0; first < padded; first += 16) {
+            const float *starts[16];
+            int32_t count = outputs - first < 0 ? 0 : outputs - first < 16 ? outputs - first : 16;
+            for (int32_t i = 0; i < count; i++) starts[i] = decoded(p, output + first + i, from, depth, rows[i]);
+            t->interleave(starts, count, depth, rounds, COLUMNS, (uint32_t *)tiles + (size_t)(first / COLUMNS) * tile + (size_t)(first % COLUMNS));
         }
         return;
     }
@@ -164,7 +161,7 @@ static void pack_right(const ck_training_product *p, int32_t output, int32_t out
             int32_t count = outputs - first < COLUMNS ? outputs - first : COLUMNS;
             size_t at = (size_t)(first / COLUMNS) * tile + (size_t)(rounds ? k / 2 : k) * COLUMNS;
             if (rounds) {
-                for (int32_t i = 0; i < count; i++) pairs[at + (size_t)i] = pair_of(row[first + i], next ? next[first + i] : 0);
+                t->pair_rows(row + first, next ? next + first : zeros, count, pairs + at);
                 for (int32_t i = count; i < COLUMNS; i++) pairs[at + (size_t)i] = 0;
             } else {
                 for (int32_t i = 0; i < count; i++) plain[at + (size_t)i] = row[first + i];
@@ -189,7 +186,7 @@ static void product_chunk(void *context, int chunk) {
     float tiles[DEPTH * WIDEST] __attribute__((aligned(64)));
     for (int32_t from = 0; from < depth; from += DEPTH) {
         int32_t part = depth - from < DEPTH ? depth - from : DEPTH;
-        if (!is_plain) pack_right(p, output, outputs, from, part, rounds, tiles);
+        if (!is_plain) pack_right(job->k, p, output, outputs, from, part, rounds, tiles);
         for (int32_t panel = begin; panel < end; panel++) {
             int32_t rows = p->x.count - panel * ROWS < ROWS ? p->x.count - panel * ROWS : ROWS;
             const uint8_t *left = (const uint8_t *)p->x.panels + (size_t)panel * panel_size(p->x.k, rounds);
@@ -245,9 +242,10 @@ size_t ck_training_attention_floats(const ck_training_attention *a) {
     return longest * dims + 3 * QUERIES * (longest + ROWS) + QUERIES * dims + 1024;
 }
 
-static void pack_panels(const float *x, size_t ldx, bool transposed, int32_t count, int32_t k, float *panels) {
+static void pack_panels(const ck_training_kernels *t, const float *x, size_t ldx, bool transposed, int32_t count, int32_t k,
+                        float *panels) {
     for (int32_t first = 0; first < count; first += ROWS)
-        pack_panel(x, ldx, transposed, first, count - first < ROWS ? count - first : ROWS, k, false,
+        pack_panel(t, x, ldx, transposed, first, count - first < ROWS ? count - first : ROWS, k, false,
                    panels + (size_t)first * (size_t)k);
 }
 
@@ -293,7 +291,7 @@ static void attend_head(const attention_job *job, int32_t sequence, int32_t kv, 
             const float *q = a->q + (row + (size_t)first) * (size_t)a->ldq + (size_t)head * (size_t)a->key_dim;
             float *out = a->out + (row + (size_t)first) * (size_t)a->ldo + (size_t)head * (size_t)a->value_dim;
             float *lse = a->lse + (row + (size_t)first) * (size_t)a->heads + head;
-            pack_panels(q, (size_t)a->ldq, false, queries, a->key_dim, small);
+            pack_panels(t, q, (size_t)a->ldq, false, queries, a->key_dim, small);
             small_product(t, small, queries, keys_transposed + from, padded, a->key_dim, span, a->scale, false, scores, padded);
             for (int32_t i = 0; i < queries; i++) {
                 float *s = scores + (size_t)i * (size_t)padded;
@@ -312,13 +310,13 @@ static void attend_head(const attention_job *job, int32_t sequence, int32_t kv, 
                 }
             }
             if (!job->backward) {
-                pack_panels(scores, (size_t)padded, false, queries, span, panels);
+                pack_panels(t, scores, (size_t)padded, false, queries, span, panels);
                 small_product(t, panels, queries, values + (size_t)from * (size_t)a->ldv, a->ldv, span, a->value_dim, 1, false, out, a->ldo);
                 continue;
             }
             const float *dout = a->dout + (row + (size_t)first) * (size_t)a->ldo + (size_t)head * (size_t)a->value_dim;
             float *dq = a->dq + (row + (size_t)first) * (size_t)a->ldq + (size_t)head * (size_t)a->key_dim;
-            pack_panels(dout, (size_t)a->ldo, false, queries, a->value_dim, small);
+            pack_panels(t, dout, (size_t)a->ldo, false, queries, a->value_dim, small);
             small_product(t, small, queries, values_transposed + from, padded, a->value_dim, span, 1, false, gradients, padded);
             for (int32_t i = 0; i < queries; i++) {
                 float *s = scores + (size_t)i * (size_t)padded, *g = gradients + (size_t)i * (size_t)padded;
@@ -338,11 +336,11 @@ static void attend_head(const attention_job *job, int32_t sequence, int32_t kv, 
                 for (int32_t j = 0; j < begin; j++) s[j] = g[j] = 0;
                 for (int32_t j = last + 1; j < span; j++) s[j] = g[j] = 0;
             }
-            pack_panels(gradients, (size_t)padded, false, queries, span, panels);
+            pack_panels(t, gradients, (size_t)padded, false, queries, span, panels);
             small_product(t, panels, queries, keys + (size_t)from * (size_t)a->ldk, a->ldk, span, a->key_dim, a->scale, false, dq, a->ldq);
-            pack_panels(gradients, (size_t)padded, true, span, queries, panels);
+            pack_panels(t, gradients, (size_t)padded, true, span, queries, panels);
             small_product(t, panels, span, q, a->ldq, queries, a->key_dim, a->scale, true, dk + (size_t)from * (size_t)a->ldk, a->ldk);
-            pack_panels(scores, (size_t)padded, true, span, queries, panels);
+            pack_panels(t, scores, (size_t)padded, true, span, queries, panels);
             small_product(t, panels, span, dout, a->ldo, queries, a->value_dim, 1, true, dv + (size_t)from * (size_t)a->ldv, a->ldv);
         }
     }

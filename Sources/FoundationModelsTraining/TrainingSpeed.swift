@@ -49,12 +49,12 @@ package struct TrainingSpeed: CustomStringConvertible {
         let head = model.shape.vocabularySize * model.shape.width
         let perToken = Double((keptLayers >= model.layers.count ? 4 : 6) * weights) + 4 * learned * Double(head)
         return TrainingSpeed(
-            tokensPerSecond: speeds, operationsPerToken: perToken, limit: limit(pool, rounds: pass.rounds),
+            tokensPerSecond: speeds, operationsPerToken: perToken, limit: productLimit(pool, rounds: pass.rounds),
             peakBytes: SystemMemory.peakBytes)
     }
 
     /// The speed of tiles whose operands stay in the first level of the cache, on all threads.
-    private static func limit(_ pool: WorkerPool, rounds: Bool) -> Double {
+    static func productLimit(_ pool: WorkerPool, rounds: Bool) -> Double {
         guard let kernels = ck_training_best() else { return 0 }
         struct Job {
             var kernels: UnsafePointer<ck_training_kernels>

@@ -43,7 +43,7 @@ struct Ask: AsyncParsableCommand {
     }
 
     func run() async throws {
-        flags.selectModel()
+        try flags.selectModel()
         let writer = CitedAnswerWriter(model: .default, flags: flags, passageTokens: passageTokens, json: json)
         do {
             try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))

@@ -66,7 +66,7 @@ struct Chat: AsyncParsableCommand {
 
     func run() async throws {
         if let delete { return try Self.delete(delete) }
-        flags.selectModel()
+        try flags.selectModel()
         guard SystemLanguageModel.default.isAvailable else {
             throw ExitMessage.exit(
                 for: SystemLanguageModel.Error.assetsUnavailable(

@@ -12,6 +12,9 @@ struct GenerationFlags: ParsableArguments {
         name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
     var model: String?
 
+    @Option(help: ArgumentHelp("An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
+    var adapter: String?
+
     @Flag(name: .shortAndLong, help: "Always select the most probable token: the answer is repeatable.")
     var greedy = false
 
@@ -54,9 +57,18 @@ struct GenerationFlags: ParsableArguments {
             maximumResponseTokens: maxTokens ?? Self.defaultMaxTokens)
     }
 
-    /// Makes `--model` the system model. Must be called before the system model is first used.
-    func selectModel() {
+    /// Makes `--model` the system model, with `--adapter`, or the one of `fm adapter use` if it was made for this model. Must be called
+    /// before the system model is first used.
+    func selectModel() throws {
         if let model { ModelStore.selectedModel = model }
+        if let adapter {
+            if adapter != "none" { ModelStore.selectedAdapter = try Adapter.file(named: adapter) }
+        } else if let chosen = ModelStore.chosenAdapter, let path = ModelStore.adapterPath(of: chosen),
+            // Of another model, it is not used; a request with “--adapter” says why.
+            (try? AdapterFile(path: path).check(GGUFFile(path: ModelStore.systemModelPath))) != nil
+        {
+            ModelStore.selectedAdapter = path
+        }
     }
 
     func makeSession(_ guardrails: SystemLanguageModel.Guardrails) -> LanguageModelSession {

@@ -46,7 +46,7 @@ struct Read: AsyncParsableCommand {
     }
 
     func run() async throws {
-        flags.selectModel()
+        try flags.selectModel()
         let (files, task) = try parts()
         let work = Task { try await read(files, task) }
         let interrupt = Interrupt { work.cancel() }

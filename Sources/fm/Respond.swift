@@ -51,7 +51,7 @@ struct Respond: AsyncParsableCommand {
 
     func run() async throws {
         let start = ContinuousClock.now
-        flags.selectModel()
+        try flags.selectModel()
         let responseFormat = try format.responseFormat()
         var prompt = try StandardInput.prompt(with: prompt)
         if let request = format.request(for: responseFormat) { prompt += "\n\n" + request }

@@ -21,6 +21,11 @@ typedef struct {
     /// The same for rounded operands with `pairs` pairs; null if the processor has no such products.
     void (*rounded_tile)(const uint32_t *a, const uint32_t *b, int32_t pairs, int32_t rows, int32_t columns, float scale, bool add,
                          float *c, int32_t ldc);
+    /// Writes up to 16 rows of k numbers as columns: out[i · stride + row]; with `rounds`, k/2 pairs of successive numbers. Missing rows are
+    /// zeros. `stride` may be less than 16 for the last rows that are written.
+    void (*interleave)(const float *const *rows, int32_t count, int32_t k, bool rounds, int32_t stride, uint32_t *out);
+    /// Pairs of the numbers of two rows, rounded.
+    void (*pair_rows)(const float *first, const float *second, int32_t count, uint32_t *out);
     /// h = act(gate) · up
     void (*activate)(ck_activation kind, const float *gate, const float *up, int32_t n, float *h);
     /// The gradients of both inputs, in their place.

@@ -106,7 +106,8 @@ public final class SystemLanguageModel: Sendable, Observable {
 
     package var localModel: LocalModel {
         LocalModel(
-            path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter, isTagging: useCase == .contentTagging,
+            path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter ?? ModelStore.selectedAdapter,
+            isTagging: useCase == .contentTagging,
             checksText: !guardrails.isPermissive)
     }
 }

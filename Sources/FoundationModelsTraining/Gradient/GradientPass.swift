@@ -47,8 +47,13 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     private let angles: [(cosine: Buffer, sine: Buffer, pairs: Int)]
     private let contextSize: Int
 
-    /// Targets whose logits are in memory at the same time.
-    static let headChunk = 96
+    /// The number of targets whose logits are in memory at the same time.
+    private let headChunk: Int
+
+    /// About 128 MB: with few rows, decoding the matrix of the head takes longer than the products.
+    static func headChunk(_ model: FrozenModel) -> Int {
+        min(512, max(96, (32 << 20) / model.shape.vocabularySize / 12 * 12))
+    }
 
     /// What a layer computes between its input and its output.
     private final class LayerState {
@@ -94,10 +99,10 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
                 max($0, $1.gateWidth, $1.inputWidth, $1.dense.width, $1.attendedWidth)
             }
             func bytes(_ count: Int, _ k: Int) -> Int { ck_training_panel_bytes(Int32(count), Int32(k), false) }
-            operand = .allocate(byteCount: max(64, bytes(rows, widest), bytes(headChunk, model.shape.width)), alignment: 64)
+            operand = .allocate(byteCount: max(64, bytes(rows, widest), bytes(GradientPass.headChunk(model), model.shape.width)), alignment: 64)
             small = .allocate(byteCount: max(64, bytes(rows, rank), bytes(rank, rows)), alignment: 64)
             low = try Buffer(rows * rank)
-            wide = try Buffer(max(rows * widest, headChunk * 256))
+            wide = try Buffer(max(rows * widest, GradientPass.headChunk(model) * 256))
             other = try Buffer(rows * widest)
             branch = try Buffer(rows * model.shape.width)
             attention = try Buffer(0)
@@ -123,7 +128,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         let largest = layers.map { LayerState.floats($0, width: width, rows: rows, rank: rank) }.max() ?? 0
         let kept = layers.suffix(keptLayers).reduce(0) { $0 + LayerState.floats($1, width: width, rows: rows, rank: rank) }
         let shared = keptLayers < layers.count ? largest : 0
-        let head = headChunk * (model.shape.vocabularySize + 2 * width)
+        let head = headChunk(model) * (model.shape.vocabularySize + 2 * width)
         return 4 * ((layers.count + 2) * rows * width + kept + shared + head + Workspace.floats(model, rows: rows, rank: rank))
     }
 
@@ -161,9 +166,10 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         self.states = states
         work = try Workspace(model, rows: maximumRows, rank: factors.rank)
         gradient = try Buffer(maximumRows * width)
-        logits = try Buffer(Self.headChunk * model.shape.vocabularySize)
-        headRows = try Buffer(2 * Self.headChunk * width)
-        headGradients = try Buffer(Self.headChunk * width)
+        headChunk = Self.headChunk(model)
+        logits = try Buffer(headChunk * model.shape.vocabularySize)
+        headRows = try Buffer(2 * headChunk * width)
+        headGradients = try Buffer(headChunk * width)
         var angles: [(cosine: Buffer, sine: Buffer, pairs: Int)] = []
         for table in model.rotaries {
             let pairs = table.frequencies.count
@@ -230,7 +236,8 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     private func pack(
         _ x: UnsafePointer<Float>, stride: Int, count: Int, k: Int, transposed: Bool = false, in memory: UnsafeMutableRawPointer
     ) -> ck_training_operand {
-        var operand = ck_training_operand(panels: memory, count: Int32(count), k: Int32(k), rounds: rounds)
+        // The gradients of factors are sums over rows that are read as they are: rounding these rows would take longer than the product.
+        var operand = ck_training_operand(panels: memory, count: Int32(count), k: Int32(k), rounds: rounds && !transposed)
         ck_training_pack(pool.handle, x, Int32(stride), transposed, &operand)
         return operand
     }
@@ -624,11 +631,11 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         let width = model.shape.width
         let vocabulary = model.shape.vocabularySize
         let last = inputs[model.layers.count].pointer
-        let (rows, normed) = (headRows.pointer, headRows.pointer + Self.headChunk * width)
-        var losses = [Float](repeating: 0, count: Self.headChunk)
-        var isRight = [Bool](repeating: false, count: Self.headChunk)
-        for start in stride(from: 0, to: batch.targets.count, by: Self.headChunk) {
-            let targets = batch.targets[start..<min(start + Self.headChunk, batch.targets.count)]
+        let (rows, normed) = (headRows.pointer, headRows.pointer + headChunk * width)
+        var losses = [Float](repeating: 0, count: headChunk)
+        var isRight = [Bool](repeating: false, count: headChunk)
+        for start in stride(from: 0, to: batch.targets.count, by: headChunk) {
+            let targets = batch.targets[start..<min(start + headChunk, batch.targets.count)]
             let count = targets.count
             for (index, target) in targets.enumerated() {
                 (rows + index * width).update(from: last + target.row * width, count: width)
@@ -668,7 +675,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         let vocabulary = model.shape.vocabularySize
         let count = targets.count
         // The panels of all logits at once would take as much memory as the logits: the vocabulary is split.
-        let part = min(vocabulary, work.wide.count / Self.headChunk / 256 * 256)
+        let part = min(vocabulary, work.wide.count / headChunk / 256 * 256)
         var isFirst = true
         for first in stride(from: 0, to: vocabulary, by: part) {
             let tokens = min(part, vocabulary - first)

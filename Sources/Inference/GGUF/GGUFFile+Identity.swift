@@ -28,7 +28,7 @@ extension GGUFFile {
 
     /// Identifies the contents of a model: its size, all metadata, and samples of its data. Copies of a file have the same
     /// fingerprint.
-    func fingerprint() throws(ModelError) -> String {
+    package func fingerprint() throws(ModelError) -> String {
         let samples = 64
         let length = min(source.size, 4096)
         var bytes = [UInt8](header.bytes.prefix(1 << 20))

@@ -1,4 +1,4 @@
-internal import Foundation
+package import Foundation
 
 /// Writes a GGUF file, one tensor after the other, so that a model of any size needs little memory.
 ///
@@ -105,4 +105,24 @@ package struct GGUFWriter {
     }
 
     private static func padding(after count: Int) -> Data { Data(count: (alignment - count % alignment) % alignment) }
+}
+
+extension GGUFWriter {
+    /// Writes a low-rank adapter, as llama.cpp reads it: for each matrix a `[rank][columns]` and b `[rows][rank]`.
+    package static func writeAdapter(
+        to url: URL, architecture: String, name: String, alpha: Float,
+        pairs: [(name: String, rank: Int, rows: Int, columns: Int, a: [Float], b: [Float])]
+    ) throws {
+        var writer = GGUFWriter()
+        writer.metadata = [
+            ("general.architecture", .string(architecture)), ("general.type", .string("adapter")), ("general.name", .string(name)),
+            ("adapter.type", .string("lora")), ("adapter.lora.alpha", .float32(alpha)),
+        ]
+        for pair in pairs {
+            writer.tensors.append(
+                Tensor(name: pair.name + ".lora_a", shape: [pair.columns, pair.rank], type: .f32) { Array(pair.a[$0]) })
+            writer.tensors.append(Tensor(name: pair.name + ".lora_b", shape: [pair.rank, pair.rows], type: .f32) { Array(pair.b[$0]) })
+        }
+        try writer.write(to: url, progress: { _ in }, check: { _ in })
+    }
 }

@@ -63,8 +63,8 @@ package actor LoadedModel {
         let file = try GGUFFile(path: path)
         try ModelShape(file: file).checkGeneratesText()
         let adapterFile = try adapter.map { try AdapterFile(path: $0) }
-        identity = ([file] + (adapterFile.map { [$0.file] } ?? [])).reduce(UInt64?(1)) { known, file in
-            known.flatMap { known in file.identity.map { known &* 31 &+ $0 } }
+        identity = ([file.identity] + (adapterFile.map { [$0.identity] } ?? [])).reduce(UInt64?(1)) { known, file in
+            known.flatMap { known in file.map { known &* 31 &+ $0 } }
         }
         let model = try DecoderModel(
             file: file, pool: try threads.map { try WorkerPool(threads: $0) } ?? .shared(), adapter: adapterFile,

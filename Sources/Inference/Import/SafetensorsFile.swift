@@ -1,22 +1,22 @@
-internal import Foundation
+package import Foundation
 
 /// The tensors of one or several safetensors files. Their contents are not trusted: every offset is checked against the
 /// file's size.
 ///
 /// Format: https://github.com/huggingface/safetensors#format
-struct Safetensors {
-    struct Tensor {
+package struct Safetensors {
+    package struct Tensor {
         var source: SourceFile
-        var type: TensorType
+        package var type: TensorType
         /// Dimensions, slowest-varying first.
-        var shape: [Int]
+        package var shape: [Int]
         /// The byte range of the data in the file.
         var range: Range<Int>
 
-        var count: Int { shape.reduce(1, *) }
+        package var count: Int { shape.reduce(1, *) }
 
         /// Some of the tensor's numbers, in the order of the file.
-        func values(_ part: Range<Int>) throws(ModelError) -> [Float] {
+        package func values(_ part: Range<Int>) throws(ModelError) -> [Float] {
             let size = type.blockBytes
             var bytes = [UInt8](repeating: 0, count: part.count * size)
             try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
@@ -26,7 +26,12 @@ struct Safetensors {
         }
     }
 
-    private(set) var tensors: [String: Tensor] = [:]
+    package private(set) var tensors: [String: Tensor] = [:]
+    /// The values of `__metadata__`.
+    package private(set) var metadata: [String: String] = [:]
+
+    /// Reads one file.
+    package init(file: URL) throws { try add(file) }
 
     /// Reads `model.safetensors`, or the files that `model.safetensors.index.json` lists.
     init(folder: URL) throws {
@@ -62,7 +67,10 @@ struct Safetensors {
         try header.withUnsafeMutableBytes { try source.read(into: $0, at: 8) }
         let start = 8 + Int(length)
         for (name, entry) in try HuggingFaceFolder.decode([String: Entry].self, header, url.lastPathComponent) {
-            if name == "__metadata__" { continue }
+            if name == "__metadata__" {
+                metadata.merge(entry.texts) { first, _ in first }
+                continue
+            }
             let field = "tensor \(name)"
             guard let kind = entry.dtype, let shape = entry.shape, let offsets = entry.data_offsets, offsets.count == 2 else {
                 throw ModelError.invalid(field: field, reason: "has no type, shape or offsets")
@@ -92,5 +100,24 @@ struct Safetensors {
         var dtype: String?
         var shape: [Int]?
         var data_offsets: [Int]?
+        /// All values that are text.
+        var texts: [String: String] = [:]
+
+        struct Key: CodingKey {
+            var stringValue: String
+            var intValue: Int? { nil }
+            init(stringValue: String) { self.stringValue = stringValue }
+            init?(intValue: Int) { nil }
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Key.self)
+            // Entries of another form are reported where they are used.
+            dtype = try? container.decode(String.self, forKey: Key(stringValue: "dtype"))
+            shape = try? container.decode([Int].self, forKey: Key(stringValue: "shape"))
+            data_offsets = try? container.decode([Int].self, forKey: Key(stringValue: "data_offsets"))
+            if dtype != nil, shape != nil { return }
+            for key in container.allKeys { texts[key.stringValue] = try? container.decode(String.self, forKey: key) }
+        }
     }
 }

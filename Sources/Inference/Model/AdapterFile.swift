@@ -1,40 +1,125 @@
-/// A low-rank adapter (LoRA, arXiv:2106.09685) in a GGUF file: for some matrices of a model, the change by fine-tuning
-/// as the product of two low-rank matrices. It is used beside the weights (``LowRankAdapter``), or merged into them on
-/// loading, so that inference takes no additional time.
+internal import Foundation
+
+/// A low-rank adapter (LoRA, arXiv:2106.09685): for some matrices of a model, the change by fine-tuning as the product of two low-rank
+/// matrices. It is used beside the weights (``LowRankAdapter``), or merged into them on loading, so that inference takes no additional
+/// time.
+///
+/// Files are GGUF, as llama.cpp reads them, or safetensors with the names of a GGUF model (`.fmadapter`). Their contents are not trusted.
 package final class AdapterFile: Sendable {
-    let file: GGUFFile
+    package let path: String
     package let name: String
     /// The architecture of the model that the adapter was trained for.
     package let architecture: String
     /// The names of the matrices that the adapter changes, such as `blk.0.attn_q.weight`.
     package let targets: Set<String>
-    private let alpha: Double
-
-    package var path: String { file.path }
-
     /// The metadata values that are strings, by key.
-    package var texts: [String: String] {
-        var texts: [String: String] = [:]
-        for key in file.metadata.keys {
-            if case .string(let text)? = file.metadata[key] { texts[key] = text }
-        }
-        return texts
+    package let texts: [String: String]
+    /// The fingerprint of the model that the adapter was trained with; nil if the file does not say.
+    package let baseFingerprint: String?
+    package let baseName: String?
+    package let alpha: Double
+    private let halves: [String: Half]
+
+    /// One of the two matrices of a product.
+    private struct Half: Sendable {
+        var rows: Int
+        var columns: Int
+        var read: @Sendable () throws(ModelError) -> [Float]
     }
 
+    /// Identifies the file's state; nil if it cannot be examined.
+    var identity: UInt64? { GGUFFile.identity(of: [path]) }
+
     /// - Throws: ``ModelError`` if the file is damaged or is not an adapter.
-    package init(path: String) throws(ModelError) {
-        file = try GGUFFile(path: path)
+    package convenience init(path: String) throws(ModelError) {
+        var isDirectory: ObjCBool = false
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
+            let isApples = FileManager.default.fileExists(atPath: path + "/adapter_weights.bin")
+            throw .unsupported(
+                field: "the adapter", value: isApples ? "a package for Apple's model" : "a folder",
+                supported: isApples
+                    ? "adapters of the models that run here: such a package changes a model that only Apple's devices have"
+                    : "a .fmadapter or .gguf file; import a PEFT folder with “fm adapter import”")
+        }
+        let start = try SourceFile(path: path)
+        var magic = [UInt8](repeating: 0, count: min(4, start.size))
+        try magic.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
+            try start.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        }
+        if magic == Array("GGUF".utf8) {
+            try self.init(gguf: GGUFFile(path: path))
+        } else {
+            let file: Safetensors
+            do {
+                file = try Safetensors(file: URL(filePath: path))
+            } catch let error as ModelError {
+                throw error
+            } catch {
+                throw .invalid(field: "the adapter", reason: "is neither GGUF nor safetensors: \(error)")
+            }
+            try self.init(safetensors: file, path: path)
+        }
+    }
+
+    private convenience init(gguf file: GGUFFile) throws(ModelError) {
         guard try file.metadata.string("general.type") == "adapter" else {
             throw .invalid(field: "general.type", reason: "is not “adapter”: the file is not an adapter")
         }
         let kind = try file.metadata.string("adapter.type") ?? "lora"
         guard kind == "lora" else { throw .unsupported(field: "adapter.type", value: kind, supported: "lora") }
         guard let architecture = try file.metadata.string("general.architecture") else { throw .missing("general.architecture") }
-        self.architecture = architecture
-        name = try file.metadata.string("general.name") ?? "adapter"
-        alpha = try file.metadata.float("adapter.lora.alpha") ?? 0
+        var texts: [String: String] = [:]
+        for key in file.metadata.keys {
+            if case .string(let text)? = file.metadata[key] { texts[key] = text }
+        }
+        var halves: [String: Half] = [:]
+        for name in file.tensorNames {
+            guard let tensor = file.tensors[name] else { continue }
+            guard tensor.shape.count == 2 else {
+                throw .invalid(field: "tensor \(name)", reason: "has \(tensor.shape.count) dimensions, not 2")
+            }
+            halves[name] = Half(rows: tensor.shape[1], columns: tensor.shape[0]) { () throws(ModelError) in try file.values(of: tensor) }
+        }
+        try self.init(
+            path: file.path, name: texts["general.name"] ?? "adapter", architecture: architecture, texts: texts,
+            alpha: try file.metadata.float("adapter.lora.alpha") ?? 0, halves: halves)
+    }
+
+    private convenience init(safetensors file: Safetensors, path: String) throws(ModelError) {
+        guard file.metadata["format"] == "fmadapter" else {
+            throw .invalid(
+                field: "the adapter", reason: "has no “format”: the file is not an adapter of this program. Import PEFT adapters with “fm adapter import”")
+        }
+        guard file.metadata["version"] == "1" else {
+            throw .unsupported(field: "version", value: file.metadata["version"] ?? "none", supported: "1")
+        }
+        guard let architecture = file.metadata["architecture"] else { throw .missing("architecture") }
+        guard let alpha = file.metadata["alpha"].flatMap(Double.init), alpha.isFinite, alpha >= 0 else {
+            throw .invalid(field: "alpha", reason: "is missing, or not a number")
+        }
+        var halves: [String: Half] = [:]
+        for (name, tensor) in file.tensors {
+            guard tensor.shape.count == 2 else {
+                throw .invalid(field: "tensor \(name)", reason: "has \(tensor.shape.count) dimensions, not 2")
+            }
+            halves[name] = Half(rows: tensor.shape[0], columns: tensor.shape[1]) { () throws(ModelError) in
+                try tensor.values(0..<tensor.count)
+            }
+        }
+        try self.init(
+            path: path, name: file.metadata["name"] ?? "adapter", architecture: architecture, texts: file.metadata, alpha: alpha,
+            halves: halves)
+    }
+
+    private init(
+        path: String, name: String, architecture: String, texts: [String: String], alpha: Double, halves: [String: Half]
+    ) throws(ModelError) {
+        self.path = path
+        (self.name, self.architecture, self.texts, self.alpha, self.halves) = (name, architecture, texts, alpha, halves)
+        baseFingerprint = texts["base_fingerprint"]
+        baseName = texts["base_model"]
         var targets: Set<String> = []
-        for tensor in file.tensorNames {
+        for tensor in halves.keys {
             guard tensor.hasSuffix(".lora_a") || tensor.hasSuffix(".lora_b") else {
                 throw .unsupported(field: "tensor", value: tensor, supported: "pairs that end in .lora_a and .lora_b")
             }
@@ -42,7 +127,7 @@ package final class AdapterFile: Sendable {
         }
         guard !targets.isEmpty else { throw .missing("tensor that ends in .lora_a") }
         for target in targets {
-            for half in ["lora_a", "lora_b"] where file.tensors["\(target).\(half)"] == nil {
+            for half in ["lora_a", "lora_b"] where halves["\(target).\(half)"] == nil {
                 throw .missing("tensor \(target).\(half)")
             }
         }
@@ -51,19 +136,27 @@ package final class AdapterFile: Sendable {
 
     /// Checks that the adapter fits a model.
     ///
-    /// - Throws: ``ModelError`` if the architecture or the shape of a matrix differs.
+    /// - Throws: ``ModelError`` if the architecture, the shape of a matrix, or the model that it was trained with differs.
     package func check(_ model: GGUFFile) throws(ModelError) {
         let modelArchitecture = try model.metadata.string("general.architecture") ?? "none"
         guard architecture == modelArchitecture else {
             throw .unsupported(field: "the adapter's architecture", value: architecture, supported: modelArchitecture)
         }
+        if let baseFingerprint {
+            let fingerprint = try model.fingerprint()
+            guard fingerprint == baseFingerprint else {
+                let modelName = try model.metadata.string("general.name") ?? "this model"
+                throw .unsupported(
+                    field: "the adapter's model", value: "\(baseName ?? "unknown") (\(baseFingerprint))",
+                    supported: "\(modelName) (\(fingerprint)), which is the model in use")
+            }
+        }
         for name in targets.sorted() {
             guard let matrix = model.tensors[name], matrix.shape.count == 2 else {
                 throw .invalid(field: "the adapter", reason: "changes \(name), but the model has no such matrix")
             }
-            guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"],
-                a.shape.count == 2, b.shape.count == 2, a.shape[0] == matrix.shape[0], b.shape[1] == matrix.shape[1],
-                a.shape[1] == b.shape[0], a.shape[1] <= 4096
+            guard let a = halves["\(name).lora_a"], let b = halves["\(name).lora_b"], a.columns == matrix.shape[0],
+                b.rows == matrix.shape[1], a.rows == b.columns, a.rows <= 4096
             else {
                 throw .invalid(
                     field: "the adapter", reason: "has shapes for \(name) that do not fit the model's \(matrix.shape)")
@@ -72,24 +165,23 @@ package final class AdapterFile: Sendable {
     }
 
     /// The sizes of the two halves for a matrix, and the factor of their product.
-    struct Sizes {
-        var columns: Int
-        var rank: Int
-        var scale: Double
+    package struct Sizes {
+        package var columns: Int
+        package var rank: Int
+        package var rows: Int
+        package var scale: Double
     }
 
-    func sizes(of name: String) -> Sizes? {
-        guard let a = file.tensors["\(name).lora_a"] else { return nil }
+    package func sizes(of name: String) -> Sizes? {
+        guard let a = halves["\(name).lora_a"], let b = halves["\(name).lora_b"] else { return nil }
         // Without an alpha, the product is not scaled.
-        return Sizes(columns: a.shape[0], rank: a.shape[1], scale: alpha > 0 ? alpha / Double(a.shape[1]) : 1)
+        return Sizes(columns: a.columns, rank: a.rows, rows: b.rows, scale: alpha > 0 ? alpha / Double(a.rows) : 1)
     }
 
     /// The two halves for a matrix: a `[rank][columns]` and b `[rows][rank]`.
-    func factors(of name: String) throws(ModelError) -> (a: [Float], b: [Float], sizes: Sizes)? {
-        guard let a = file.tensors["\(name).lora_a"], let b = file.tensors["\(name).lora_b"], let sizes = sizes(of: name) else {
-            return nil
-        }
-        return (try file.values(of: a), try file.values(of: b), sizes)
+    package func factors(of name: String) throws(ModelError) -> (a: [Float], b: [Float], sizes: Sizes)? {
+        guard let a = halves["\(name).lora_a"], let b = halves["\(name).lora_b"], let sizes = sizes(of: name) else { return nil }
+        return (try a.read(), try b.read(), sizes)
     }
 
     /// Adds the adapter's change to a matrix of a model for which ``check(_:)`` succeeded.

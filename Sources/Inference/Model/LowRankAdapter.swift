@@ -24,7 +24,7 @@ package final class LowRankAdapter: Sendable {
     /// - Throws: ``ModelError`` if the adapter does not fit the model.
     init?(_ file: AdapterFile, for origins: [UInt: MatrixOrigin], model: GGUFFile) throws(ModelError) {
         try file.check(model)
-        guard let identity = file.file.identity else { return nil }
+        guard let identity = file.identity else { return nil }
         self.identity = identity
         let matrices = origins.filter { file.targets.contains($0.value.name) }
         guard Set(matrices.map(\.value.name)) == file.targets else { return nil }

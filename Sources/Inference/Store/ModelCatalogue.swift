@@ -47,7 +47,7 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The settings in the file's metadata, completed from the catalogue entry of the model and from general defaults.
     ///
     /// - Parameter isSmall: whether the model is so small that it repeats itself: words, and tool calls.
-    init(file: GGUFFile, isSmall: Bool) throws(ModelError) {
+    package init(file: GGUFFile, isSmall: Bool) throws(ModelError) {
         let known = try ModelCatalogue.entry(for: file)?.defaults
         let written = try file.metadata.float("general.sampling.temp")
         temperature = written ?? known?.temperature ?? 0.7

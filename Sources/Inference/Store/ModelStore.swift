@@ -91,3 +91,48 @@ package enum ModelStore {
         try Data((name ?? "").utf8).write(to: choiceFile, options: .atomic)
     }
 }
+
+// MARK: - Adapters
+
+extension ModelStore {
+    private static let adapterSelection = Mutex<String?>(nil)
+
+    /// The path of the adapter of the system model for this process, such as `--adapter` of a command; nil for none.
+    package static var selectedAdapter: String? {
+        get { adapterSelection.withLock { $0 } }
+        set { adapterSelection.withLock { $0 = newValue } }
+    }
+
+    private static let adapterExtensions = ["fmadapter", "gguf"]
+
+    /// The path of an adapter: an existing file, or a name in the directory of adapters; nil if there is none.
+    package static func adapterPath(of name: String) -> String? {
+        if FileManager.default.fileExists(atPath: name) { return name }
+        guard !name.contains("/"), !name.hasPrefix("."), !name.contains("\0") else { return nil }
+        let candidates = [name] + adapterExtensions.map { "\(name).\($0)" }
+        return candidates.map { adapterDirectory.appendingPathComponent($0).path }.first { FileManager.default.fileExists(atPath: $0) }
+    }
+
+    /// The adapters in the directory of adapters, sorted by name.
+    package static var installedAdapters: [URL] {
+        // Without the directory there are none.
+        let files = (try? FileManager.default.contentsOfDirectory(at: adapterDirectory, includingPropertiesForKeys: nil)) ?? []
+        return files.filter { adapterExtensions.contains($0.pathExtension) }.sorted { $0.path < $1.path }
+    }
+
+    private static var adapterChoiceFile: URL { directory.deletingLastPathComponent().appendingPathComponent("adapter") }
+
+    /// The name of the adapter chosen with ``chooseAdapter(_:)``; nil for none.
+    package static var chosenAdapter: String? {
+        // If the file does not exist, none was chosen.
+        guard let text = try? String(contentsOf: adapterChoiceFile, encoding: .utf8) else { return nil }
+        let name = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        return name.isEmpty ? nil : name
+    }
+
+    /// Makes an adapter the one that commands use; nil removes the choice.
+    package static func chooseAdapter(_ name: String?) throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try Data((name ?? "").utf8).write(to: adapterChoiceFile, options: .atomic)
+    }
+}

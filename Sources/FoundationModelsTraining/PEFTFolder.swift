@@ -1,0 +1,316 @@
+internal import Foundation
+internal import Inference
+internal import JSON
+
+/// A folder of PEFT: `adapter_config.json` and `adapter_model.safetensors` (huggingface/peft, `tuners/lora/config.py`). Its contents are not
+/// trusted.
+struct PEFTFolder {
+    private let config: JSONValue
+    private let tensors: Safetensors
+
+    init(_ folder: URL) throws(TrainingError) {
+        do {
+            let data = try Data(contentsOf: folder.appendingPathComponent("adapter_config.json"))
+            config = try JSONParser.parse(data)
+        } catch {
+            throw .invalidAdapter("\(folder.path): adapter_config.json cannot be read: \(error)")
+        }
+        do {
+            tensors = try Safetensors(file: folder.appendingPathComponent("adapter_model.safetensors"))
+        } catch {
+            throw .invalidAdapter("\(folder.path): adapter_model.safetensors cannot be read: \(error)")
+        }
+        try checkKind()
+    }
+
+    /// What cannot be represented as scale · B · A beside the weights.
+    private func checkKind() throws(TrainingError) {
+        func refuse(_ what: String) throws(TrainingError) -> Never {
+            throw .invalidAdapter("The adapter has \(what), which cannot be used beside quantised weights.")
+        }
+        guard case .string(let kind)? = config["peft_type"], kind == "LORA" else { try refuse("another type than LORA") }
+        func isOn(_ key: String) -> Bool {
+            switch config[key] {
+            case .bool(let value)?: value
+            case nil, .null?: false
+            case .array(let list)?: !list.isEmpty
+            case .object(let members)?: !members.isEmpty
+            default: true
+            }
+        }
+        for key in [
+            "use_dora", "modules_to_save", "lora_bias", "trainable_token_indices", "target_parameters", "layer_replication", "velora_config",
+            "use_kasa", "kasa_config", "monteclora_config", "arrow_config", "bdlora_config", "use_bdlora", "use_qalora", "alora_invocation_tokens",
+            "fan_in_fan_out", "corda_config", "eva_config", "loftq_config",
+        ] where isOn(key) { try refuse("“\(key)”") }
+        if case .string(let bias)? = config["bias"], bias != "none" { try refuse("“bias” = “\(bias)”") }
+        // These change the base weights as well.
+        if case .string(let kind)? = config["init_lora_weights"],
+            ["pissa", "olora", "corda", "loftq"].contains(where: { kind.lowercased().hasPrefix($0) })
+        {
+            try refuse("“init_lora_weights” = “\(kind)”, which also changes the model's weights,")
+        }
+    }
+
+    private func number(_ value: JSONValue?) -> Double? {
+        if case .number(let number)? = value { Double(number.text) } else { nil }
+    }
+
+    /// The factor of B · A for a module.
+    private func scale(of module: String, rank: Int) -> Double {
+        var alpha = number(config["lora_alpha"]) ?? 8
+        if case .object(let patterns)? = config["alpha_pattern"] {
+            let match = patterns.first { pattern in
+                guard let expression = try? NSRegularExpression(pattern: "^(.*\\.)?(\(pattern.name))$") else { return false }
+                return expression.firstMatch(in: module, range: NSRange(module.startIndex..., in: module)) != nil
+            }
+            if let match { alpha = number(match.value) ?? alpha }
+        }
+        if case .bool(true)? = config["use_rslora"] { return alpha / Double(rank).squareRoot() }
+        return alpha / Double(rank)
+    }
+
+    // MARK: - Names
+
+    private static let parts = [
+        ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"), ("self_attn.v_proj", "attn_v"),
+        ("self_attn.o_proj", "attn_output"), ("self_attn.qkv_proj", "attn_qkv"), ("mlp.gate_proj", "ffn_gate"),
+        ("mlp.up_proj", "ffn_up"), ("mlp.down_proj", "ffn_down"), ("mlp.gate_up_proj", "ffn_gate_up"),
+    ]
+
+    /// Families whose files have the rows of queries and keys in the order of adjacent pairs, unlike the model that PEFT trains.
+    private static let permuted: Set<String> = ["llama", "mistral3", "granite", "granitemoe", "granitehybrid", "smollm3", "minicpm"]
+
+    /// `blk.3.attn_q` for `model.layers.3.self_attn.q_proj`.
+    private static func name(of module: String) -> String? {
+        if module.hasSuffix("embed_tokens") { return "token_embd" }
+        if module == "lm_head" || module.hasSuffix(".lm_head") { return "output" }
+        guard let part = parts.first(where: { module.hasSuffix("." + $0.0) }) else { return nil }
+        let before = module.dropLast(part.0.count + 1).split(separator: ".")
+        guard before.count >= 2, before[before.count - 2] == "layers", let layer = Int(before[before.count - 1]), layer >= 0 else {
+            return nil
+        }
+        return "blk.\(layer).\(part.1)"
+    }
+
+    /// The row of a model's file for each row of PEFT's model, or the other way round.
+    private static func permutation(heads: Int, dimension: Int) -> [Int] {
+        (0..<heads * dimension).map { row in
+            let (head, place) = (row / dimension, row % dimension)
+            return head * dimension + place % 2 * (dimension / 2) + place / 2
+        }
+    }
+
+    private static func rows(_ b: [Float], rank: Int, _ order: [Int]) -> [Float] {
+        order.flatMap { b[$0 * rank..<($0 + 1) * rank] }
+    }
+
+    // MARK: - Reading
+
+    func adapter(for file: GGUFFile, _ shape: ModelShape) throws(TrainingError) -> AdapterData {
+        var data = AdapterData(architecture: shape.architecture)
+        var found: [String: AdapterData.Pair] = [:]
+        for name in tensors.tensors.keys.sorted() {
+            guard let (module, isEmbedding) = Self.module(of: name) else {
+                if name.hasSuffix(".weight"), name.contains(".lora_B") || name.contains(".lora_embedding_B") { continue }
+                throw .invalidAdapter("The adapter has the tensor “\(name)”, which is not a half of a low-rank product.")
+            }
+            let other = name.replacingOccurrences(of: isEmbedding ? ".lora_embedding_A" : ".lora_A", with: isEmbedding ? ".lora_embedding_B" : ".lora_B")
+            guard let a = tensors.tensors[name], let b = tensors.tensors[other] else {
+                throw .invalidAdapter("The adapter has “\(name)”, but not “\(other)”.")
+            }
+            guard a.shape.count == 2, b.shape.count == 2, a.shape[0] == b.shape[1], a.shape[0] <= 4096 else {
+                throw .invalidAdapter("The halves of “\(module)” have the shapes \(a.shape) and \(b.shape), which do not fit together.")
+            }
+            guard let target = Self.name(of: module) else {
+                throw .invalidAdapter("The adapter changes “\(module)”, which \(shape.name) has not under a known name.")
+            }
+            let rank = a.shape[0]
+            var pair: AdapterData.Pair
+            do {
+                let (aValues, bValues) = (try a.values(0..<a.count), try b.values(0..<b.count))
+                if isEmbedding {
+                    // Rows of the table are columns of PEFT's product: (B · A)ᵀ = Aᵀ · Bᵀ.
+                    pair = AdapterData.Pair(
+                        rank: rank, rows: a.shape[1], columns: b.shape[0], a: Self.transposed(bValues, b.shape[0], rank),
+                        b: Self.transposed(aValues, rank, a.shape[1]), scale: scale(of: module, rank: rank))
+                } else {
+                    pair = AdapterData.Pair(
+                        rank: rank, rows: b.shape[0], columns: a.shape[1], a: aValues, b: bValues, scale: scale(of: module, rank: rank))
+                }
+            } catch { throw .invalidAdapter("\(error)") }
+            if target == "output", file.tensors["output.weight"] == nil {
+                throw .invalidAdapter("The adapter changes “lm_head”, but \(shape.name) uses its embeddings as the head: a change of only the head cannot be represented.")
+            }
+            try permute(&pair, target, shape)
+            found[target] = pair
+        }
+        data.pairs = try Self.fitted(found, file, shape)
+        data.texts["base_model"] = shape.name
+        if case .attention(let attention)? = shape.layers.first?.mixer { data.texts["head_dimension"] = "\(attention.keyDimension)" }
+        guard !data.pairs.isEmpty else { throw .invalidAdapter("The adapter changes nothing.") }
+        return data
+    }
+
+    private static func module(of tensor: String) -> (module: String, isEmbedding: Bool)? {
+        for (mark, isEmbedding) in [(".lora_A", false), (".lora_embedding_A", true)] {
+            guard let range = tensor.range(of: mark) else { continue }
+            var module = String(tensor[..<range.lowerBound])
+            for prefix in ["base_model.model.", "base_model."] where module.hasPrefix(prefix) {
+                module.removeFirst(prefix.count)
+                break
+            }
+            return (module, isEmbedding)
+        }
+        return nil
+    }
+
+    private static func transposed(_ values: [Float], _ rows: Int, _ columns: Int) -> [Float] {
+        var result = [Float](repeating: 0, count: values.count)
+        for row in 0..<rows { for column in 0..<columns { result[column * rows + row] = values[row * columns + column] } }
+        return result
+    }
+
+    private func permute(_ pair: inout AdapterData.Pair, _ target: String, _ shape: ModelShape) throws(TrainingError) {
+        guard Self.permuted.contains(shape.architecture), let heads = Self.heads(target, shape) else { return }
+        guard pair.rows == heads.count * heads.dimension else {
+            throw .invalidAdapter("The adapter changes \(target) as a matrix of \(pair.rows) rows, but \(shape.name) has \(heads.count * heads.dimension).")
+        }
+        pair.b = Self.rows(pair.b, rank: pair.rank, Self.permutation(heads: heads.count, dimension: heads.dimension))
+    }
+
+    /// The heads of a matrix of queries or keys.
+    private static func heads(_ target: String, _ shape: ModelShape) -> (count: Int, dimension: Int)? {
+        let parts = target.split(separator: ".")
+        guard parts.count == 3, let layer = Int(parts[1]), shape.layers.indices.contains(layer),
+            case .attention(let attention) = shape.layers[layer].mixer
+        else { return nil }
+        switch parts[2] {
+        case "attn_q": return (attention.heads, attention.keyDimension)
+        case "attn_k": return (attention.kvHeads, attention.keyDimension)
+        default: return nil
+        }
+    }
+
+    /// Splits or joins pairs where the file has other matrices than PEFT's model.
+    private static func fitted(
+        _ found: [String: AdapterData.Pair], _ file: GGUFFile, _ shape: ModelShape
+    ) throws(TrainingError) -> [String: AdapterData.Pair] {
+        var result: [String: AdapterData.Pair] = [:]
+        var left = found
+        for index in shape.layers.indices {
+            let prefix = "blk.\(index)."
+            guard case .attention(let a) = shape.layers[index].mixer else { continue }
+            let widths = [a.heads * a.keyDimension, a.kvHeads * a.keyDimension, a.kvHeads * a.valueDimension]
+            let dense = shape.layers[index].feedForward?.dense?.width ?? 0
+            for (fused, own, names, widths) in [
+                ("attn_qkv", "attn_qkv", ["attn_q", "attn_k", "attn_v"], widths),
+                ("ffn_gate_up", "ffn_up", ["ffn_gate", "ffn_up"], [dense, dense]),
+            ] {
+                let isFused = fused == own ? file.tensors[prefix + own + ".weight"] != nil : file.tensors[prefix + "ffn_gate.weight"] == nil
+                if isFused {
+                    if let pair = left.removeValue(forKey: prefix + fused) { result[prefix + own] = pair }
+                    if fused == "ffn_gate_up", left[prefix + "ffn_gate"] == nil { continue }  // ffn_up of a model without a gate
+                    let parts = names.map { left.removeValue(forKey: prefix + $0) }
+                    if parts.contains(where: { $0 != nil }) { result[prefix + own] = try joined(parts, widths, prefix + own) }
+                } else if let pair = left.removeValue(forKey: prefix + fused) {
+                    guard pair.rows == widths.reduce(0, +) else {
+                        throw .invalidAdapter("The adapter changes \(prefix + fused) as a matrix of \(pair.rows) rows, not \(widths.reduce(0, +)).")
+                    }
+                    var first = 0
+                    for (name, width) in zip(names, widths) {
+                        var part = pair
+                        part.rows = width
+                        part.b = Array(pair.b[first * pair.rank..<(first + width) * pair.rank])
+                        first += width
+                        result[prefix + name] = part
+                    }
+                }
+            }
+        }
+        result.merge(left) { first, _ in first }
+        return Dictionary(uniqueKeysWithValues: result.map { ($0.key + ".weight", $0.value) })
+    }
+
+    /// Pairs of several matrices as one of the matrix that has the rows of all: the ranks are added.
+    private static func joined(_ parts: [AdapterData.Pair?], _ widths: [Int], _ name: String) throws(TrainingError) -> AdapterData.Pair {
+        let known = parts.compactMap(\.self)
+        guard let first = known.first, known.allSatisfy({ $0.columns == first.columns }),
+            zip(parts, widths).allSatisfy({ $0 == nil || $0?.rows == $1 })
+        else { throw .invalidAdapter("The adapter changes parts of \(name) that do not fit together.") }
+        let rank = known.reduce(0) { $0 + $1.rank }
+        let rows = widths.reduce(0, +)
+        var b = [Float](repeating: 0, count: rows * rank)
+        var (row, column) = (0, 0)
+        for (part, width) in zip(parts, widths) {
+            if let part {
+                for r in 0..<width {
+                    for c in 0..<part.rank { b[(row + r) * rank + column + c] = part.b[r * part.rank + c] * Float(part.scale) }
+                }
+                column += part.rank
+            }
+            row += width
+        }
+        return AdapterData.Pair(rank: rank, rows: rows, columns: first.columns, a: known.flatMap(\.a), b: b, scale: 1)
+    }
+
+    // MARK: - Writing
+
+    static func write(
+        _ data: AdapterData, to folder: URL, _ alpha: Double, _ pairs: [(name: String, pair: AdapterData.Pair)]
+    ) throws(TrainingError) {
+        var tensors: [SafetensorsData.Tensor] = []
+        var modules: Set<String> = []
+        let rank = pairs.map(\.pair.rank).max() ?? 1
+        var ranks: [String: Int] = [:]
+        var alphas: [String: Double] = [:]
+        for (name, pair) in pairs {
+            let parts = name.split(separator: ".")
+            guard parts.count == 4, parts[0] == "blk", let known = Self.parts.first(where: { $0.1 == parts[2] }) else {
+                throw .invalidAdapter("The adapter changes \(name), for which PEFT's name is not known.")
+            }
+            // The file's one matrix of both halves is “gate_up_proj” in the families that have it.
+            let isFusedGate = parts[2] == "ffn_up" && !pairs.contains { $0.name.hasSuffix("ffn_gate.weight") } && data.architecture == "phi3"
+            let module = isFusedGate ? "mlp.gate_up_proj" : known.0
+            modules.insert(String(module.split(separator: ".")[1]))
+            var b = pair.b
+            if Self.permuted.contains(data.architecture), parts[2] == "attn_q" || parts[2] == "attn_k" {
+                guard let dimension = Int(data.texts["head_dimension"] ?? "") , dimension > 0, pair.rows % dimension == 0 else {
+                    throw .invalidAdapter("The adapter does not say how long the heads of its model are: import it with “fm adapter import” first.")
+                }
+                let order = Self.permutation(heads: pair.rows / dimension, dimension: dimension)
+                var restored = b
+                for (place, row) in order.enumerated() {
+                    for r in 0..<pair.rank { restored[row * pair.rank + r] = b[place * pair.rank + r] }
+                }
+                b = restored
+            }
+            let full = "model.layers.\(parts[1]).\(module)"
+            if pair.rank != rank {
+                ranks[full] = pair.rank
+                alphas[full] = alpha
+            }
+            tensors.append(.init(name: "base_model.model.\(full).lora_A.weight", shape: [pair.rank, pair.columns], values: pair.a))
+            tensors.append(.init(name: "base_model.model.\(full).lora_B.weight", shape: [pair.rows, pair.rank], values: b))
+        }
+        struct Config: Encodable {
+            var peft_type = "LORA", task_type = "CAUSAL_LM", bias = "none", inference_mode = true, lora_dropout = 0.0
+            var base_model_name_or_path: String
+            var r: Int, lora_alpha: Double, target_modules: [String], rank_pattern: [String: Int], alpha_pattern: [String: Double]
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let config = Config(
+                base_model_name_or_path: data.texts["base_model"] ?? "", r: rank, lora_alpha: alpha, target_modules: modules.sorted(),
+                rank_pattern: ranks, alpha_pattern: alphas)
+            try AtomicFile.write(try encoder.encode(config), to: folder.appendingPathComponent("adapter_config.json"))
+            try AtomicFile.write(
+                try SafetensorsData.file(tensors, metadata: ["format": "pt"], type: .f32),
+                to: folder.appendingPathComponent("adapter_model.safetensors"))
+        } catch let error as TrainingError { throw error } catch {
+            throw .cannotWrite(path: folder.path, reason: "\(error)")
+        }
+    }
+}

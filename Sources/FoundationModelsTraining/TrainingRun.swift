@@ -1,0 +1,249 @@
+internal import CKernels
+internal import Foundation
+internal import Inference
+
+/// One run: the steps, validation, and checkpoints.
+final class TrainingRun {
+    private let trainer: AdapterTrainer
+    private let url: URL
+    private let information: AdapterInformation
+    private let factors: LowRankFactors
+    private let pass: GradientPass
+    private var state = TrainingState()
+    private var best: [Float]?
+    private let started = ContinuousClock.now
+    /// Tokens since this process began.
+    private var tokens = 0
+    private var stepsOfThisProcess = 0
+
+    private static let (beta1, beta2, epsilon) = (Float(0.9), Float(0.999), Float(1e-8))
+
+    init(_ trainer: AdapterTrainer, _ url: URL, _ information: AdapterInformation) throws(TrainingError) {
+        self.trainer = trainer
+        self.url = url
+        self.information = information
+        let options = trainer.options
+        factors = try LowRankFactors(
+            AdapterTrainer.matrices(trainer.model, options.matrices), rank: options.rank,
+            scale: Float((options.alpha ?? 1) / Double(options.rank)))
+        let pool: WorkerPool
+        do { pool = try WorkerPool.shared() } catch { throw .outOfMemory(bytes: 4096) }
+        pass = try GradientPass(
+            trainer.model, factors, pool: pool, maximumRows: trainer.batching.rows, keptLayers: trainer.batching.keptLayers,
+            rounds: options.rounds, contextSize: options.length)
+    }
+
+    func run(resumes: Bool, isCancelled: () -> Bool, report: (AdapterTrainer.Progress) -> Void) throws -> AdapterTrainer.Summary {
+        let checkpoint = Checkpoint(beside: url)
+        let lock = try checkpoint.lock()
+        defer { lock.release() }
+        let options = trainer.options
+        let steps = options.steps ?? 1
+        let identity = Checkpoint.Identity(
+            options: options, data: trainer.dataHash, model: trainer.fingerprint, rows: trainer.sequences.count)
+        if resumes, let saved = try checkpoint.read(identity, factors) {
+            state = saved.state
+            best = saved.best
+        } else {
+            factors.initialize(seed: options.seed)
+            if !trainer.validation.isEmpty {
+                let before = try validate(isCancelled)
+                state.validationBefore = before.loss
+                state.history.append(TrainingState.Point(step: 0, validationLoss: before.loss, validationAccuracy: before.accuracy))
+            }
+        }
+        let schedule = Schedule(trainer.sequences, stepTokens: options.stepTokens ?? 1, seed: options.seed)
+        var lastSave = ContinuousClock.now
+        func save() throws { try checkpoint.write(identity, state, best, factors) }
+        while state.step < steps, !state.isFinished {
+            if isCancelled() {
+                try save()
+                throw TrainingError.cancelled
+            }
+            // After a cancelled step, the factors and moments are still those after the last one.
+            guard var point = try step(schedule, steps, isCancelled) else {
+                try save()
+                throw TrainingError.cancelled
+            }
+            state.step += 1
+            if !trainer.validation.isEmpty, schedule.endsEpoch(state.step) || state.step == steps {
+                try finishEpoch(&point, isCancelled)
+            }
+            state.history.append(point)
+            report(progress(point, steps, schedule))
+            if ContinuousClock.now - lastSave > .seconds(Self.secondsBetweenCheckpoints) || schedule.endsEpoch(state.step) {
+                try save()
+                lastSave = .now
+            }
+        }
+        if let best { factors.values.values = best }
+        let summary = self.summary
+        try AdapterWriter.write(factors, trainer, information, summary, state, to: url)
+        checkpoint.remove()
+        return summary
+    }
+
+    private static let secondsBetweenCheckpoints = 30
+
+    /// One step of the optimiser; nil if cancelled.
+    private func step(_ schedule: Schedule, _ steps: Int, _ isCancelled: () -> Bool) throws -> TrainingState.Point? {
+        let options = trainer.options
+        let rows = schedule.rows(of: state.step)
+        let divisor = rows.reduce(0) { $0 + trainer.sequences[$1].learnedCount }
+        factors.gradients.clear()
+        var loss = 0.0
+        for batch in batches(rows.map { trainer.sequences[$0] }) {
+            if isCancelled() { return nil }
+            let result: GradientPass.Result
+            do { result = try pass.run(batch, divisor: divisor, isCancelled: isCancelled) } catch {
+                if error == .cancelled { return nil }
+                throw error
+            }
+            loss += result.loss
+            tokens += batch.tokens.count
+        }
+        loss /= Double(divisor)
+        let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
+        guard loss.isFinite, norm.isFinite, loss > 0 else {
+            throw TrainingError.diverged(
+                step: state.step + 1, lines: Array(Set(rows.map { trainer.sequences[$0].line })).sorted(),
+                reason: loss == 0 ? "the loss is zero" : "the loss or its gradient is not a number")
+        }
+        let rate = Schedule.rate(state.step, steps, options)
+        let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1
+        let number = Double(state.step + 1)
+        ck_training_adam(
+            pass.pool.handle, factors.values.pointer, factors.gradients.pointer, factors.means.pointer, factors.squares.pointer,
+            factors.count, factor, Float(rate), Self.beta1, Self.beta2, Self.epsilon, Float(options.weightDecay),
+            Float(1 - pow(Double(Self.beta1), number)), Float(1 - pow(Double(Self.beta2), number)))
+        stepsOfThisProcess += 1
+        return TrainingState.Point(step: state.step + 1, loss: loss, rate: rate, gradientNorm: norm)
+    }
+
+    private func finishEpoch(_ point: inout TrainingState.Point, _ isCancelled: () -> Bool) throws(TrainingError) {
+        let found = try validate(isCancelled)
+        point.validationLoss = found.loss
+        point.validationAccuracy = found.accuracy
+        if found.loss < state.bestLoss ?? .infinity {
+            state.bestLoss = found.loss
+            state.bestAccuracy = found.accuracy
+            state.bestStep = state.step
+            state.epochsWithoutGain = 0
+            best = factors.values.values
+        } else {
+            state.epochsWithoutGain += 1
+            let patience = trainer.options.patience
+            state.isFinished = patience > 0 && state.epochsWithoutGain > patience
+        }
+    }
+
+    /// Packs sequences into batches, in order.
+    private func batches(_ sequences: [TrainingSequence]) -> [TrainingBatch] {
+        var batches: [TrainingBatch] = []
+        for sequence in sequences {
+            if let last = batches.last, last.tokens.count + sequence.tokens.count <= pass.maximumRows {
+                batches[batches.count - 1].add(sequence.tokens, isLearned: sequence.isLearned)
+            } else {
+                var batch = TrainingBatch()
+                batch.add(sequence.tokens, isLearned: sequence.isLearned)
+                batches.append(batch)
+            }
+        }
+        return batches
+    }
+
+    private func validate(_ isCancelled: () -> Bool) throws(TrainingError) -> (loss: Double, accuracy: Double) {
+        var total = GradientPass.Result()
+        for batch in batches(trainer.validation) {
+            let result = try pass.run(batch, divisor: nil, isCancelled: isCancelled)
+            total.loss += result.loss
+            total.right += result.right
+            total.targets += result.targets
+        }
+        let count = Double(max(1, total.targets))
+        return (total.loss / count, Double(total.right) / count)
+    }
+
+    private func progress(_ point: TrainingState.Point, _ steps: Int, _ schedule: Schedule) -> AdapterTrainer.Progress {
+        let seconds = (ContinuousClock.now - started).seconds
+        return AdapterTrainer.Progress(
+            step: point.step, steps: steps, epoch: Double(point.step) / Double(schedule.stepsPerEpoch), loss: point.loss ?? 0,
+            validationLoss: point.validationLoss, validationAccuracy: point.validationAccuracy, rate: point.rate ?? 0,
+            gradientNorm: point.gradientNorm ?? 0, tokensPerSecond: Double(tokens) / max(1e-3, seconds),
+            secondsLeft: seconds / Double(max(1, stepsOfThisProcess)) * Double(steps - point.step))
+    }
+
+    private var summary: AdapterTrainer.Summary {
+        let losses = state.history.suffix(10).compactMap(\.loss)
+        return AdapterTrainer.Summary(
+            steps: state.step, validationLossBefore: state.validationBefore, validationLoss: state.bestLoss,
+            validationAccuracy: state.bestAccuracy, loss: losses.isEmpty ? 0 : losses.reduce(0, +) / Double(losses.count),
+            tokens: tokens, seconds: (ContinuousClock.now - started).seconds, stoppedEarly: state.step < trainer.options.steps ?? 1)
+    }
+}
+
+/// What a checkpoint remembers besides the numbers of the optimiser.
+struct TrainingState: Codable {
+    struct Point: Codable {
+        var step: Int
+        var loss: Double?
+        var validationLoss: Double?
+        var validationAccuracy: Double?
+        var rate: Double?
+        var gradientNorm: Double?
+    }
+
+    var step = 0
+    var history: [Point] = []
+    var validationBefore: Double?
+    var bestLoss: Double?
+    var bestAccuracy: Double?
+    var bestStep: Int?
+    var epochsWithoutGain = 0
+    var isFinished = false
+}
+
+/// Which rows each step learns. It depends on the seed and the data only, so that a run can continue anywhere.
+struct Schedule {
+    let stepsPerEpoch: Int
+    private let sequences: [TrainingSequence]
+    private let seed: UInt64
+
+    init(_ sequences: [TrainingSequence], stepTokens: Int, seed: UInt64) {
+        self.sequences = sequences
+        self.seed = seed
+        let learned = sequences.reduce(0) { $0 + $1.learnedCount }
+        stepsPerEpoch = min(sequences.count, max(1, Int((Double(learned) / Double(stepTokens)).rounded())))
+    }
+
+    /// The rows of a step, from 0: a part of the shuffled rows of its epoch, with about the same number of learned tokens as the others.
+    func rows(of step: Int) -> [Int] {
+        let (epoch, part) = (step / stepsPerEpoch, step % stepsPerEpoch)
+        var numbers = SplitMix(state: seed &+ UInt64(epoch) &* 0xD134_2543_DE82_EF95)
+        let order = sequences.indices.shuffled(using: &numbers)
+        let total = sequences.reduce(0) { $0 + $1.learnedCount }
+        var rows: [Int] = []
+        var seen = 0
+        for (place, row) in order.enumerated() {
+            // A row belongs to the part in which its middle lies; every part has at least one.
+            let middle = (Double(seen) + Double(sequences[row].learnedCount) / 2) / Double(max(1, total))
+            let own = min(stepsPerEpoch - 1, Int(middle * Double(stepsPerEpoch)))
+            if own == part { rows.append(row) }
+            seen += sequences[row].learnedCount
+            if own > part, !rows.isEmpty { break }
+            if own > part || place == order.count - 1, rows.isEmpty { rows.append(row) }
+        }
+        return rows
+    }
+
+    func endsEpoch(_ finishedSteps: Int) -> Bool { finishedSteps % stepsPerEpoch == 0 }
+
+    /// The learning rate of a step: a linear rise, then a cosine down to a tenth.
+    static func rate(_ step: Int, _ steps: Int, _ options: AdapterOptions) -> Double {
+        let rate = options.rate ?? 0
+        let warmup = (Double(steps) * options.warmup).rounded(.up)
+        if Double(step) < warmup { return rate * Double(step + 1) / warmup }
+        let place = (Double(step) - warmup) / max(1, Double(steps) - warmup)
+        return rate * (0.1 + 0.45 * (1 + cos(.pi * place)))
+    }
+}

@@ -1,0 +1,111 @@
+internal import Foundation
+package import Inference
+
+/// The tokens of a row, and which of them are learned.
+package struct TrainingSequence: Sendable, Equatable {
+    package var line: Int
+    package var tokens: [Int32]
+    /// Never true for the first token.
+    package var isLearned: [Bool]
+
+    package var learnedCount: Int { isLearned.count { $0 } }
+}
+
+/// Renders rows with a model's chat template, as requests are rendered.
+package struct SequenceEncoder: Sendable {
+    private let tokenizer: Tokenizer
+    private let template: ChatTemplate
+    private let defaults: ModelDefaults
+
+    package init(_ model: GGUFFile) throws(TrainingError) {
+        do {
+            tokenizer = try Tokenizer(file: model)
+            guard let source = try model.metadata.string("tokenizer.chat_template") else {
+                throw ModelError.missing("tokenizer.chat_template")
+            }
+            template = try ChatTemplate(source: source, beginningText: tokenizer.beginningText, endText: tokenizer.endText)
+            defaults = try ModelDefaults(file: model, isSmall: model.size < 256 << 20)
+        } catch {
+            throw .damagedModel("\(error)")
+        }
+    }
+
+    package func bytes(of token: Int32) -> ArraySlice<UInt8> { tokenizer.vocabulary.bytes(of: token) }
+
+    /// The sequences of a row: one, or one for each turn that is learned if the template changes earlier turns.
+    ///
+    /// - Throws: ``TrainingError/invalidData(line:reason:)`` if the template cannot render the row.
+    package func sequences(_ row: TrainingData.Row) throws(TrainingError) -> [TrainingSequence] {
+        do {
+            switch row.content {
+            case .text(let text):
+                var tokens = tokenizer.encode([.user(text)], addsBoundaryTokens: true)
+                if tokens.last != tokenizer.endOfTurn { tokens.append(tokenizer.endOfTurn) }
+                return [TrainingSequence(line: row.line, tokens: tokens, isLearned: tokens.indices.map { $0 > 0 })]
+            case .chat(let messages, let tools, let isLearned):
+                return try chat(row.line, messages, tools, isLearned)
+            }
+        } catch let error as TrainingError {
+            throw error
+        } catch {
+            throw .invalidData(line: row.line, reason: "the model's chat template cannot render it: \(error)")
+        }
+    }
+
+    private func chat(_ line: Int, _ list: [ChatMessage], _ tools: [ChatTool], _ isLearned: [Bool]) throws -> [TrainingSequence] {
+        var messages = list
+        var learned = isLearned
+        // The instructions that a request has.
+        if messages.first?.role != .system {
+            if let own = defaults.instructions {
+                messages.insert(ChatMessage(role: .system, content: own), at: 0)
+                learned.insert(false, at: 0)
+            }
+        } else if !tools.isEmpty, let added = defaults.toolInstructions {
+            messages[0].content += "\n\n" + added
+        }
+        let all = try tokens(messages, tools, generates: false)
+        var flags = [Bool](repeating: false, count: all.count)
+        var separate: [TrainingSequence] = []
+        for index in messages.indices where learned[index] {
+            let before = try tokens(Array(messages[..<index]), tools, generates: true)
+            let whole = index == messages.count - 1 ? all : try tokens(Array(messages[...index]), tools, generates: false)
+            guard let end = turnEnd(of: whole, after: before) else {
+                separate.append(try alone(line, before, messages[index]))
+                continue
+            }
+            if all.count >= end, all[..<end].elementsEqual(whole[..<end]) {
+                for place in before.count..<end { flags[place] = true }
+            } else {
+                // Later turns change how this one is rendered.
+                separate.append(
+                    TrainingSequence(
+                        line: line, tokens: Array(whole[..<end]), isLearned: (0..<end).map { $0 >= before.count }))
+            }
+        }
+        guard let last = flags.lastIndex(of: true) else { return separate }
+        // Nothing is learned from what follows the last turn.
+        return [TrainingSequence(line: line, tokens: Array(all[...last]), isLearned: Array(flags[...last]))] + separate
+    }
+
+    /// The end of the turn that follows `before`, with the token that ends it; nil if the text before the turn is rendered in another way.
+    private func turnEnd(of whole: [Int32], after before: [Int32]) -> Int? {
+        guard whole.count > before.count, whole.starts(with: before) else { return nil }
+        let end = whole[before.count...].firstIndex { tokenizer.stopTokens.contains($0) }
+        return end.map { $0 + 1 } ?? whole.count
+    }
+
+    /// A turn as the model generates it: the prompt, the text, the token that ends the turn.
+    private func alone(_ line: Int, _ before: [Int32], _ message: ChatMessage) throws -> TrainingSequence {
+        guard message.toolCalls.isEmpty else {
+            throw TrainingError.invalidData(line: line, reason: "the model's chat template renders its calls in another way than it begins turns")
+        }
+        let tokens = before + tokenizer.encode(message.content) + [tokenizer.endOfTurn]
+        return TrainingSequence(line: line, tokens: tokens, isLearned: tokens.indices.map { $0 >= before.count })
+    }
+
+    private func tokens(_ messages: [ChatMessage], _ tools: [ChatTool], generates: Bool) throws -> [Int32] {
+        tokenizer.encode(
+            try template.render(ChatPrompt(messages, tools: tools), addGenerationPrompt: generates), addsBoundaryTokens: true)
+    }
+}
