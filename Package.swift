@@ -129,7 +129,8 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF", "FoundationModelsTraining",
+                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
+                "FoundationModelsTraining",
                 "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextScreening",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

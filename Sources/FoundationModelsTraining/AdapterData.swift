@@ -64,7 +64,8 @@ public struct AdapterData: Sendable {
             }
             guard tensor.shape == [pair.columns, pair.rows] else {
                 throw .invalidAdapter(
-                    "The adapter changes \(name) as a matrix of \(pair.rows) rows and \(pair.columns) columns, but that of \(shape.name) has \(tensor.shape.last ?? 0) and \(tensor.shape[0]).")
+                    "The adapter changes \(name) as a matrix of \(pair.rows) rows and \(pair.columns) columns, but that of \(shape.name) has \(tensor.shape.last ?? 0) and \(tensor.shape[0])."
+                )
             }
         }
         if architecture != shape.architecture {
@@ -129,5 +130,7 @@ public struct AdapterData: Sendable {
     }
 
     /// Writes a folder as PEFT saves it: `adapter_config.json` and `adapter_model.safetensors`.
-    public func writePEFT(to folder: URL) throws(TrainingError) { try PEFTFolder.write(self, to: folder, folded.alpha, folded.pairs) }
+    public func writePEFT(to folder: URL) throws(TrainingError) {
+        try PEFTFolder.write(self, to: folder, folded.alpha, folded.pairs)
+    }
 }

@@ -20,7 +20,7 @@ public struct AdapterOptions: Sendable, Codable, Equatable {
     public var epochs: Int?
     /// The number of steps, instead of epochs.
     public var steps: Int?
-    /// The number of learned tokens of a step; nil for a sixteenth of the data, 256 to 2,000.
+    /// The number of learned tokens of a step; nil for a sixteenth of the data, at least eight rows, at most 2,000.
     public var stepTokens: Int?
     /// The longest row in tokens. Longer rows are left out.
     public var length = 1024

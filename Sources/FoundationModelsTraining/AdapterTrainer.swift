@@ -100,8 +100,11 @@ public final class AdapterTrainer: Sendable {
             }
         }
         if let line = empty.first {
-            let more = empty.count > 1 ? " The same holds for the lines \(empty.dropFirst().prefix(10).map(String.init).joined(separator: ", "))." : ""
-            throw .invalidData(line: line, reason: "nothing of it is learned: the assistant's texts are empty or marked as not learned.\(more)")
+            let more =
+                empty.count > 1
+                ? " The same holds for the lines \(empty.dropFirst().prefix(10).map(String.init).joined(separator: ", "))." : ""
+            throw .invalidData(
+                line: line, reason: "nothing of it is learned: the assistant's texts are empty or marked as not learned.\(more)")
         }
         guard !sequences.isEmpty else {
             throw .noData(
@@ -121,7 +124,7 @@ public final class AdapterTrainer: Sendable {
         let tokens = sequences.reduce(0) { $0 + $1.tokens.count }
         chosen.alpha = options.alpha ?? 2 * Double(options.rank)
         chosen.rate = options.rate ?? (layerWeights + headWeights < 500_000_000 ? 5e-4 : 2e-4)
-        chosen.stepTokens = options.stepTokens ?? min(2_000, max(256, learned / 16))
+        chosen.stepTokens = options.stepTokens ?? min(2_000, max(Self.usualRows * learned / sequences.count, learned / 16))
         let stepsPerEpoch = max(1, Int((Double(learned) / Double(chosen.stepTokens ?? 1)).rounded()))
         // A small data set is learned more often: fewer steps change little.
         let epochs = options.epochs ?? min(10, max(3, (Self.usualSteps + stepsPerEpoch - 1) / stepsPerEpoch))
@@ -138,7 +141,8 @@ public final class AdapterTrainer: Sendable {
         func memory(_ kept: Int) -> Int { fixed + GradientPass.bytes(model, rows: rows, rank: chosen.rank, keptLayers: kept) }
         guard memory(0) <= budget else {
             throw .invalidOption(
-                "Training with rows of \(longest) tokens takes \(memory(0) >> 20) MB, and \(budget >> 20) MB are allowed. Use a smaller --length, or allow more with --memory.")
+                "Training with rows of \(longest) tokens takes \(memory(0) >> 20) MB, and \(budget >> 20) MB are allowed. Use a smaller --length, or allow more with --memory."
+            )
         }
         var kept = 0
         while kept < model.layers.count, memory(kept + 1) <= budget { kept += 1 }
@@ -167,6 +171,8 @@ public final class AdapterTrainer: Sendable {
     /// Fewer rows are all needed to learn from.
     private static let minimumRowsForValidation = 30
     private static let usualSteps = 80
+    /// The smallest number of rows of a step, on average.
+    private static let usualRows = 8
     /// The share of the limit of matrix products that a run usually reaches (BENCHMARKS.md, “Training”).
     private static let usualShareOfLimit = 0.4
     private static var defaultMemory: Int {
@@ -222,7 +228,8 @@ public final class AdapterTrainer: Sendable {
     ) async throws -> Summary {
         try await onAnotherThread(cancellable: { [self] check in
             do {
-                return try TrainingRun(self, url, information).run(resumes: resumes, isCancelled: { (try? check()) == nil }, report: report)
+                return try TrainingRun(self, url, information).run(
+                    resumes: resumes, isCancelled: { (try? check()) == nil }, report: report)
             } catch TrainingError.cancelled {
                 throw CancellationError()
             }

@@ -5,7 +5,8 @@ internal import Inference
 /// in binary16, by the names of the model's file, and metadata as text.
 enum AdapterWriter {
     static func write(
-        _ factors: LowRankFactors, _ trainer: AdapterTrainer, _ information: AdapterInformation, _ summary: AdapterTrainer.Summary,
+        _ factors: LowRankFactors, _ trainer: AdapterTrainer, _ information: AdapterInformation,
+        _ summary: AdapterTrainer.Summary,
         _ state: TrainingState, to url: URL
     ) throws {
         let options = trainer.options

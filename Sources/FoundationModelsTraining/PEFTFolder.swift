@@ -39,8 +39,10 @@ struct PEFTFolder {
             }
         }
         for key in [
-            "use_dora", "modules_to_save", "lora_bias", "trainable_token_indices", "target_parameters", "layer_replication", "velora_config",
-            "use_kasa", "kasa_config", "monteclora_config", "arrow_config", "bdlora_config", "use_bdlora", "use_qalora", "alora_invocation_tokens",
+            "use_dora", "modules_to_save", "lora_bias", "trainable_token_indices", "target_parameters", "layer_replication",
+            "velora_config",
+            "use_kasa", "kasa_config", "monteclora_config", "arrow_config", "bdlora_config", "use_bdlora", "use_qalora",
+            "alora_invocation_tokens",
             "fan_in_fan_out", "corda_config", "eva_config", "loftq_config",
         ] where isOn(key) { try refuse("“\(key)”") }
         if case .string(let bias)? = config["bias"], bias != "none" { try refuse("“bias” = “\(bias)”") }
@@ -79,7 +81,9 @@ struct PEFTFolder {
     ]
 
     /// Families whose files have the rows of queries and keys in the order of adjacent pairs, unlike the model that PEFT trains.
-    private static let permuted: Set<String> = ["llama", "mistral3", "granite", "granitemoe", "granitehybrid", "smollm3", "minicpm"]
+    private static let permuted: Set<String> = [
+        "llama", "mistral3", "granite", "granitemoe", "granitehybrid", "smollm3", "minicpm",
+    ]
 
     /// `blk.3.attn_q` for `model.layers.3.self_attn.q_proj`.
     private static func name(of module: String) -> String? {
@@ -87,7 +91,8 @@ struct PEFTFolder {
         if module == "lm_head" || module.hasSuffix(".lm_head") { return "output" }
         guard let part = parts.first(where: { module.hasSuffix("." + $0.0) }) else { return nil }
         let before = module.dropLast(part.0.count + 1).split(separator: ".")
-        guard before.count >= 2, before[before.count - 2] == "layers", let layer = Int(before[before.count - 1]), layer >= 0 else {
+        guard before.count >= 2, before[before.count - 2] == "layers", let layer = Int(before[before.count - 1]), layer >= 0
+        else {
             return nil
         }
         return "blk.\(layer).\(part.1)"
@@ -112,15 +117,20 @@ struct PEFTFolder {
         var found: [String: AdapterData.Pair] = [:]
         for name in tensors.tensors.keys.sorted() {
             guard let (module, isEmbedding) = Self.module(of: name) else {
-                if name.hasSuffix(".weight"), name.contains(".lora_B") || name.contains(".lora_embedding_B") { continue }
+                // The other halves; and the weights of the model, which PEFT saves with an adapter of embeddings.
+                if name.contains(".lora_B") || name.contains(".lora_embedding_B") || name.hasSuffix(".base_layer.weight") {
+                    continue
+                }
                 throw .invalidAdapter("The adapter has the tensor “\(name)”, which is not a half of a low-rank product.")
             }
-            let other = name.replacingOccurrences(of: isEmbedding ? ".lora_embedding_A" : ".lora_A", with: isEmbedding ? ".lora_embedding_B" : ".lora_B")
+            let other = name.replacingOccurrences(
+                of: isEmbedding ? ".lora_embedding_A" : ".lora_A", with: isEmbedding ? ".lora_embedding_B" : ".lora_B")
             guard let a = tensors.tensors[name], let b = tensors.tensors[other] else {
                 throw .invalidAdapter("The adapter has “\(name)”, but not “\(other)”.")
             }
             guard a.shape.count == 2, b.shape.count == 2, a.shape[0] == b.shape[1], a.shape[0] <= 4096 else {
-                throw .invalidAdapter("The halves of “\(module)” have the shapes \(a.shape) and \(b.shape), which do not fit together.")
+                throw .invalidAdapter(
+                    "The halves of “\(module)” have the shapes \(a.shape) and \(b.shape), which do not fit together.")
             }
             guard let target = Self.name(of: module) else {
                 throw .invalidAdapter("The adapter changes “\(module)”, which \(shape.name) has not under a known name.")
@@ -136,18 +146,28 @@ struct PEFTFolder {
                         b: Self.transposed(aValues, rank, a.shape[1]), scale: scale(of: module, rank: rank))
                 } else {
                     pair = AdapterData.Pair(
-                        rank: rank, rows: b.shape[0], columns: a.shape[1], a: aValues, b: bValues, scale: scale(of: module, rank: rank))
+                        rank: rank, rows: b.shape[0], columns: a.shape[1], a: aValues, b: bValues,
+                        scale: scale(of: module, rank: rank))
                 }
             } catch { throw .invalidAdapter("\(error)") }
             if target == "output", file.tensors["output.weight"] == nil {
-                throw .invalidAdapter("The adapter changes “lm_head”, but \(shape.name) uses its embeddings as the head: a change of only the head cannot be represented.")
+                throw .invalidAdapter(
+                    "The adapter changes “lm_head”, but \(shape.name) uses its embeddings as the head: a change of only the head cannot be represented."
+                )
+            }
+            if target == "token_embd", file.tensors["output.weight"] == nil {
+                throw .invalidAdapter(
+                    "The adapter changes the embeddings, which \(shape.name) also uses as its head: a change of only the embeddings cannot be represented."
+                )
             }
             try permute(&pair, target, shape)
             found[target] = pair
         }
         data.pairs = try Self.fitted(found, file, shape)
         data.texts["base_model"] = shape.name
-        if case .attention(let attention)? = shape.layers.first?.mixer { data.texts["head_dimension"] = "\(attention.keyDimension)" }
+        if case .attention(let attention)? = shape.layers.first?.mixer {
+            data.texts["head_dimension"] = "\(attention.keyDimension)"
+        }
         guard !data.pairs.isEmpty else { throw .invalidAdapter("The adapter changes nothing.") }
         return data
     }
@@ -174,7 +194,9 @@ struct PEFTFolder {
     private func permute(_ pair: inout AdapterData.Pair, _ target: String, _ shape: ModelShape) throws(TrainingError) {
         guard Self.permuted.contains(shape.architecture), let heads = Self.heads(target, shape) else { return }
         guard pair.rows == heads.count * heads.dimension else {
-            throw .invalidAdapter("The adapter changes \(target) as a matrix of \(pair.rows) rows, but \(shape.name) has \(heads.count * heads.dimension).")
+            throw .invalidAdapter(
+                "The adapter changes \(target) as a matrix of \(pair.rows) rows, but \(shape.name) has \(heads.count * heads.dimension)."
+            )
         }
         pair.b = Self.rows(pair.b, rank: pair.rank, Self.permutation(heads: heads.count, dimension: heads.dimension))
     }
@@ -207,7 +229,8 @@ struct PEFTFolder {
                 ("attn_qkv", "attn_qkv", ["attn_q", "attn_k", "attn_v"], widths),
                 ("ffn_gate_up", "ffn_up", ["ffn_gate", "ffn_up"], [dense, dense]),
             ] {
-                let isFused = fused == own ? file.tensors[prefix + own + ".weight"] != nil : file.tensors[prefix + "ffn_gate.weight"] == nil
+                let isFused =
+                    fused == own ? file.tensors[prefix + own + ".weight"] != nil : file.tensors[prefix + "ffn_gate.weight"] == nil
                 if isFused {
                     if let pair = left.removeValue(forKey: prefix + fused) { result[prefix + own] = pair }
                     if fused == "ffn_gate_up", left[prefix + "ffn_gate"] == nil { continue }  // ffn_up of a model without a gate
@@ -215,7 +238,8 @@ struct PEFTFolder {
                     if parts.contains(where: { $0 != nil }) { result[prefix + own] = try joined(parts, widths, prefix + own) }
                 } else if let pair = left.removeValue(forKey: prefix + fused) {
                     guard pair.rows == widths.reduce(0, +) else {
-                        throw .invalidAdapter("The adapter changes \(prefix + fused) as a matrix of \(pair.rows) rows, not \(widths.reduce(0, +)).")
+                        throw .invalidAdapter(
+                            "The adapter changes \(prefix + fused) as a matrix of \(pair.rows) rows, not \(widths.reduce(0, +)).")
                     }
                     var first = 0
                     for (name, width) in zip(names, widths) {
@@ -233,7 +257,9 @@ struct PEFTFolder {
     }
 
     /// Pairs of several matrices as one of the matrix that has the rows of all: the ranks are added.
-    private static func joined(_ parts: [AdapterData.Pair?], _ widths: [Int], _ name: String) throws(TrainingError) -> AdapterData.Pair {
+    private static func joined(_ parts: [AdapterData.Pair?], _ widths: [Int], _ name: String) throws(TrainingError)
+        -> AdapterData.Pair
+    {
         let known = parts.compactMap(\.self)
         guard let first = known.first, known.allSatisfy({ $0.columns == first.columns }),
             zip(parts, widths).allSatisfy({ $0 == nil || $0?.rows == $1 })
@@ -266,17 +292,43 @@ struct PEFTFolder {
         var alphas: [String: Double] = [:]
         for (name, pair) in pairs {
             let parts = name.split(separator: ".")
+            if name == "output.weight" {
+                modules.insert("lm_head")
+                let full = "lm_head"
+                if pair.rank != rank { (ranks[full], alphas[full]) = (pair.rank, alpha) }
+                tensors.append(
+                    .init(name: "base_model.model.\(full).lora_A.weight", shape: [pair.rank, pair.columns], values: pair.a))
+                tensors.append(
+                    .init(name: "base_model.model.\(full).lora_B.weight", shape: [pair.rows, pair.rank], values: pair.b))
+                continue
+            }
+            if name == "token_embd.weight" {
+                modules.insert("embed_tokens")
+                let full = "model.embed_tokens"
+                if pair.rank != rank { (ranks[full], alphas[full]) = (pair.rank, alpha) }
+                tensors.append(
+                    .init(
+                        name: "base_model.model.\(full).lora_embedding_A", shape: [pair.rank, pair.rows],
+                        values: transposed(pair.b, pair.rows, pair.rank)))
+                tensors.append(
+                    .init(
+                        name: "base_model.model.\(full).lora_embedding_B", shape: [pair.columns, pair.rank],
+                        values: transposed(pair.a, pair.rank, pair.columns)))
+                continue
+            }
             guard parts.count == 4, parts[0] == "blk", let known = Self.parts.first(where: { $0.1 == parts[2] }) else {
                 throw .invalidAdapter("The adapter changes \(name), for which PEFT's name is not known.")
             }
             // The file's one matrix of both halves is “gate_up_proj” in the families that have it.
-            let isFusedGate = parts[2] == "ffn_up" && !pairs.contains { $0.name.hasSuffix("ffn_gate.weight") } && data.architecture == "phi3"
+            let isFusedGate =
+                parts[2] == "ffn_up" && !pairs.contains { $0.name.hasSuffix("ffn_gate.weight") } && data.architecture == "phi3"
             let module = isFusedGate ? "mlp.gate_up_proj" : known.0
             modules.insert(String(module.split(separator: ".")[1]))
             var b = pair.b
             if Self.permuted.contains(data.architecture), parts[2] == "attn_q" || parts[2] == "attn_k" {
-                guard let dimension = Int(data.texts["head_dimension"] ?? "") , dimension > 0, pair.rows % dimension == 0 else {
-                    throw .invalidAdapter("The adapter does not say how long the heads of its model are: import it with “fm adapter import” first.")
+                guard let dimension = Int(data.texts["head_dimension"] ?? ""), dimension > 0, pair.rows % dimension == 0 else {
+                    throw .invalidAdapter(
+                        "The adapter does not say how long the heads of its model are: import it with “fm adapter import” first.")
                 }
                 let order = Self.permutation(heads: pair.rows / dimension, dimension: dimension)
                 var restored = b
@@ -290,7 +342,8 @@ struct PEFTFolder {
                 ranks[full] = pair.rank
                 alphas[full] = alpha
             }
-            tensors.append(.init(name: "base_model.model.\(full).lora_A.weight", shape: [pair.rank, pair.columns], values: pair.a))
+            tensors.append(
+                .init(name: "base_model.model.\(full).lora_A.weight", shape: [pair.rank, pair.columns], values: pair.a))
             tensors.append(.init(name: "base_model.model.\(full).lora_B.weight", shape: [pair.rows, pair.rank], values: b))
         }
         struct Config: Encodable {
@@ -303,7 +356,8 @@ struct PEFTFolder {
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             let config = Config(
-                base_model_name_or_path: data.texts["base_model"] ?? "", r: rank, lora_alpha: alpha, target_modules: modules.sorted(),
+                base_model_name_or_path: data.texts["base_model"] ?? "", r: rank, lora_alpha: alpha,
+                target_modules: modules.sorted(),
                 rank_pattern: ranks, alpha_pattern: alphas)
             try AtomicFile.write(try encoder.encode(config), to: folder.appendingPathComponent("adapter_config.json"))
             try AtomicFile.write(

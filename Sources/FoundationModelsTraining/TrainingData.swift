@@ -97,7 +97,8 @@ public struct TrainingData: Sendable {
                 throw RowError(reason: "it has a prompt, but no “completion”")
             }
             return .chat(
-                messages: [ChatMessage(role: .user, content: prompt), ChatMessage(role: .assistant, content: completion)], tools: [],
+                messages: [ChatMessage(role: .user, content: prompt), ChatMessage(role: .assistant, content: completion)],
+                tools: [],
                 isLearned: [false, true])
         }
         if case .string(let text)? = value["text"] { return .text(text) }
@@ -109,9 +110,12 @@ public struct TrainingData: Sendable {
         var isLearned: [Bool] = []
         var names: [String: String] = [:]
         for (index, item) in list.enumerated() {
-            guard case .string(let name)? = item["role"], let role = ChatMessage.Role(rawValue: name == "developer" ? "system" : name)
+            guard case .string(let name)? = item["role"],
+                let role = ChatMessage.Role(rawValue: name == "developer" ? "system" : name)
             else { throw RowError(reason: "message \(index + 1) has no role system, user, assistant or tool") }
-            if role == .system, index > 0 { throw RowError(reason: "message \(index + 1) is a system message, but not the first message") }
+            if role == .system, index > 0 {
+                throw RowError(reason: "message \(index + 1) is a system message, but not the first message")
+            }
             var message = ChatMessage(role: role, content: try text(item["content"], index))
             if role == .user, let format = item["response_format"] {
                 guard let schema = format["json_schema"]?["schema"] ?? format["json_schema"] ?? format["schema"] else {
@@ -143,7 +147,9 @@ public struct TrainingData: Sendable {
             messages.append(message)
             if case .bool(false)? = item["learn"] { isLearned.append(false) } else { isLearned.append(role == .assistant) }
         }
-        guard messages.contains(where: { $0.role == .assistant }) else { throw RowError(reason: "it has no message of the assistant") }
+        guard messages.contains(where: { $0.role == .assistant }) else {
+            throw RowError(reason: "it has no message of the assistant")
+        }
         guard messages.contains(where: { $0.role == .user }) else { throw RowError(reason: "it has no message of the user") }
         return .chat(messages: messages, tools: try self.tools(tools ?? list.first?["tools"]), isLearned: isLearned)
     }

@@ -49,7 +49,8 @@ final class TrainingRun {
             if !trainer.validation.isEmpty {
                 let before = try validate(isCancelled)
                 state.validationBefore = before.loss
-                state.history.append(TrainingState.Point(step: 0, validationLoss: before.loss, validationAccuracy: before.accuracy))
+                state.history.append(
+                    TrainingState.Point(step: 0, validationLoss: before.loss, validationAccuracy: before.accuracy))
             }
         }
         let schedule = Schedule(trainer.sequences, stepTokens: options.stepTokens ?? 1, seed: options.seed)
@@ -104,13 +105,14 @@ final class TrainingRun {
         }
         loss /= Double(divisor)
         let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
-        guard loss.isFinite, norm.isFinite, loss > 0 else {
+        let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1
+        // The square of a larger gradient is infinite, and then nothing would be learned.
+        guard loss.isFinite, loss > 0, norm * Double(factor) < 1e18 else {
             throw TrainingError.diverged(
                 step: state.step + 1, lines: Array(Set(rows.map { trainer.sequences[$0].line })).sorted(),
                 reason: loss == 0 ? "the loss is zero" : "the loss or its gradient is not a number")
         }
         let rate = Schedule.rate(state.step, steps, options)
-        let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1
         let number = Double(state.step + 1)
         ck_training_adam(
             pass.pool.handle, factors.values.pointer, factors.gradients.pointer, factors.means.pointer, factors.squares.pointer,
@@ -178,7 +180,8 @@ final class TrainingRun {
         return AdapterTrainer.Summary(
             steps: state.step, validationLossBefore: state.validationBefore, validationLoss: state.bestLoss,
             validationAccuracy: state.bestAccuracy, loss: losses.isEmpty ? 0 : losses.reduce(0, +) / Double(losses.count),
-            tokens: tokens, seconds: (ContinuousClock.now - started).seconds, stoppedEarly: state.step < trainer.options.steps ?? 1)
+            tokens: tokens, seconds: (ContinuousClock.now - started).seconds,
+            stoppedEarly: state.step < trainer.options.steps ?? 1)
     }
 }
 

@@ -98,7 +98,8 @@ package struct SequenceEncoder: Sendable {
     /// A turn as the model generates it: the prompt, the text, the token that ends the turn.
     private func alone(_ line: Int, _ before: [Int32], _ message: ChatMessage) throws -> TrainingSequence {
         guard message.toolCalls.isEmpty else {
-            throw TrainingError.invalidData(line: line, reason: "the model's chat template renders its calls in another way than it begins turns")
+            throw TrainingError.invalidData(
+                line: line, reason: "the model's chat template renders its calls in another way than it begins turns")
         }
         let tokens = before + tokenizer.encode(message.content) + [tokenizer.endOfTurn]
         return TrainingSequence(line: line, tokens: tokens, isLearned: tokens.indices.map { $0 >= before.count })

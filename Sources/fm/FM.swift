@@ -78,7 +78,8 @@ struct FM: AsyncParsableCommand {
             """,
         version: "0.1.0",
         subcommands: [
-            Respond.self, Chat.self, Available.self, Tokens.self, CountTokens.self, Trace.self, Schema.self, Model.self, Adapter.self,
+            Respond.self, Chat.self, Available.self, Tokens.self, CountTokens.self, Trace.self, Schema.self, Model.self,
+            Adapter.self,
             Embed.self, Index.self, Search.self,
             Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Bench.self, States.self,
         ],

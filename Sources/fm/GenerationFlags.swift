@@ -12,7 +12,9 @@ struct GenerationFlags: ParsableArguments {
         name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file to use this time.", valueName: "name"))
     var model: String?
 
-    @Option(help: ArgumentHelp("An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
     var adapter: String?
 
     @Flag(name: .shortAndLong, help: "Always select the most probable token: the answer is repeatable.")

@@ -2,17 +2,23 @@ public import Foundation
 internal import Inference
 
 extension SystemLanguageModel {
-    /// A low-rank adapter (LoRA) for the base model, in a GGUF file as written by `convert_lora_to_gguf.py` of
-    /// llama.cpp. It is used beside the weights, which sessions with other adapters share; an adapter of the embeddings or
-    /// the output matrix is merged into a copy of the weights.
+    /// A low-rank adapter (LoRA) for the base model: a `.fmadapter` file, which `fm adapter train` writes, or a GGUF adapter, as llama.cpp
+    /// reads it. It is used beside the weights, which sessions with other adapters share; an adapter of the embeddings or the output
+    /// matrix is merged into a copy of the weights.
     @available(*, deprecated)
     public struct Adapter {
         private let file: AdapterFile
 
         var path: String { file.path }
 
-        /// The string values of the metadata in the adapter's file, such as `general.name`.
-        public var creatorDefinedMetadata: [String: Any] { file.texts }
+        /// What the adapter's creator has added to the file (`AdapterInformation.creatorDefined`); of a GGUF adapter, all metadata that are
+        /// strings, such as `general.name`.
+        public var creatorDefinedMetadata: [String: Any] {
+            let mark = "creator."
+            guard file.texts["format"] == "fmadapter" else { return file.texts }
+            let own = file.texts.filter { $0.key.hasPrefix(mark) }
+            return Dictionary(uniqueKeysWithValues: own.map { (String($0.key.dropFirst(mark.count)), $0.value) })
+        }
 
         /// Loads an adapter from a file.
         ///
@@ -28,17 +34,25 @@ extension SystemLanguageModel {
             }
         }
 
-        /// Loads an adapter by name: the file `NAME.gguf` in the directory `adapters` beside the models.
+        /// Loads an adapter by name: the file `NAME.fmadapter` or `NAME.gguf` in the directory `adapters` beside the models.
         ///
-        /// - Throws: ``AssetError/invalidAdapterName(_:)`` if the name is not valid,
+        /// - Throws: ``AssetError/invalidAdapterName(_:)`` if the name is not valid: names consist of letters, digits and underscores;
         ///   ``AssetError/compatibleAdapterNotFound(_:)`` if there is no such file for this model.
         public init(name: String) throws {
-            guard !name.isEmpty, !name.hasPrefix("."), !name.contains("/"), !name.contains("\0") else {
-                throw AssetError.invalidAdapterName(.init(debugDescription: "“\(name)” is not a valid adapter name."))
+            guard !name.isEmpty,
+                name.unicodeScalars.allSatisfy({ $0 == "_" || $0.properties.isAlphabetic || $0.properties.numericType != nil })
+            else {
+                throw AssetError.invalidAdapterName(
+                    .init(
+                        debugDescription:
+                            "“\(name)” is not a valid adapter name: names consist of letters, digits and underscores."))
             }
-            let url = ModelStore.adapterDirectory.appendingPathComponent(name + ".gguf")
+            guard let path = ModelStore.adapterPath(named: name) else {
+                throw AssetError.compatibleAdapterNotFound(
+                    .init(debugDescription: "There is no adapter “\(name)” in \(ModelStore.adapterDirectory.path)."))
+            }
             do {
-                try self.init(fileURL: url)
+                try self.init(fileURL: URL(filePath: path))
             } catch {
                 throw AssetError.compatibleAdapterNotFound(
                     .init(debugDescription: "There is no adapter “\(name)” for this model: \(error.localizedDescription)"))

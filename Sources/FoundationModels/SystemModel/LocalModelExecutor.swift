@@ -27,6 +27,13 @@ package final class LocalModelExecutor: Sendable {
             self.sequence = sequence
         }
 
+        /// The model's settings. An adapter teaches forms that repeat words: a penalty would change them.
+        var defaults: ModelDefaults {
+            var defaults = model.defaults
+            if sequence.adapter != nil || model.hasMergedAdapter { defaults.repetitionPenalty = nil }
+            return defaults
+        }
+
         private let answers = Mutex<SequenceState?>(nil)
 
         /// The sequence of answers after tool calls, whose prompt has no tools, so that the other sequence keeps its cache.
@@ -154,7 +161,7 @@ package final class LocalModelExecutor: Sendable {
         tools.madeCalls = made.filter { !repeatable.contains($0.name) }
         let limit = request.generationOptions.maximumResponseTokens.map { max(1, $0) }
         var generation = GenerationRequest(
-            tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.model.defaults),
+            tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
         generation.detectsLoops = configuration.detectsLoops
         let wish = RepetitionWish(request.transcript.lastPromptText)
@@ -425,7 +432,7 @@ package final class LocalModelExecutor: Sendable {
             // The request's limit applies to the response, not to calls.
             result = try await model.generateTurn(
                 GenerationRequest(
-                    tokens: tokens, sampling: SamplingSettings(request.generationOptions, model.defaults),
+                    tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
                     grammar: try await format.grammar(for: model.grammarVocabulary)),
                 in: conversation.sequence
             ) { event in

@@ -99,7 +99,8 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
                 max($0, $1.gateWidth, $1.inputWidth, $1.dense.width, $1.attendedWidth)
             }
             func bytes(_ count: Int, _ k: Int) -> Int { ck_training_panel_bytes(Int32(count), Int32(k), false) }
-            operand = .allocate(byteCount: max(64, bytes(rows, widest), bytes(GradientPass.headChunk(model), model.shape.width)), alignment: 64)
+            operand = .allocate(
+                byteCount: max(64, bytes(rows, widest), bytes(GradientPass.headChunk(model), model.shape.width)), alignment: 64)
             small = .allocate(byteCount: max(64, bytes(rows, rank), bytes(rank, rows)), alignment: 64)
             low = try Buffer(rows * rank)
             wide = try Buffer(max(rows * widest, GradientPass.headChunk(model) * 256))

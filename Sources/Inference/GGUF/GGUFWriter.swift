@@ -115,13 +115,20 @@ extension GGUFWriter {
     ) throws {
         var writer = GGUFWriter()
         writer.metadata = [
-            ("general.architecture", .string(architecture)), ("general.type", .string("adapter")), ("general.name", .string(name)),
+            ("general.architecture", .string(architecture)), ("general.type", .string("adapter")),
+            ("general.name", .string(name)),
             ("adapter.type", .string("lora")), ("adapter.lora.alpha", .float32(alpha)),
         ]
         for pair in pairs {
-            writer.tensors.append(
-                Tensor(name: pair.name + ".lora_a", shape: [pair.columns, pair.rank], type: .f32) { Array(pair.a[$0]) })
-            writer.tensors.append(Tensor(name: pair.name + ".lora_b", shape: [pair.rank, pair.rows], type: .f32) { Array(pair.b[$0]) })
+            var (a, aShape) = (pair.a, [pair.columns, pair.rank])
+            var (b, bShape) = (pair.b, [pair.rank, pair.rows])
+            // Rows of embeddings are looked up, not multiplied: llama.cpp looks up rows of a, which is B, and multiplies them by b, which is Aᵀ.
+            if pair.name == "token_embd.weight" {
+                (a, aShape) = (pair.b, [pair.rank, pair.rows])
+                (b, bShape) = (AdapterFile.transposed(pair.a, rows: pair.rank, columns: pair.columns), [pair.rank, pair.columns])
+            }
+            writer.tensors.append(Tensor(name: pair.name + ".lora_a", shape: aShape, type: .f32) { [a] in Array(a[$0]) })
+            writer.tensors.append(Tensor(name: pair.name + ".lora_b", shape: bShape, type: .f32) { [b] in Array(b[$0]) })
         }
         try writer.write(to: url, progress: { _ in }, check: { _ in })
     }

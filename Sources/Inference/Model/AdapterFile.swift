@@ -78,7 +78,17 @@ package final class AdapterFile: Sendable {
             guard tensor.shape.count == 2 else {
                 throw .invalid(field: "tensor \(name)", reason: "has \(tensor.shape.count) dimensions, not 2")
             }
-            halves[name] = Half(rows: tensor.shape[1], columns: tensor.shape[0]) { () throws(ModelError) in try file.values(of: tensor) }
+            halves[name] = Half(rows: tensor.shape[1], columns: tensor.shape[0]) { () throws(ModelError) in
+                try file.values(of: tensor)
+            }
+        }
+        // Rows of embeddings are looked up, not multiplied: a is B, and b is Aᵀ (see GGUFWriter).
+        let (aName, bName) = ("token_embd.weight.lora_a", "token_embd.weight.lora_b")
+        if let a = halves[aName], let b = halves[bName], a.columns == b.columns {
+            halves[bName] = a
+            halves[aName] = Half(rows: b.columns, columns: b.rows) { () throws(ModelError) in
+                Self.transposed(try b.read(), rows: b.rows, columns: b.columns)
+            }
         }
         try self.init(
             path: file.path, name: texts["general.name"] ?? "adapter", architecture: architecture, texts: texts,
@@ -88,7 +98,9 @@ package final class AdapterFile: Sendable {
     private convenience init(safetensors file: Safetensors, path: String) throws(ModelError) {
         guard file.metadata["format"] == "fmadapter" else {
             throw .invalid(
-                field: "the adapter", reason: "has no “format”: the file is not an adapter of this program. Import PEFT adapters with “fm adapter import”")
+                field: "the adapter",
+                reason:
+                    "has no “format”: the file is not an adapter of this program. Import PEFT adapters with “fm adapter import”")
         }
         guard file.metadata["version"] == "1" else {
             throw .unsupported(field: "version", value: file.metadata["version"] ?? "none", supported: "1")
@@ -132,6 +144,12 @@ package final class AdapterFile: Sendable {
             }
         }
         self.targets = targets
+    }
+
+    static func transposed(_ values: [Float], rows: Int, columns: Int) -> [Float] {
+        var result = [Float](repeating: 0, count: values.count)
+        for row in 0..<rows { for column in 0..<columns { result[column * rows + row] = values[row * columns + column] } }
+        return result
     }
 
     /// Checks that the adapter fits a model.

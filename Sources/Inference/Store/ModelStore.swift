@@ -107,10 +107,16 @@ extension ModelStore {
 
     /// The path of an adapter: an existing file, or a name in the directory of adapters; nil if there is none.
     package static func adapterPath(of name: String) -> String? {
-        if FileManager.default.fileExists(atPath: name) { return name }
+        FileManager.default.fileExists(atPath: name) ? name : adapterPath(named: name)
+    }
+
+    /// The path of an adapter in the directory of adapters; nil if there is none.
+    package static func adapterPath(named name: String) -> String? {
         guard !name.contains("/"), !name.hasPrefix("."), !name.contains("\0") else { return nil }
         let candidates = [name] + adapterExtensions.map { "\(name).\($0)" }
-        return candidates.map { adapterDirectory.appendingPathComponent($0).path }.first { FileManager.default.fileExists(atPath: $0) }
+        return candidates.map { adapterDirectory.appendingPathComponent($0).path }.first {
+            FileManager.default.fileExists(atPath: $0)
+        }
     }
 
     /// The adapters in the directory of adapters, sorted by name.

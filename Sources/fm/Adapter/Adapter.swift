@@ -16,16 +16,19 @@ struct Adapter: AsyncParsableCommand {
               fm adapter use my                              use it from now on
               fm adapter info my.fmadapter                   what it was trained with
               fm adapter export my.fmadapter --gguf my.gguf  for llama.cpp; --peft FOLDER for PEFT
+              fm adapter merge my.fmadapter --out model.gguf a model that needs no adapter
+              fm adapter distill prompts.txt --out data.jsonl  answers of a larger model to learn from
               fm adapter import FOLDER --out my.fmadapter    from PEFT, or from a GGUF adapter
             """,
         subcommands: [
-            Train.self, Info.self, List.self, Use.self, Export.self, Import.self,
+            Train.self, Info.self, List.self, Use.self, Export.self, Import.self, Merge.self, Distill.self,
         ])
 
     /// The path of an adapter: a file, or the name of one in the directory of adapters.
     static func file(named name: String) throws -> String {
         if let path = ModelStore.adapterPath(of: name) { return path }
-        throw ValidationError("There is no adapter “\(name)”. “fm adapter list” shows those in \(ModelStore.adapterDirectory.path).")
+        throw ValidationError(
+            "There is no adapter “\(name)”. “fm adapter list” shows those in \(ModelStore.adapterDirectory.path).")
     }
 
     static func fail(_ error: any Error) -> ExitCode {
@@ -68,7 +71,9 @@ struct Adapter: AsyncParsableCommand {
             line("architecture", file.architecture)
             line("changes", "\(file.targets.count) matrices with rank \(ranks), \(parameters) parameters")
             line("alpha", String(format: "%g", file.alpha))
-            for key in ["author", "license", "description", "created", "data_hash", "options", "training"] { line(key, texts[key]) }
+            for key in ["author", "license", "description", "created", "data_hash", "options", "training"] {
+                line(key, texts[key])
+            }
             for key in texts.keys.sorted() where key.hasPrefix("creator.") { line(String(key.dropFirst(8)), texts[key]) }
         }
     }
@@ -87,7 +92,8 @@ struct Adapter: AsyncParsableCommand {
                 do { model = try AdapterFile(path: url.path).baseName ?? "any model of its shape" } catch { model = "damaged" }
                 print(
                     TerminalText.line(
-                        (isChosen ? "* " : "  ") + name.padding(toLength: max(24, name.count + 1), withPad: " ", startingAt: 0) + model))
+                        (isChosen ? "* " : "  ") + name.padding(toLength: max(24, name.count + 1), withPad: " ", startingAt: 0)
+                            + model))
             }
         }
     }
@@ -104,7 +110,9 @@ struct Adapter: AsyncParsableCommand {
                 return print("The model is used without an adapter.")
             }
             let path = try Adapter.file(named: adapter)
-            do { try AdapterFile(path: path).check(GGUFFile(path: ModelStore.systemModelPath)) } catch { throw Adapter.fail(error) }
+            do { try AdapterFile(path: path).check(GGUFFile(path: ModelStore.systemModelPath)) } catch {
+                throw Adapter.fail(error)
+            }
             let url = URL(filePath: path)
             if url.deletingLastPathComponent().standardizedFileURL != ModelStore.adapterDirectory.standardizedFileURL {
                 throw ValidationError("Copy \(path) to \(ModelStore.adapterDirectory.path) first: then it has a name.")

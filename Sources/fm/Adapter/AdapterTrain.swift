@@ -32,7 +32,8 @@ extension Adapter {
         @Option(help: "The learning rate (default: depends on the model).") var rate: Double?
         @Option(help: "How often each row is learned (default: 3, more for small data).") var epochs: Int?
         @Option(help: "The number of steps, instead of epochs.") var steps: Int?
-        @Option(help: "Learned tokens of a step (default: a sixteenth of the data, 256 to 2,000).") var stepTokens: Int?
+        @Option(help: "Learned tokens of a step (default: a sixteenth of the data, at least eight rows, at most 2,000).")
+        var stepTokens: Int?
         @Option(help: "The longest row in tokens; longer ones are left out.") var length = AdapterOptions().length
         @Option(help: "The matrices that are trained: all, attention or feed-forward.") var matrices = AdapterOptions.Matrices.all
         @Option(help: "The share of the rows that are not learned.") var validation = AdapterOptions().validationShare
@@ -138,14 +139,18 @@ extension Adapter {
                 throw error
             }
             if !json, let text = curve.text { Message.say(text, terminator: "") }
-            if let html { try curve.page(trainer.plan, summary).write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+            if let html {
+                try curve.page(trainer.plan, summary).write(to: URL(filePath: html), atomically: true, encoding: .utf8)
+            }
             func loss(_ value: Double?) -> String { value.map { String(format: "%.3f", $0) } ?? "–" }
             Message.say(
                 "Loss of the validation rows: \(loss(summary.validationLossBefore)) before, \(loss(summary.validationLoss)) after\(summary.stoppedEarly ? "; it stopped falling, so training ended early" : ""). \(Self.time(summary.seconds))."
             )
             if samples > 0, !json { try await SampleAnswers(model: path, adapter: url.path, rows, count: samples).show() }
             print(url.path)
-            Message.say("Use it: fm\(model.map { " --model \($0)" } ?? "") --adapter \(out ?? url.deletingPathExtension().lastPathComponent) \"…\"")
+            Message.say(
+                "Use it: fm\(model.map { " --model \($0)" } ?? "") --adapter \(out ?? url.deletingPathExtension().lastPathComponent) \"…\""
+            )
         }
 
         private static func text(_ progress: AdapterTrainer.Progress) -> String {

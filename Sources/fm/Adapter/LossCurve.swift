@@ -13,7 +13,9 @@ final class LossCurve: Sendable {
     /// A curve of the losses with its scale; nil for fewer than two steps.
     var text: String? {
         let points = points.withLock { $0 }
-        guard points.count > 1, let largest = points.map(\.loss).max(), let smallest = points.map(\.loss).min() else { return nil }
+        guard points.count > 1, let largest = points.map(\.loss).max(), let smallest = points.map(\.loss).min() else {
+            return nil
+        }
         let span = max(1e-9, largest - smallest)
         var cells = [[Character]](repeating: [Character](repeating: " ", count: Self.columns), count: Self.rows)
         func place(_ step: Int, _ loss: Double, _ mark: Character) {
@@ -47,7 +49,8 @@ final class LossCurve: Sendable {
         let grid = (0...4).map { index -> String in
             let loss = low + (high - low) * Double(index) / 4
             return String(
-                format: "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/><text x=\"%.0f\" y=\"%.1f\">%.3f</text>",
+                format:
+                    "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/><text x=\"%.0f\" y=\"%.1f\">%.3f</text>",
                 margin, width - margin, y(loss), y(loss), 4.0, y(loss) + 4, loss)
         }.joined()
         let dots = validation.map { String(format: "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", x($0.0), y($0.1)) }.joined()

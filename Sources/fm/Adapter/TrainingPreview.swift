@@ -45,7 +45,9 @@ struct TrainingPreview {
                 print(text + (isInside ? end : ""))
             }
         }
-        print("\(data.count) rows, \(tokens) tokens, \(learned) learned (\(begin)marked\(end)); the longest row has \(longest) tokens.")
+        print(
+            "\(data.count) rows, \(tokens) tokens, \(learned) learned (\(begin)marked\(end)); the longest row has \(longest) tokens."
+        )
     }
 }
 
@@ -78,7 +80,8 @@ struct SampleAnswers {
                 if prompt.messages.first?.role != .system, let own = loaded.defaults.instructions {
                     prompt.messages.insert(ChatMessage(role: .system, content: own), at: 0)
                 }
-                var request = GenerationRequest(tokens: try loaded.tokens(for: prompt), sampling: SamplingSettings(temperature: 0))
+                var request = GenerationRequest(
+                    tokens: try loaded.tokens(for: prompt), sampling: SamplingSettings(temperature: 0))
                 request.stopTokens = loaded.tokenizer.stopTokens
                 request.maximumTokens = 120
                 let sequence = try loaded.makeSequence(contextSize: 2048, adapter: adapter)

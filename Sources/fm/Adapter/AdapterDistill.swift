@@ -1,0 +1,159 @@
+import ArgumentParser
+import Foundation
+import FoundationModels
+import Inference
+internal import JSON
+
+extension Adapter {
+    struct Distill: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "distill",
+            abstract: "Let one model write the answers that another learns.",
+            discussion: """
+                The prompts are JSON Lines, {"prompt": "…"} or {"messages": […]} without the last answer, or a text with one prompt a \
+                line. The teacher answers each, and the rows are written as data for “fm adapter train”. With --schema, answers are \
+                values of the schema. Prompts that the teacher refuses, or whose answers do not end, are left out.
+
+                  fm adapter distill prompts.txt --teacher default -i "Answer in one sentence." --out data.jsonl
+                  fm adapter train data.jsonl --model small
+
+                Work that was interrupted goes on with the same command.
+                """)
+
+        @Argument(help: "A file with prompts.") var prompts: String
+        @Option(help: "The model that answers: a name of “fm model list”, or a GGUF file (default: the one in use).") var teacher:
+            String?
+        @Option(name: .shortAndLong, help: "Instructions for the teacher.") var instructions: String?
+        @Option(help: "Instructions in the rows that are written, if not those of the teacher; an empty text for none.")
+        var learn: String?
+        @Option(help: ArgumentHelp("Answers are values of this JSON Schema.", valueName: "file")) var schema: String?
+        @Option(help: "Answers that are longer are left out, in tokens.") var maxTokens = 400
+        @Option(help: "The file of rows to write.") var out: String
+
+        private struct Item {
+            var instructions: String?
+            var prompt: String
+        }
+
+        func run() async throws {
+            if let teacher { ModelStore.selectedModel = teacher }
+            let items = try readItems()
+            let url = URL(filePath: out)
+            // What was done before: one line for each prompt, left out or not.
+            let state = URL(filePath: out + ".done")
+            let done = try Self.lines(state).count
+            guard done <= items.count else {
+                throw ValidationError("\(state.path) belongs to other prompts. Remove it to begin anew.")
+            }
+            let format = try schema.map { try SchemaFile.read($0) }
+            let work = Task { try await answer(items, done, format, url, state) }
+            let interrupt = Interrupt { work.cancel() }
+            defer { interrupt.stop() }
+            do { try await work.value } catch {
+                if interrupt.happened {
+                    Message.say("Stopped. The same command continues.")
+                    throw ExitCode(130)
+                }
+                throw ExitMessage.exit(for: error)
+            }
+        }
+
+        private static func lines(_ url: URL) throws -> [Substring] {
+            guard FileManager.default.fileExists(atPath: url.path) else { return [] }
+            return try String(contentsOf: url, encoding: .utf8).split(separator: "\n")
+        }
+
+        private func readItems() throws -> [Item] {
+            let text: String
+            do { text = try String(contentsOfFile: prompts, encoding: .utf8) } catch {
+                throw ValidationError("“\(prompts)” cannot be read: \(error.localizedDescription)")
+            }
+            var items: [Item] = []
+            for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+                let line = line.trimmingCharacters(in: .whitespaces)
+                if line.isEmpty { continue }
+                guard line.hasPrefix("{") else {
+                    items.append(Item(instructions: instructions, prompt: line))
+                    continue
+                }
+                guard let value = try? JSONParser.parse(line) else { throw ValidationError("Line \(index + 1) is not JSON.") }
+                if case .string(let prompt)? = value["prompt"] {
+                    items.append(Item(instructions: instructions, prompt: prompt))
+                    continue
+                }
+                guard case .array(let messages)? = value["messages"] else {
+                    throw ValidationError("Line \(index + 1) has neither “prompt” nor “messages”.")
+                }
+                var item = Item(instructions: instructions, prompt: "")
+                for message in messages {
+                    guard case .string(let role)? = message["role"], case .string(let content)? = message["content"] else {
+                        continue
+                    }
+                    if role == "system" { item.instructions = instructions ?? content }
+                    if role == "user" { item.prompt = content }
+                }
+                guard !item.prompt.isEmpty else { throw ValidationError("Line \(index + 1) has no message of the user.") }
+                items.append(item)
+            }
+            guard !items.isEmpty else { throw ValidationError("“\(prompts)” has no prompts.") }
+            return items
+        }
+
+        private func answer(_ items: [Item], _ done: Int, _ schema: JSONValue?, _ url: URL, _ state: URL) async throws {
+            let generated = try schema.map { try JSONDecoder().decode(GenerationSchema.self, from: Data($0.text.utf8)) }
+            let line = ProgressLine("Answering", total: items.count, done: done)
+            var written = try Self.lines(url).count
+            let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
+            for (index, item) in items.enumerated().dropFirst(done) {
+                try Task.checkCancellation()
+                let session = LanguageModelSession(model: model, instructions: item.instructions)
+                var text: String?
+                do {
+                    var options = GenerationOptions(samplingMode: .greedy)
+                    options.maximumResponseTokens = maxTokens
+                    if let generated {
+                        text = try await session.respond(to: item.prompt, schema: generated, options: options).content.jsonString
+                    } else {
+                        let response = try await session.respond(to: item.prompt, options: options)
+                        // An answer that was cut teaches not to end.
+                        if response.usage.metadata["stopReason"]?.kind == .string("endOfTurn") { text = response.content }
+                    }
+                } catch is LanguageModelError {
+                    // Refused, too long, or in a language that the teacher does not know: not learned.
+                }
+                if let text, !text.isEmpty {
+                    try append(row(item, text) + "\n", to: url)
+                    written += 1
+                }
+                try append("\(index + 1)\n", to: state)
+                line.show(index + 1, text: "\(written) rows")
+            }
+            line.end()
+            Message.say("\(written) of \(items.count) prompts have an answer to learn.")
+            print(url.path)
+        }
+
+        private func row(_ item: Item, _ answer: String) -> String {
+            func message(_ role: String, _ content: String) -> JSONValue {
+                .object([.init("role", .string(role)), .init("content", .string(content))])
+            }
+            let learned = learn ?? item.instructions ?? ""
+            let system = learned.isEmpty ? [] : [message("system", learned)]
+            return JSONValue.object([
+                .init("messages", .array(system + [message("user", item.prompt), message("assistant", answer)]))
+            ]).text
+        }
+
+        private func append(_ text: String, to url: URL) throws {
+            let descriptor = open(url.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+            guard descriptor >= 0 else {
+                throw ValidationError("“\(url.path)” cannot be written: \(String(cString: strerror(errno)))")
+            }
+            defer { close(descriptor) }
+            let bytes = Array(text.utf8)
+            guard write(descriptor, bytes, bytes.count) == bytes.count else {
+                throw ValidationError("“\(url.path)” cannot be written: \(String(cString: strerror(errno)))")
+            }
+        }
+    }
+}

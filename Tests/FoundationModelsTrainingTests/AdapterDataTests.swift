@@ -1,0 +1,134 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import FoundationModelsTraining
+@testable import Inference
+
+struct AdapterDataTests {
+    private func data(_ seed: UInt64 = 1, ranks: [Int] = [4, 4, 4, 4]) -> AdapterData {
+        var numbers = SeededGenerator(seed)
+        var data = AdapterData(architecture: "llama")
+        data.texts = ["name": "mine", "head_dimension": "16", "base_model": "tiny"]
+        for ((name, rows, columns), rank) in zip(
+            [("attn_q", 64, 64), ("attn_k", 32, 64), ("ffn_down", 64, 96), ("ffn_up", 96, 64)], ranks)
+        {
+            data.pairs["blk.1.\(name).weight"] = AdapterData.Pair(
+                rank: rank, rows: rows, columns: columns, a: (0..<rank * columns).map { _ in numbers.uniform(-0.2...0.2) },
+                b: (0..<rows * rank).map { _ in numbers.uniform(-0.2...0.2) }, scale: 8 / Double(rank))
+        }
+        return data
+    }
+
+    private func product(_ pair: AdapterData.Pair) -> [Float] {
+        (0..<pair.rows * pair.columns).map { index in
+            let (row, column) = (index / pair.columns, index % pair.columns)
+            return Float(pair.scale)
+                * (0..<pair.rank).reduce(0) { $0 + pair.b[row * pair.rank + $1] * pair.a[$1 * pair.columns + column] }
+        }
+    }
+
+    private func expectEqual(_ one: AdapterData, _ other: AdapterData) {
+        #expect(one.pairs.keys.sorted() == other.pairs.keys.sorted())
+        for (name, pair) in one.pairs {
+            guard let found = other.pairs[name] else { continue }
+            #expect(zip(product(pair), product(found)).allSatisfy { abs($0 - $1) < 1e-5 }, "\(name)")
+        }
+    }
+
+    private func folder() throws -> URL {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("adapter-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url
+    }
+
+    @Test("[A10] .fmadapter, GGUF and PEFT have the same contents", arguments: [[4, 4, 4, 4], [4, 2, 8, 4]])
+    func roundTrips(ranks: [Int]) throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let model = try TinyModel().file()
+        let original = data(ranks: ranks)
+        let (own, gguf, peft) = (
+            folder.appendingPathComponent("a.fmadapter"), folder.appendingPathComponent("a.gguf"),
+            folder.appendingPathComponent("peft")
+        )
+        try original.write(to: own)
+        expectEqual(original, try AdapterData(contentsOf: own))
+        try AdapterData(contentsOf: own).writeGGUF(to: gguf)
+        expectEqual(original, try AdapterData(importing: gguf, for: model.path))
+        try AdapterData(contentsOf: own).writePEFT(to: peft)
+        expectEqual(original, try AdapterData(importing: peft, for: model.path))
+    }
+
+    @Test("[A10] what PEFT folders have that cannot be represented is named") func refused() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let model = try TinyModel().file()
+        try data().writePEFT(to: folder)
+        let url = folder.appendingPathComponent("adapter_config.json")
+        let plain = try String(contentsOf: url, encoding: .utf8)
+        for (key, value) in [
+            ("use_dora", "true"), ("modules_to_save", "[\"lm_head\"]"), ("lora_bias", "true"),
+            ("init_lora_weights", "\"pissa_niter_4\""),
+            ("layer_replication", "[[0, 1]]"), ("trainable_token_indices", "[1]"), ("bias", "\"all\""),
+        ] {
+            let changed = "{\"\(key)\": \(value)," + plain.dropFirst().replacingOccurrences(of: "\"bias\" : \"none\",", with: "")
+            try changed.write(to: url, atomically: true, encoding: .utf8)
+            #expect {
+                try AdapterData(importing: folder, for: model.path)
+            } throws: { error in
+                "\(error)".contains(key)
+            }
+        }
+        try "{".write(to: url, atomically: true, encoding: .utf8)
+        #expect(throws: TrainingError.self) { try AdapterData(importing: folder, for: model.path) }
+        try plain.write(to: url, atomically: true, encoding: .utf8)
+        let weights = folder.appendingPathComponent("adapter_model.safetensors")
+        let bytes = try Data(contentsOf: weights)
+        for size in [0, 4, 100, bytes.count - 1] {
+            try bytes.prefix(size).write(to: weights)
+            #expect(throws: TrainingError.self) { try AdapterData(importing: folder, for: model.path) }
+        }
+    }
+
+    @Test("[A10] an adapter of another model is refused with both names and fingerprints; damaged files are errors")
+    func foreign() throws {
+        let folder = try folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let model = try TinyModel().file()
+        let url = folder.appendingPathComponent("a.fmadapter")
+        var foreign = data()
+        foreign.texts["base_fingerprint"] = "abc123"
+        foreign.texts["base_model"] = "Other model"
+        try foreign.write(to: url)
+        let file = try GGUFFile(path: model.path)
+        #expect {
+            try AdapterFile(path: url.path).check(file)
+        } throws: { error in
+            let text = "\(error)"
+            return text.contains("Other model") && text.contains("abc123") && text.contains("tiny")
+                && text.contains((try? file.fingerprint()) ?? "?")
+        }
+        let bytes = try Data(contentsOf: url)
+        var numbers = SeededGenerator(5)
+        for _ in 0..<300 {
+            var damaged = bytes
+            for _ in 0..<3 {
+                damaged[Int.random(in: 0..<min(2_000, bytes.count), using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
+            }
+            if Bool.random(using: &numbers) { damaged = damaged.prefix(Int.random(in: 1..<bytes.count, using: &numbers)) }
+            try damaged.write(to: url)
+            // Either it is read, or it is a ModelError: never a trap.
+            do { try AdapterFile(path: url.path).check(file) } catch { #expect(!error.description.isEmpty) }
+        }
+        // Apple's package is recognised.
+        let package = folder.appendingPathComponent("apple.fmadapter")
+        try FileManager.default.createDirectory(at: package, withIntermediateDirectories: true)
+        try Data().write(to: package.appendingPathComponent("adapter_weights.bin"))
+        #expect {
+            try AdapterFile(path: package.path)
+        } throws: { error in
+            "\(error)".contains("Apple")
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import FoundationModelsTraining
+@testable import Inference
+
+struct AdapterTrainerTests {
+    /// A folder that is removed with this object.
+    private final class Folder {
+        let url: URL
+        init() throws {
+            url = FileManager.default.temporaryDirectory.appendingPathComponent("training-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        }
+        deinit { try? FileManager.default.removeItem(at: url) }
+    }
+
+    private static func rows(_ count: Int = 40) throws -> TrainingData {
+        let words = ["the", "thing", "an", "on", "in", "her"]
+        let lines = (0..<count).map { index in
+            "{\"prompt\": \"\(words[index % 6]) \(index)\", \"completion\": \"\(words[(index + 1) % 6])\"}"
+        }
+        return try TrainingData(Data(lines.joined(separator: "\n").utf8))
+    }
+
+    private static func options(steps: Int = 12) -> AdapterOptions {
+        var options = AdapterOptions()
+        (options.rank, options.steps, options.stepTokens, options.rate, options.length) = (4, steps, 24, 1e-2, 64)
+        options.patience = 0
+        return options
+    }
+
+    private static func model(_ type: TensorType = .f32) throws -> TemporaryFile {
+        var tiny = TinyModel()
+        tiny.type = type
+        return try tiny.file()
+    }
+
+    @Test("[A10] the loss falls, and the adapter changes what the engine computes", arguments: [TensorType.f32, .q8_0])
+    func learns(type: TensorType) async throws {
+        let (model, folder) = (try Self.model(type), try Folder())
+        let url = folder.url.appendingPathComponent("a.fmadapter")
+        let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 60))
+        let losses = Mutex<[Double]>([])
+        let information = AdapterInformation(author: "Ada", license: "MIT", creatorDefined: ["purpose": "test"])
+        let summary = try await trainer.train(to: url, information: information) { progress in
+            losses.withLock { $0.append(progress.loss) }
+        }
+        let all = losses.withLock { $0 }
+        #expect(all.count == 60 && summary.steps == 60)
+        #expect((all.last ?? 9) < 0.5 * all[0])
+        #expect((summary.validationLoss ?? 9) < summary.validationLossBefore ?? 0)
+        // The inference engine finds the loss that training measured.
+        let file = try AdapterFile(path: url.path)
+        #expect(file.texts["author"] == "Ada" && file.texts["license"] == "MIT" && file.texts["creator.purpose"] == "test")
+        #expect(file.baseFingerprint == trainer.fingerprint)
+        let sequence = trainer.validation[0]
+        let first = try #require(sequence.isLearned.firstIndex(of: true))
+        let loaded = try await LoadedModel.load(path: model.path)
+        let adapter = try #require(try await loaded.adapter(path: url.path))
+        func loss(_ adapter: LowRankAdapter?) async throws -> Double {
+            let state = try loaded.makeSequence(contextSize: 128, adapter: adapter)
+            let (before, after) = (Array(sequence.tokens[..<first]), Array(sequence.tokens[first...]))
+            return -(try await loaded.logProbability(of: after, after: before, in: state)) / Double(after.count)
+        }
+        #expect(try await loss(adapter) < 0.6 * loss(nil))
+        #expect(!FileManager.default.fileExists(atPath: url.path + ".checkpoint"))
+    }
+
+    @Test("[A10] a run that is interrupted at any step continues with the same numbers, bit for bit") func resumes() async throws
+    {
+        let (model, folder) = (try Self.model(), try Folder())
+        let options = Self.options()
+        let whole = folder.url.appendingPathComponent("whole.fmadapter")
+        let losses = Mutex<[Int: Double]>([:])
+        try await AdapterTrainer(model: model.path, data: Self.rows(), options: options).train(to: whole) { progress in
+            losses.withLock { $0[progress.step] = progress.loss }
+        }
+        let expected = try AdapterData(contentsOf: whole)
+        for stop in [1, 5, 11] {
+            let url = folder.url.appendingPathComponent("part\(stop).fmadapter")
+            let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options)
+            let cancel = Mutex<(@Sendable () -> Void)?>(nil)
+            let task = Task {
+                try await trainer.train(to: url) { progress in
+                    if progress.step == stop { cancel.withLock { $0?() } }
+                }
+            }
+            cancel.withLock { $0 = { task.cancel() } }
+            let result = await task.result
+            // The task may have passed the step before there was a way to cancel it.
+            if case .failure(let error) = result {
+                #expect(error is CancellationError)
+                #expect(FileManager.default.fileExists(atPath: url.path + ".checkpoint"))
+                #expect(!FileManager.default.fileExists(atPath: url.path))
+                try await AdapterTrainer(model: model.path, data: Self.rows(), options: options).train(to: url, resumes: true) {
+                    progress in
+                    let before = losses.withLock { $0[progress.step] }
+                    #expect(before == progress.loss)
+                }
+            }
+            let found = try AdapterData(contentsOf: url)
+            #expect(found.pairs.keys.sorted() == expected.pairs.keys.sorted())
+            for (name, pair) in expected.pairs {
+                #expect(found.pairs[name]?.a == pair.a && found.pairs[name]?.b == pair.b)
+            }
+        }
+    }
+
+    @Test("[A10] checkpoints of other runs and damaged ones are refused") func checkpoints() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        let url = folder.url.appendingPathComponent("a.fmadapter")
+        let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options())
+        let factors = try LowRankFactors(
+            AdapterTrainer.matrices(trainer.model, .all), rank: 4, scale: 2)
+        let checkpoint = Checkpoint(beside: url)
+        let identity = Checkpoint.Identity(
+            options: trainer.options, data: trainer.dataHash, model: trainer.fingerprint, rows: trainer.sequences.count)
+        try checkpoint.write(identity, TrainingState(), nil, factors)
+        let bytes = try Data(contentsOf: checkpoint.url)
+        func isRefused(_ trainer: AdapterTrainer) async -> Bool {
+            do {
+                try await trainer.train(to: url, resumes: true)
+                return false
+            } catch TrainingError.invalidCheckpoint { return true } catch { return false }
+        }
+        #expect(await isRefused(try AdapterTrainer(model: model.path, data: Self.rows(39), options: Self.options())))
+        #expect(await isRefused(try AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options(steps: 13))))
+        for damaged in [
+            bytes.dropLast(), bytes.prefix(20), Data("nothing".utf8), bytes.prefix(200) + Data([1]) + bytes.dropFirst(201),
+        ] {
+            try Data(damaged).write(to: checkpoint.url)
+            #expect(await isRefused(trainer))
+        }
+        // Without --resume, the run begins anew.
+        try await trainer.train(to: url)
+    }
+
+    @Test("[A10] two runs into one file, and files that cannot be written") func files() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        let url = folder.url.appendingPathComponent("a.fmadapter")
+        let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: Self.options())
+        let lock = try Checkpoint(beside: url).lock()
+        await #expect(throws: TrainingError.busy(path: url.path)) { try await trainer.train(to: url) }
+        lock.release()
+        let nowhere = folder.url.appendingPathComponent("missing/a.fmadapter")
+        await #expect(throws: TrainingError.self) { try await trainer.train(to: nowhere) }
+        // A disk without space.
+        if FileManager.default.fileExists(atPath: "/dev/full") {
+            #expect(throws: TrainingError.self) {
+                try AtomicFile.write(Data(count: 100), to: URL(filePath: "/dev/full/a"))
+            }
+        }
+    }
+
+    @Test("[A10] a loss that is not a number ends the run, and nothing is written") func divergence() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        let url = folder.url.appendingPathComponent("a.fmadapter")
+        var options = Self.options(steps: 50)
+        (options.rate, options.clip, options.warmup, options.alpha) = (1, 0, 0, 1e38)
+        let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options)
+        await #expect {
+            try await trainer.train(to: url)
+        } throws: { error in
+            guard case TrainingError.diverged(_, let lines, _) = error else { return false }
+            return !lines.isEmpty && !(error.localizedDescription.isEmpty)
+        }
+        #expect(!FileManager.default.fileExists(atPath: url.path))
+    }
+
+    @Test("[A10] options that make no sense") func options() throws {
+        let model = try Self.model()
+        for change: (inout AdapterOptions) -> Void in [
+            { $0.rank = 0 }, { $0.rank = 257 }, { $0.rate = -1 }, { $0.rate = .nan }, { $0.epochs = 0 }, { $0.length = 1 },
+            { $0.memory = 1 },
+            { $0.warmup = 1 }, { $0.validationShare = 0.9 }, { $0.alpha = 0 },
+        ] {
+            var options = AdapterOptions()
+            change(&options)
+            #expect(throws: TrainingError.self) { try AdapterTrainer(model: model.path, data: Self.rows(), options: options) }
+        }
+    }
+
+    @Test(
+        "[A10] models that cannot be trained are named",
+        arguments: ["llama-moe", "gemma4", "qwen35", "gpt-oss", "lfm2", "deepseek2-lite"])
+    func unsupported(name: String) throws {
+        let file = try TemporaryFile(ModelRecipe.load(name).builder().bytes())
+        #expect {
+            try FrozenModel(path: file.path)
+        } throws: { error in
+            if case TrainingError.unsupportedModel = error { true } else { false }
+        }
+    }
+
+    @Test("[A10] every row is learned once in an epoch") func schedule() {
+        let sequences = (0..<50).map { index in
+            TrainingSequence(line: index, tokens: [1, 2], isLearned: [false, true])
+        }
+        let schedule = Schedule(sequences, stepTokens: 7, seed: 3)
+        for epoch in 0..<3 {
+            let rows = (0..<schedule.stepsPerEpoch).flatMap { schedule.rows(of: epoch * schedule.stepsPerEpoch + $0) }
+            #expect(rows.sorted() == Array(0..<50))
+        }
+        #expect(schedule.rows(of: 0) != schedule.rows(of: schedule.stepsPerEpoch))
+    }
+}
