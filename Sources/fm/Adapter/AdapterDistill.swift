@@ -12,7 +12,7 @@ extension Adapter {
             discussion: """
                 The prompts are JSON Lines, {"prompt": "…"} or {"messages": […]} without the last answer, or a text with one prompt a \
                 line. The teacher answers each, and the rows are written as data for “fm adapter train”. With --schema, answers are \
-                values of the schema. Prompts that the teacher refuses, or whose answers do not end, are left out.
+                values of the schema, and prompts ask for it as requests with a schema do. Prompts that the teacher refuses, or whose answers do not end, are left out.
 
                   fm adapter distill prompts.txt --teacher default -i "Answer in one sentence." --out data.jsonl
                   fm adapter train data.jsonl --model small
@@ -26,7 +26,7 @@ extension Adapter {
         @Option(name: .shortAndLong, help: "Instructions for the teacher.") var instructions: String?
         @Option(help: "Instructions in the rows that are written, if not those of the teacher; an empty text for none.")
         var learn: String?
-        @Option(help: ArgumentHelp("Answers are values of this JSON Schema.", valueName: "file")) var schema: String?
+        @OptionGroup var format: FormatFlags
         @Option(help: "Answers that are longer are left out, in tokens.") var maxTokens = 400
         @Option(help: "The file of rows to write.") var out: String
 
@@ -45,8 +45,8 @@ extension Adapter {
             guard done <= items.count else {
                 throw ValidationError("\(state.path) belongs to other prompts. Remove it to begin anew.")
             }
-            let format = try schema.map { try SchemaFile.read($0) }
-            let work = Task { try await answer(items, done, format, url, state) }
+            let responseFormat = try format.responseFormat()
+            let work = Task { try await answer(items, done, responseFormat, url, state) }
             let interrupt = Interrupt { work.cancel() }
             defer { interrupt.stop() }
             do { try await work.value } catch {
@@ -99,8 +99,8 @@ extension Adapter {
             return items
         }
 
-        private func answer(_ items: [Item], _ done: Int, _ schema: JSONValue?, _ url: URL, _ state: URL) async throws {
-            let generated = try schema.map { try JSONDecoder().decode(GenerationSchema.self, from: Data($0.text.utf8)) }
+        private func answer(_ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ url: URL, _ state: URL) async throws {
+            let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
             var written = try Self.lines(url).count
             let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
@@ -111,18 +111,18 @@ extension Adapter {
                 do {
                     var options = GenerationOptions(samplingMode: .greedy)
                     options.maximumResponseTokens = maxTokens
-                    if let generated {
-                        text = try await session.respond(to: item.prompt, schema: generated, options: options).content.jsonString
-                    } else {
-                        let response = try await session.respond(to: item.prompt, options: options)
-                        // An answer that was cut teaches not to end.
-                        if response.usage.metadata["stopReason"]?.kind == .string("endOfTurn") { text = response.content }
-                    }
+                    let responses =
+                        if let responseFormat {
+                            session.streamResponse(to: Prompt(item.prompt + request), format: responseFormat, options: options)
+                        } else { session.streamResponse(to: item.prompt, options: options) }
+                    let response = try await responses.collect()
+                    // An answer that was cut teaches not to end.
+                    if response.usage.metadata["stopReason"]?.kind == .string("endOfTurn") { text = response.content }
                 } catch is LanguageModelError {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
                 if let text, !text.isEmpty {
-                    try append(row(item, text) + "\n", to: url)
+                    try append(row(item, request, text) + "\n", to: url)
                     written += 1
                 }
                 try append("\(index + 1)\n", to: state)
@@ -133,14 +133,14 @@ extension Adapter {
             print(url.path)
         }
 
-        private func row(_ item: Item, _ answer: String) -> String {
+        private func row(_ item: Item, _ request: String, _ answer: String) -> String {
             func message(_ role: String, _ content: String) -> JSONValue {
                 .object([.init("role", .string(role)), .init("content", .string(content))])
             }
             let learned = learn ?? item.instructions ?? ""
             let system = learned.isEmpty ? [] : [message("system", learned)]
             return JSONValue.object([
-                .init("messages", .array(system + [message("user", item.prompt), message("assistant", answer)]))
+                .init("messages", .array(system + [message("user", item.prompt + request), message("assistant", answer)]))
             ]).text
         }
 

@@ -1,0 +1,153 @@
+import Foundation
+import Inference
+import TestSupport
+import Testing
+
+/// `fm adapter` as a person or a script uses it, with a tiny model.
+struct AdapterCommandTests {
+    private let commands = CommandTests()
+
+    /// A folder for data that is removed with this object, and that has its own directory of models.
+    private final class Folder {
+        let url: URL
+        let model: TemporaryFile
+        init() throws {
+            url = FileManager.default.temporaryDirectory.appendingPathComponent("adapter-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+            model = try TinyModel().file()
+        }
+        deinit { try? FileManager.default.removeItem(at: url) }
+
+        func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+        func data(_ count: Int = 40) throws -> String {
+            let rows = (0..<count).map { "{\"prompt\": \"number \($0)\", \"completion\": \"the thing\"}" }
+            try rows.joined(separator: "\n").write(toFile: path("rows.jsonl"), atomically: true, encoding: .utf8)
+            return path("rows.jsonl")
+        }
+
+        var environment: [String: String] { ["XDG_DATA_HOME": url.path, "FM_MODEL": model.path] }
+    }
+
+    private func fm(_ folder: Folder, _ arguments: String...) throws -> CommandTests.Run {
+        try commands.fm(["adapter"] + arguments, environment: folder.environment)
+    }
+
+    @Test("[A10] train, info, list, use, and an answer with the adapter") func all() throws {
+        let folder = try Folder()
+        let data = try folder.data()
+        let preview = try fm(folder, "train", data, "--preview")
+        #expect(preview.status == 0 && preview.output.contains("⟦the thing<|im_end|>⟧"))
+        struct Step: Decodable { var step: Int, steps: Int, loss: Double }
+        let trained = try fm(
+            folder, "train", data, "--rank", "4", "--steps", "30", "--rate", "0.01", "--json", "--html",
+            folder.path("curve.html"),
+            "--author", "Ada")
+        #expect(trained.status == 0, "\(trained.error)")
+        let lines = trained.output.split(separator: "\n")
+        let steps = try lines.dropLast().map { try JSONDecoder().decode(Step.self, from: Data($0.utf8)) }
+        #expect(steps.map(\.step) == Array(1...30) && (steps.last?.loss ?? 9) < steps[0].loss / 2)
+        #expect(lines.last.map(String.init) == folder.path("foundation-models/adapters/rows.fmadapter"))
+        let page = try String(contentsOfFile: folder.path("curve.html"), encoding: .utf8)
+        #expect(page.contains("<svg") && !page.contains("http"))
+
+        let info = try fm(folder, "info", "rows")
+        #expect(info.status == 0 && info.output.contains("tiny") && info.output.contains("rank 4") && info.output.contains("Ada"))
+        #expect(try fm(folder, "list").output.contains("rows"))
+        #expect(try fm(folder, "use", "rows").status == 0)
+        #expect(try fm(folder, "list").output.contains("* rows"))
+        let environment = folder.environment.merging(["FM_LOOPS": "1"]) { $1 }
+        func answer(_ arguments: String...) throws -> String {
+            let run = try commands.fm(
+                arguments + ["--greedy", "--max-tokens", "6", "--guardrails", "permissive-content-transformations", "number 7"],
+                environment: environment)
+            #expect(run.status == 0, "\(run.error)")
+            return run.output
+        }
+        #expect(try answer() == "the thing\n")
+        #expect(try answer("--adapter", "none") != "the thing\n")
+        #expect(try fm(folder, "use", "none").status == 0)
+        #expect(try answer() != "the thing\n")
+        #expect(try answer("--adapter", "rows") == "the thing\n")
+    }
+
+    @Test("[A10] export, import and merge") func conversions() throws {
+        let folder = try Folder()
+        let out = folder.path("a.fmadapter")
+        #expect(try fm(folder, "train", folder.data(), "--rank", "2", "--steps", "3", "--samples", "0", "--out", out).status == 0)
+        #expect(try fm(folder, "export", out, "--gguf", folder.path("a.gguf")).status == 0)
+        #expect(try fm(folder, "export", out, "--peft", folder.path("peft")).status == 0)
+        #expect(try fm(folder, "import", folder.path("peft"), "--out", folder.path("b.fmadapter")).status == 0)
+        #expect(try fm(folder, "import", folder.path("a.gguf"), "--out", folder.path("c.fmadapter")).status == 0)
+        let merged = try fm(folder, "merge", out, "--out", folder.path("merged.gguf"))
+        #expect(merged.status == 0 && merged.error.contains("perplexity"))
+        let file = try GGUFFile(path: folder.path("merged.gguf"))
+        #expect(file.tensors["blk.0.attn_q.weight"]?.type == .f16 && file.tensors["token_embd.weight"]?.type == .f32)
+        #expect(try fm(folder, "export", out).status == 64)
+        #expect(try fm(folder, "import", folder.path("nothing"), "--out", folder.path("d.fmadapter")).status == 1)
+        #expect(try fm(folder, "info", "nothing").status == 64)
+    }
+
+    @Test("[A10] a run that is killed at any time continues") func killed() throws {
+        let folder = try Folder()
+        let data = try folder.data()
+        let out = folder.path("a.fmadapter")
+        let arguments = [
+            "adapter", "train", data, "--rank", "4", "--epochs", "30", "--patience", "0", "--samples", "0", "--out", out,
+        ]
+        var finished = false
+        for round in 0..<20 {
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: CommandTests.binary.path)
+            process.arguments = arguments + (round == 0 ? [] : ["--resume"]) + ["--json"]
+            process.environment = ProcessInfo.processInfo.environment.merging(folder.environment) { $1 }
+            let output = Pipe()
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            // After some lines of progress, at a different place each time.
+            var lines = 0
+            while lines <= round, let byte = try output.fileHandleForReading.read(upToCount: 1), let first = byte.first {
+                if first == 0x0A { lines += 1 }
+            }
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            if process.terminationReason == .exit, process.terminationStatus == 0 {
+                finished = true
+                break
+            }
+        }
+        if !finished { #expect(try commands.fm(arguments + ["--resume"], environment: folder.environment).status == 0) }
+        #expect(try fm(folder, "info", out).status == 0)
+        #expect(!FileManager.default.fileExists(atPath: out + ".checkpoint"))
+    }
+
+    @Test("[A10] bad data is named by its line") func badData() throws {
+        let folder = try Folder()
+        try "{\"prompt\": \"a\", \"completion\": \"b\"}\n{\"prompt\": 7}\n".write(
+            toFile: folder.path("bad.jsonl"), atomically: true, encoding: .utf8)
+        let run = try fm(folder, "train", folder.path("bad.jsonl"))
+        #expect(run.status == 1 && run.error.contains("Line 2"))
+        #expect(try fm(folder, "train", folder.path("missing.jsonl")).status == 1)
+        #expect(try fm(folder, "train", folder.data(), "--rank", "0").status == 1)
+    }
+
+    @Test("[A10] a teacher writes rows, and continues where it stopped") func distill() throws {
+        let folder = try Folder()
+        try "Say hello.\n{\"prompt\": \"Name a colour.\"}\n{\"messages\": [{\"role\": \"user\", \"content\": \"Count.\"}]}\n"
+            .write(
+                toFile: folder.path("prompts.txt"), atomically: true, encoding: .utf8)
+        let schema = folder.path("schema.json")
+        try #"{"type":"object","properties":{"n":{"enum":[1,2]}},"required":["n"],"additionalProperties":false}"#.write(
+            toFile: schema, atomically: true, encoding: .utf8)
+        let out = folder.path("data.jsonl")
+        let run = try fm(folder, "distill", folder.path("prompts.txt"), "--schema", schema, "-i", "Answer.", "--out", out)
+        #expect(run.status == 0, "\(run.error)")
+        let rows = try String(contentsOfFile: out, encoding: .utf8).split(separator: "\n")
+        #expect(rows.count == 3 && rows.allSatisfy { $0.contains("\\\"n\\\"") && $0.contains("Answer.") })
+        #expect(
+            try fm(folder, "distill", folder.path("prompts.txt"), "--schema", schema, "-i", "Answer.", "--out", out).status == 0)
+        #expect(try String(contentsOfFile: out, encoding: .utf8).split(separator: "\n").count == 3)
+        #expect(try fm(folder, "train", out, "--preview").status == 0)
+    }
+}
