@@ -149,7 +149,9 @@ let package = Package(
             path: "Benchmarks/Context", exclude: ["Conversations"], swiftSettings: settingsWithDatabases),
         .executableTarget(
             name: "training-bench",
-            dependencies: ["FoundationModelsTraining", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "FoundationModelsTraining", "Inference", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             path: "Benchmarks/Training", swiftSettings: settings),
         .executableTarget(
             name: "tool-bench",

@@ -1,9 +1,10 @@
 import ArgumentParser
 import Foundation
 import FoundationModelsTraining
+import Inference
 
 @main
-struct TrainingBench: ParsableCommand {
+struct TrainingBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "training-bench", abstract: "Measures the speed and memory of training.")
 
@@ -18,7 +19,29 @@ struct TrainingBench: ParsableCommand {
     @Option(help: "The share of the tokens that are learned.") var share = 0.5
     @Flag(help: "Products of binary32.") var exact = false
 
-    func run() throws {
+    @Option(help: "A folder of recorded logits (FAMILY/CASE.json, FAMILY/model.gguf) and of imported adapters: compare them.")
+    var recorded: String?
+    @Option(help: "The folder of adapters, FAMILY-CASE.fmadapter.") var adapters = ""
+
+    /// The largest difference of logits from those of PEFT, with adapters beside the weights or, where they cannot be, merged.
+    private func compareLogits(_ folder: URL) async throws {
+        struct Case: Decodable { var tokens: [TokenID], logits: [Double] }
+        for name in try FileManager.default.contentsOfDirectory(atPath: adapters).sorted() where name.hasSuffix(".fmadapter") {
+            let parts = name.dropLast(10).split(separator: "-", maxSplits: 1).map(String.init)
+            let expected = try JSONDecoder().decode(
+                Case.self, from: Data(contentsOf: folder.appendingPathComponent("\(parts[0])/\(parts[1]).json")))
+            let path = folder.appendingPathComponent("\(parts[0])/model.gguf").path
+            let adapter = try AdapterFile(path: adapters + "/" + name)
+            let model = try DecoderModel(file: GGUFFile(path: path), pool: WorkerPool(threads: 1), adapter: adapter)
+            let cache = try KVCache(shape: model.shape, capacity: 512)
+            try model.forward(expected.tokens[...], cache: cache)
+            let difference = zip(model.logits, expected.logits).map { abs(Double($0) - $1) }.max() ?? 0
+            print(String(format: "%-32s %.1e", (name as NSString).utf8String ?? "", difference))
+        }
+    }
+
+    func run() async throws {
+        if let recorded { return try await compareLogits(URL(filePath: recorded)) }
         if let peft {
             let (losses, largest) = try ReferenceRun.compare(URL(filePath: peft), rounds: !exact)
             for (index, loss) in losses.enumerated() where index % 20 == 0 || index == losses.count - 1 {
