@@ -40,7 +40,32 @@ struct TrainingBench: AsyncParsableCommand {
         }
     }
 
+    @Option(help: "Two adapters of the model: swap them a thousand times, with a request after each.") var swap: [String] = []
+
+    /// The time of a swap, and how memory grows.
+    private func swapAdapters(_ path: String) async throws {
+        let model = try await LoadedModel.load(path: path)
+        let tokens = model.tokenizer.encode("The harbour was quiet")
+        var seconds: [Double] = []
+        for index in 0..<1_000 {
+            let clock = ContinuousClock()
+            let start = clock.now
+            let adapter = try await model.adapter(path: swap[index % swap.count])
+            seconds.append((clock.now - start).seconds)
+            let sequence = try model.makeSequence(contextSize: 256, adapter: adapter, sharesCache: false)
+            _ = try await model.logProbability(of: Array(tokens.dropFirst()), after: [tokens[0]], in: sequence)
+            if index == 99 || index == 999 {
+                let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+                let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS") } ?? ""
+                print("after \(index + 1) swaps: \(line.split(separator: "\t").last ?? "") resident")
+            }
+        }
+        seconds.sort()
+        print(String(format: "a swap takes %.1f ms (median), %.1f ms (99th percentile)", 1e3 * seconds[500], 1e3 * seconds[990]))
+    }
+
     func run() async throws {
+        if !swap.isEmpty, let model { return try await swapAdapters(model) }
         if let recorded { return try await compareLogits(URL(filePath: recorded)) }
         if let peft {
             let (losses, largest) = try ReferenceRun.compare(URL(filePath: peft), rounds: !exact)

@@ -136,7 +136,8 @@ public final class AdapterTrainer: Sendable {
         let parameters = places.reduce(0) { $0 + chosen.rank * ($1.rows + $1.columns) }
         let longest = (sequences + validation).reduce(0) { max($0, $1.tokens.count) }
         let budget = options.memory ?? Self.defaultMemory
-        let fixed = 4 * 5 * parameters
+        // Values, gradients, two moments, the best values; and the vocabulary and the program itself.
+        let fixed = 4 * 5 * parameters + Self.programMemory
         let rows = Self.rows(longest: longest, tokens: tokens)
         func memory(_ kept: Int) -> Int { fixed + GradientPass.bytes(model, rows: rows, rank: chosen.rank, keptLayers: kept) }
         guard memory(0) <= budget else {
@@ -171,6 +172,7 @@ public final class AdapterTrainer: Sendable {
     /// Fewer rows are all needed to learn from.
     private static let minimumRowsForValidation = 30
     private static let usualSteps = 80
+    private static let programMemory = 64 << 20
     /// The smallest number of rows of a step, on average.
     private static let usualRows = 8
     /// The share of the limit of matrix products that a run usually reaches (BENCHMARKS.md, “Training”).
