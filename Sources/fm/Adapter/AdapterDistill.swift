@@ -99,7 +99,9 @@ extension Adapter {
             return items
         }
 
-        private func answer(_ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ url: URL, _ state: URL) async throws {
+        private func answer(
+            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ url: URL, _ state: URL
+        ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
             var written = try Self.lines(url).count
