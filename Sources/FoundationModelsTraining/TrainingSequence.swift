@@ -64,6 +64,7 @@ package struct SequenceEncoder: Sendable {
         } else if !tools.isEmpty, let added = defaults.toolInstructions {
             messages[0].content += "\n\n" + added
         }
+        if let sequence = try marked(line, messages, tools, learned) { return [sequence] }
         let all = try tokens(messages, tools, generates: false)
         var flags = [Bool](repeating: false, count: all.count)
         var separate: [TrainingSequence] = []
@@ -86,6 +87,42 @@ package struct SequenceEncoder: Sendable {
         guard let last = flags.lastIndex(of: true) else { return separate }
         // Nothing is learned from what follows the last turn.
         return [TrainingSequence(line: line, tokens: Array(all[...last]), isLearned: Array(flags[...last]))] + separate
+    }
+
+    /// The sequence in which the template itself marks what the model generates; nil if it does not, or marks other texts than the
+    /// assistant's messages.
+    private func marked(
+        _ line: Int, _ messages: [ChatMessage], _ tools: [ChatTool], _ learned: [Bool]
+    ) throws -> TrainingSequence? {
+        let (pieces, ranges) = try template.renderMarked(ChatPrompt(messages, tools: tools))
+        let turns = messages.indices.filter { messages[$0].role == .assistant }
+        guard !ranges.isEmpty, ranges.count == turns.count else { return nil }
+        let all = tokenizer.encode(pieces, addsBoundaryTokens: true)
+        var flags = [Bool](repeating: false, count: all.count)
+        for (turn, range) in zip(turns, ranges) where learned[turn] {
+            let before = tokenizer.encode(Self.prefix(of: pieces, bytes: range.lowerBound), addsBoundaryTokens: true)
+            let whole = tokenizer.encode(Self.prefix(of: pieces, bytes: range.upperBound), addsBoundaryTokens: true)
+            // A token across the boundary would be learned in part only.
+            guard whole.count > before.count, all.starts(with: before), all.starts(with: whole) else { return nil }
+            for place in before.count..<whole.count { flags[place] = true }
+        }
+        guard let last = flags.lastIndex(of: true) else { return nil }
+        return TrainingSequence(line: line, tokens: Array(all[...last]), isLearned: Array(flags[...last]))
+    }
+
+    /// The first bytes of a text in pieces.
+    private static func prefix(of pieces: [PromptPiece], bytes: Int) -> [PromptPiece] {
+        var left = bytes
+        var result: [PromptPiece] = []
+        for piece in pieces where left > 0 {
+            switch piece {
+            case .template(let text): result.append(.template(String(decoding: text.utf8.prefix(left), as: UTF8.self)))
+            case .user(let text): result.append(.user(String(decoding: text.utf8.prefix(left), as: UTF8.self)))
+            }
+            if case .template(let text) = piece { left -= text.utf8.count }
+            if case .user(let text) = piece { left -= text.utf8.count }
+        }
+        return result
     }
 
     /// The end of the turn that follows `before`, with the token that ends it; nil if the text before the turn is rendered in another way.

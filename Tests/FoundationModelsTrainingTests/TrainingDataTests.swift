@@ -70,6 +70,22 @@ struct TrainingDataTests {
         #expect(Set(learned) == ["one<|im_end|>", "two<|im_end|>"])
     }
 
+    @Test("[A10] what a template marks as generated is learned") func generation() throws {
+        // The mark leaves out the end of the turn.
+        let template =
+            "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n'}}{% if m['role'] == 'assistant' %}{% generation %}{{m['content']}}!"
+            + "{% endgeneration %}{% else %}{{m['content']}}{% endif %}{{'<|im_end|>' + '\n'}}{% endfor %}"
+            + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+        let (encoder, _, file) = try encoder(template)
+        defer { withExtendedLifetime(file) {} }
+        let row = try data(
+            #"[{"role": "user", "content": "A"}, {"role": "assistant", "content": "öne"}, {"role": "user", "content": "B"}, {"role": "assistant", "content": "two", "learn": false}, {"role": "user", "content": "C"}, {"role": "assistant", "content": "three"}]"#
+        ).rows[0]
+        let sequences = try encoder.sequences(row)
+        #expect(sequences.count == 1)
+        #expect(texts(sequences[0], encoder).learned == "öne!three!")
+    }
+
     @Test("[A10] rows that cannot be used are named by line") func badRows() throws {
         func line(_ text: String) -> Int? {
             do {

@@ -5,6 +5,10 @@ internal import Foundation
 struct TemplateInterpreter {
     private var scopes: [[String: TemplateValue]]
     private var output = TemplateText()
+    /// The ranges of the output, in UTF-8 bytes, that the template marks as generated.
+    private var generated: [Range<Int>] = []
+    /// The number of blocks around whose text is not written to the output.
+    private var captures = 0
     private var steps = 0
     /// The depth of macro calls, and that of all nested blocks and expressions.
     private var depth = 0
@@ -29,12 +33,12 @@ struct TemplateInterpreter {
 
     static func render(
         _ nodes: [TemplateNode], variables: [String: TemplateValue], date: Date? = nil, maximumSteps: Int = maximumSteps
-    ) throws(TemplateError) -> TemplateText {
+    ) throws(TemplateError) -> (text: TemplateText, generated: [Range<Int>]) {
         var interpreter = TemplateInterpreter(scopes: [variables])
         interpreter.maximumSteps = maximumSteps
         interpreter.date = date
         _ = try interpreter.run(nodes)
-        return interpreter.output
+        return (interpreter.output, interpreter.generated)
     }
 
     private init(scopes: [[String: TemplateValue]]) { self.scopes = scopes }
@@ -149,8 +153,10 @@ struct TemplateInterpreter {
                 // The output of the block is the input of the filter.
                 scopes[scopes.count - 1][name] = try checked(.string(try captured(body)))
                 try write(try evaluate(expression).output)
-            case .group(let body):
+            case .generation(let body):
+                let start = output.utf8Count
                 let flow = try run(body)
+                if captures == 0, generated.count < Self.maximumNodes { generated.append(start..<output.utf8Count) }
                 if flow != .next { return flow }
             case .breakLoop: return .breakLoop
             case .continueLoop: return .continueLoop
@@ -162,7 +168,11 @@ struct TemplateInterpreter {
     private mutating func captured(_ body: [TemplateNode]) throws(TemplateError) -> TemplateText {
         let outer = output
         output = TemplateText()
-        defer { output = outer }
+        captures += 1
+        defer {
+            output = outer
+            captures -= 1
+        }
         _ = try run(body)
         return output
     }

@@ -12,7 +12,8 @@ indirect enum TemplateNode: Sendable {
     case macro(String, TemplateMacro)
     /// Filters applied to the output of a block, which is stored in the variable `input`.
     case filterBlock(TemplateExpression, input: String, [TemplateNode])
-    case group([TemplateNode])
+    /// What the model generates, for training.
+    case generation([TemplateNode])
     case breakLoop, continueLoop
 }
 
@@ -135,11 +136,11 @@ struct TemplateParser {
             return .filterBlock(value, input: input, nodes)
         case "break": try close(); return .breakLoop
         case "continue": try close(); return .continueLoop
-        case "generation":  // marks the model's output for training; ignored here
+        case "generation":
             try close()
             let nodes = try body(until: ["endgeneration"]).nodes
             try close()
-            return .group(nodes)
+            return .generation(nodes)
         default: throw error("the statement “\(keyword)” is not supported")
         }
     }
