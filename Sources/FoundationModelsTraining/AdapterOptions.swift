@@ -32,7 +32,7 @@ public struct AdapterOptions: Sendable, Codable, Equatable {
     /// The share of the rows that the loss is measured with and that are not learned, chosen by a hash of the row.
     public var validationShare = 0.1
     /// Training ends after this many epochs in which the loss of these rows did not fall; the adapter with the smallest is kept. 0 for never.
-    public var patience = 1
+    public var patience = 2
     public var seed: UInt64 = 1
     public var matrices = Matrices.all
     /// The maximum memory in bytes beyond the model's file; nil for 2.5 GB, or less if less is free.

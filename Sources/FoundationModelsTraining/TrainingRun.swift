@@ -135,7 +135,7 @@ final class TrainingRun {
         } else {
             state.epochsWithoutGain += 1
             let patience = trainer.options.patience
-            state.isFinished = patience > 0 && state.epochsWithoutGain > patience
+            state.isFinished = patience > 0 && state.epochsWithoutGain >= patience
         }
     }
 

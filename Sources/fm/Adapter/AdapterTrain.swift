@@ -37,7 +37,8 @@ extension Adapter {
         @Option(help: "The longest row in tokens; longer ones are left out.") var length = AdapterOptions().length
         @Option(help: "The matrices that are trained: all, attention or feed-forward.") var matrices = AdapterOptions.Matrices.all
         @Option(help: "The share of the rows that are not learned.") var validation = AdapterOptions().validationShare
-        @Option(help: "Epochs without a smaller validation loss after which training ends; 0 for never.") var patience = 1
+        @Option(help: "Epochs without a smaller validation loss after which training ends; 0 for never.")
+        var patience = AdapterOptions().patience
         @Option(help: "Decay of the weights.") var weightDecay = 0.0
         @Option(help: "The maximum norm of a step's gradient; 0 for none.") var clip = 1.0
         @Option(help: "The seed of the order of rows and of the first values.") var seed: UInt64 = 1
