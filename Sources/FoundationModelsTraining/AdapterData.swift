@@ -31,6 +31,7 @@ public struct AdapterData: Sendable {
             texts["name"] = file.name
             for name in file.targets {
                 guard let (a, b, sizes) = try file.factors(of: name) else { continue }
+                guard file.alpha >= 0 else { throw ModelError.invalid(field: "alpha", reason: "is \(file.alpha)") }
                 pairs[name] = Pair(rank: sizes.rank, rows: sizes.rows, columns: sizes.columns, a: a, b: b, scale: sizes.scale)
             }
         } catch {

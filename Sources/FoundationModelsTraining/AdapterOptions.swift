@@ -46,14 +46,16 @@ public struct AdapterOptions: Sendable, Codable, Equatable {
     func check() throws(TrainingError) {
         func require(_ condition: Bool, _ text: String) throws(TrainingError) { if !condition { throw .invalidOption(text) } }
         try require((1...256).contains(rank), "The rank must be from 1 to 256.")
-        try require(alpha ?? 1 > 0 && (alpha ?? 1).isFinite, "Alpha must be greater than 0.")
+        try require(alpha ?? 1 > 0 && (alpha ?? 1) <= 1e6, "Alpha must be greater than 0 and at most 1,000,000.")
         try require(rate ?? 1e-4 > 0 && rate ?? 1e-4 <= 1, "The learning rate must be greater than 0 and at most 1.")
-        try require(epochs ?? 1 >= 1, "The number of epochs must be at least 1.")
-        try require(steps ?? 1 >= 1, "The number of steps must be at least 1.")
-        try require(stepTokens ?? 1 >= 1, "The number of tokens of a step must be at least 1.")
+        try require((1...10_000).contains(epochs ?? 1), "The number of epochs must be from 1 to 10,000.")
+        try require((1...10_000_000).contains(steps ?? 1), "The number of steps must be from 1 to 10,000,000.")
+        try require((1...100_000_000).contains(stepTokens ?? 1), "The number of tokens of a step must be from 1 to 100,000,000.")
         try require((8...65_536).contains(length), "The length must be from 8 to 65,536 tokens.")
         try require((0..<1).contains(warmup), "The share of the warm-up must be from 0 to less than 1.")
-        try require(weightDecay >= 0 && clip >= 0, "Weight decay and clip must not be negative.")
+        try require((0...1).contains(weightDecay), "Weight decay must be from 0 to 1.")
+        try require((0...1e9).contains(clip), "The maximum norm of a gradient must not be negative.")
+        try require(patience >= 0, "The patience must not be negative.")
         try require((0...0.5).contains(validationShare), "The share of validation rows must be from 0 to 0.5.")
     }
 }

@@ -76,8 +76,8 @@ public final class AdapterTrainer: Sendable {
         let model = try FrozenModel(path: ModelStore.path(of: name))
         self.model = model
         do { fingerprint = try model.file.fingerprint() } catch { throw .damagedModel("\(error)") }
-        let encoder = try SequenceEncoder(model.file)
         let length = min(options.length, model.shape.contextLength)
+        let encoder = try SequenceEncoder(model.file, maximumTokens: length)
         var sequences: [TrainingSequence] = []
         var validation: [TrainingSequence] = []
         var tooLong: [Int] = []
@@ -110,7 +110,10 @@ public final class AdapterTrainer: Sendable {
             throw .noData(
                 tooLong.isEmpty
                     ? "The data has no rows to learn from."
-                    : "All rows are longer than \(length) tokens. Train with a larger --length, or split them.")
+                    : "All rows are longer than \(length) tokens"
+                        + (length < options.length
+                            ? ", the length of the model's context: split them."
+                            : ". Train with a larger --length, or split them."))
         }
         self.sequences = sequences
         self.validation = validation
@@ -125,7 +128,7 @@ public final class AdapterTrainer: Sendable {
         chosen.alpha = options.alpha ?? 2 * Double(options.rank)
         chosen.rate = options.rate ?? (layerWeights + headWeights < 500_000_000 ? 5e-4 : 2e-4)
         chosen.stepTokens = options.stepTokens ?? min(2_000, max(Self.usualRows * learned / sequences.count, learned / 16))
-        let stepsPerEpoch = max(1, Int((Double(learned) / Double(chosen.stepTokens ?? 1)).rounded()))
+        let stepsPerEpoch = Schedule.stepsPerEpoch(sequences, stepTokens: chosen.stepTokens ?? 1)
         // A small data set is learned more often: fewer steps change little.
         let epochs = options.epochs ?? min(10, max(3, (Self.usualSteps + stepsPerEpoch - 1) / stepsPerEpoch))
         let steps = options.steps ?? epochs * stepsPerEpoch
@@ -199,6 +202,9 @@ public final class AdapterTrainer: Sendable {
     }
 
     // MARK: - Training
+
+    /// Whether a run that was to write this file was interrupted and can continue.
+    public static func hasCheckpoint(for url: URL) -> Bool { Checkpoint(beside: url).exists }
 
     /// What a finished run has done.
     public struct Summary: Sendable, Codable {

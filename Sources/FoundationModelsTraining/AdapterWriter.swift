@@ -29,6 +29,12 @@ enum AdapterWriter {
         metadata["training"] = String(decoding: try encoder.encode(summary), as: UTF8.self)
         metadata["options"] = String(decoding: try encoder.encode(options), as: UTF8.self)
         for (key, value) in information.creatorDefined { metadata["creator." + key] = value }
+        // The largest number of 16 bits.
+        let limit: Float = 65_504
+        guard (0..<factors.count).allSatisfy({ abs(factors.values.pointer[$0]) <= limit }) else {
+            throw TrainingError.diverged(
+                step: summary.steps, lines: [], reason: "the adapter has numbers that are too large for its file")
+        }
         var tensors: [SafetensorsData.Tensor] = []
         for place in factors.order {
             tensors.append(.init(name: place.name + ".lora_a", shape: [place.rank, place.columns], values: factors.a(place)))

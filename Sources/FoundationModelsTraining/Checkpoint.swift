@@ -95,6 +95,7 @@ struct Checkpoint {
         else { throw .invalidCheckpoint("\(url.path) is damaged. \(advice)") }
         let bytes = 4 * factors.count
         guard header.identity == identity, header.count == factors.count,
+            header.state.isValid(steps: identity.options.steps ?? 0),
             body - 16 - Int(length) == bytes * (header.hasBest ? 4 : 3)
         else {
             throw .invalidCheckpoint("\(url.path) belongs to a run with other data, options or model. \(advice)")

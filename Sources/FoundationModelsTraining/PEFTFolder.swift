@@ -59,17 +59,47 @@ struct PEFTFolder {
     }
 
     /// The factor of B · A for a module.
-    private func scale(of module: String, rank: Int) -> Double {
+    private func scale(of module: String, rank: Int) throws(TrainingError) -> Double {
         var alpha = number(config["lora_alpha"]) ?? 8
         if case .object(let patterns)? = config["alpha_pattern"] {
-            let match = patterns.first { pattern in
-                guard let expression = try? NSRegularExpression(pattern: "^(.*\\.)?(\(pattern.name))$") else { return false }
-                return expression.firstMatch(in: module, range: NSRange(module.startIndex..., in: module)) != nil
+            guard patterns.count <= Self.maximumPatterns else {
+                throw .invalidAdapter("“alpha_pattern” has \(patterns.count) patterns, more than \(Self.maximumPatterns).")
             }
-            if let match { alpha = number(match.value) ?? alpha }
+            for pattern in patterns where try Self.matches(module, pattern.name) {
+                alpha = number(pattern.value) ?? 0
+                break
+            }
+        }
+        guard alpha > 0, alpha <= 1e9 else {
+            throw .invalidAdapter("The alpha of “\(module)” is \(alpha), not a number above 0.")
         }
         if case .bool(true)? = config["use_rslora"] { return alpha / Double(rank).squareRoot() }
         return alpha / Double(rank)
+    }
+
+    private static let maximumPatterns = 256
+
+    /// Whether a pattern of PEFT, a regular expression, fits the end of a module's name. Patterns are not trusted: matching ends early.
+    private static func matches(_ module: String, _ pattern: String) throws(TrainingError) -> Bool {
+        if module == pattern || module.hasSuffix("." + pattern) { return true }
+        guard pattern.contains(where: { "*+?[]{}()|\\^$".contains($0) }) else { return false }
+        guard pattern.utf8.count <= 200, let expression = try? NSRegularExpression(pattern: "^(.*\\.)?(\(pattern))$") else {
+            throw .invalidAdapter(
+                "The pattern “\(pattern.prefix(40))” of “alpha_pattern” is not a regular expression, or too long.")
+        }
+        var isFound = false
+        var reports = 0
+        expression.enumerateMatches(
+            in: module, options: .reportProgress, range: NSRange(module.startIndex..., in: module)
+        ) { result, _, stop in
+            reports += 1
+            if result != nil { isFound = true }
+            if result != nil || reports > 100 { stop.pointee = true }
+        }
+        guard isFound || reports <= 100 else {
+            throw .invalidAdapter("The pattern “\(pattern.prefix(40))” of “alpha_pattern” takes too long.")
+        }
+        return isFound
     }
 
     // MARK: - Names
@@ -87,6 +117,8 @@ struct PEFTFolder {
 
     /// `blk.3.attn_q` for `model.layers.3.self_attn.q_proj`.
     private static func name(of module: String) -> String? {
+        // Models with images and sound have towers of the same structure.
+        if module.contains("vision") || module.contains("visual") || module.contains("audio") { return nil }
         if module.hasSuffix("embed_tokens") { return "token_embd" }
         if module == "lm_head" || module.hasSuffix(".lm_head") { return "output" }
         guard let part = parts.first(where: { module.hasSuffix("." + $0.0) }) else { return nil }
@@ -143,13 +175,16 @@ struct PEFTFolder {
                     // Rows of the table are columns of PEFT's product: (B · A)ᵀ = Aᵀ · Bᵀ.
                     pair = AdapterData.Pair(
                         rank: rank, rows: a.shape[1], columns: b.shape[0], a: Self.transposed(bValues, b.shape[0], rank),
-                        b: Self.transposed(aValues, rank, a.shape[1]), scale: scale(of: module, rank: rank))
+                        b: Self.transposed(aValues, rank, a.shape[1]), scale: try scale(of: module, rank: rank))
                 } else {
                     pair = AdapterData.Pair(
                         rank: rank, rows: b.shape[0], columns: a.shape[1], a: aValues, b: bValues,
-                        scale: scale(of: module, rank: rank))
+                        scale: try scale(of: module, rank: rank))
                 }
-            } catch { throw .invalidAdapter("\(error)") }
+            } catch let error as TrainingError { throw error } catch { throw .invalidAdapter("\(error)") }
+            guard found[target] == nil else {
+                throw .invalidAdapter("The adapter changes \(target) twice, also as “\(module)”.")
+            }
             if target == "output", file.tensors["output.weight"] == nil {
                 throw .invalidAdapter(
                     "The adapter changes “lm_head”, but \(shape.name) uses its embeddings as the head: a change of only the head cannot be represented."

@@ -60,6 +60,9 @@ public struct TrainingData: Sendable {
 
     /// Reads JSON Lines.
     public init(_ data: Data) throws(TrainingError) {
+        // Some editors write a mark at the beginning.
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let data = data.starts(with: mark) ? data.dropFirst(mark.count) : data
         for (index, line) in data.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             guard line.contains(where: { $0 != 0x20 && $0 != 0x0D && $0 != 0x09 }) else { continue }
             guard String(validating: line, as: UTF8.self) != nil else {

@@ -36,7 +36,11 @@ public enum TrainingError: Error, Equatable, LocalizedError {
         case .noData(let reason): reason
         case .invalidOption(let reason): reason
         case .diverged(let step, let lines, let reason):
-            "Training ended at step \(step): \(reason). The rows of this step are those of the lines \(lines.map(String.init).joined(separator: ", ")). Look at them, or train with a lower rate."
+            "Training ended at step \(step): \(reason). "
+                + (lines.isEmpty
+                    ? ""
+                    : "The rows of this step are those of the lines \(lines.map(String.init).joined(separator: ", ")). Look at them. ")
+                + "A lower rate may help. No adapter was written."
         case .invalidAdapter(let reason): reason
         case .otherModel(let reason): reason
         case .invalidCheckpoint(let reason): reason

@@ -47,7 +47,10 @@ final class TrainingRun {
         } else {
             factors.initialize(seed: options.seed)
             if !trainer.validation.isEmpty {
-                let before = try validate(isCancelled)
+                guard let before = try validate(isCancelled) else { throw TrainingError.cancelled }
+                guard before.loss.isFinite else {
+                    throw TrainingError.diverged(step: 0, lines: [], reason: "the loss of the validation rows is not a number")
+                }
                 state.validationBefore = before.loss
                 state.history.append(
                     TrainingState.Point(step: 0, validationLoss: before.loss, validationAccuracy: before.accuracy))
@@ -56,23 +59,39 @@ final class TrainingRun {
         let schedule = Schedule(trainer.sequences, stepTokens: options.stepTokens ?? 1, seed: options.seed)
         var lastSave = ContinuousClock.now
         func save() throws { try checkpoint.write(identity, state, best, factors) }
-        while state.step < steps, !state.isFinished {
+        while state.step < steps || state.isValidationDue, !state.isFinished {
             if isCancelled() {
                 try save()
                 throw TrainingError.cancelled
             }
+            if state.isValidationDue {
+                guard let found = try validate(isCancelled) else {
+                    try save()
+                    throw TrainingError.cancelled
+                }
+                try finishEpoch(found)
+                if let point = state.history.last { report(progress(point, steps, schedule)) }
+                try save()
+                lastSave = .now
+                continue
+            }
             // After a cancelled step, the factors and moments are still those after the last one.
-            guard var point = try step(schedule, steps, isCancelled) else {
+            guard let point = try step(schedule, steps, isCancelled) else {
                 try save()
                 throw TrainingError.cancelled
             }
             state.step += 1
-            if !trainer.validation.isEmpty, schedule.endsEpoch(state.step) || state.step == steps {
-                try finishEpoch(&point, isCancelled)
-            }
             state.history.append(point)
-            report(progress(point, steps, schedule))
-            if ContinuousClock.now - lastSave > .seconds(Self.secondsBetweenCheckpoints) || schedule.endsEpoch(state.step) {
+            // Nothing is left to learn.
+            if point.loss == 0 { state.isFinished = true }
+            let endsEpoch = schedule.endsEpoch(state.step)
+            state.isValidationDue = !trainer.validation.isEmpty && (endsEpoch || state.step == steps || state.isFinished)
+            if state.isValidationDue, state.isFinished {
+                if let found = try validate({ false }) { try finishEpoch(found) }
+                state.isFinished = true
+            }
+            if !state.isValidationDue { report(progress(point, steps, schedule)) }
+            if ContinuousClock.now - lastSave > .seconds(Self.secondsBetweenCheckpoints) || endsEpoch {
                 try save()
                 lastSave = .now
             }
@@ -107,7 +126,8 @@ final class TrainingRun {
         let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
         let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1
         // The square of a larger gradient is infinite, and then nothing would be learned.
-        guard loss.isFinite, loss > 0, norm * Double(factor) < 1e18 else {
+        // A loss of zero at the first step means that nothing is learned; later, that everything is.
+        guard loss.isFinite, loss > 0 || state.step > 0, norm * Double(factor) < 1e18 else {
             throw TrainingError.diverged(
                 step: state.step + 1, lines: Array(Set(rows.map { trainer.sequences[$0].line })).sorted(),
                 reason: loss == 0 ? "the loss is zero" : "the loss or its gradient is not a number")
@@ -122,10 +142,15 @@ final class TrainingRun {
         return TrainingState.Point(step: state.step + 1, loss: loss, rate: rate, gradientNorm: norm)
     }
 
-    private func finishEpoch(_ point: inout TrainingState.Point, _ isCancelled: () -> Bool) throws(TrainingError) {
-        let found = try validate(isCancelled)
-        point.validationLoss = found.loss
-        point.validationAccuracy = found.accuracy
+    private func finishEpoch(_ found: (loss: Double, accuracy: Double)) throws(TrainingError) {
+        state.isValidationDue = false
+        guard found.loss.isFinite else {
+            throw .diverged(step: state.step, lines: [], reason: "the loss of the validation rows is not a number")
+        }
+        if let last = state.history.indices.last {
+            state.history[last].validationLoss = found.loss
+            state.history[last].validationAccuracy = found.accuracy
+        }
         if found.loss < state.bestLoss ?? .infinity {
             state.bestLoss = found.loss
             state.bestAccuracy = found.accuracy
@@ -154,10 +179,16 @@ final class TrainingRun {
         return batches
     }
 
-    private func validate(_ isCancelled: () -> Bool) throws(TrainingError) -> (loss: Double, accuracy: Double) {
+    /// The mean loss of the validation rows; nil if cancelled.
+    private func validate(_ isCancelled: () -> Bool) throws(TrainingError) -> (loss: Double, accuracy: Double)? {
         var total = GradientPass.Result()
         for batch in batches(trainer.validation) {
-            let result = try pass.run(batch, divisor: nil, isCancelled: isCancelled)
+            if isCancelled() { return nil }
+            let result: GradientPass.Result
+            do { result = try pass.run(batch, divisor: nil, isCancelled: isCancelled) } catch {
+                if error == .cancelled { return nil }
+                throw error
+            }
             total.loss += result.loss
             total.right += result.right
             total.targets += result.targets
@@ -204,6 +235,15 @@ struct TrainingState: Codable {
     var bestStep: Int?
     var epochsWithoutGain = 0
     var isFinished = false
+    /// Whether the last step ended an epoch whose loss has not been measured.
+    var isValidationDue = false
+
+    /// Whether the numbers of a file make sense for a run of this many steps.
+    func isValid(steps: Int) -> Bool {
+        (0...steps).contains(step) && (0...steps).contains(epochsWithoutGain) && history.count <= steps + 1
+            && history.allSatisfy { (0...steps).contains($0.step) } && (0...steps).contains(bestStep ?? 0)
+            && (bestLoss ?? 0).isFinite && (validationBefore ?? 0).isFinite
+    }
 }
 
 /// Which rows each step learns. It depends on the seed and the data only, so that a run can continue anywhere.
@@ -215,8 +255,13 @@ struct Schedule {
     init(_ sequences: [TrainingSequence], stepTokens: Int, seed: UInt64) {
         self.sequences = sequences
         self.seed = seed
+        stepsPerEpoch = Self.stepsPerEpoch(sequences, stepTokens: stepTokens)
+    }
+
+    /// Every step has at least one row.
+    static func stepsPerEpoch(_ sequences: [TrainingSequence], stepTokens: Int) -> Int {
         let learned = sequences.reduce(0) { $0 + $1.learnedCount }
-        stepsPerEpoch = min(sequences.count, max(1, Int((Double(learned) / Double(stepTokens)).rounded())))
+        return min(sequences.count, max(1, Int((Double(learned) / Double(stepTokens)).rounded())))
     }
 
     /// The rows of a step, from 0: a part of the shuffled rows of its epoch, with about the same number of learned tokens as the others.

@@ -16,10 +16,19 @@ package struct SequenceEncoder: Sendable {
     private let tokenizer: Tokenizer
     private let template: ChatTemplate
     private let defaults: ModelDefaults
+    /// Of a row that is longer, only the length matters: it is left out.
+    private let maximumTokens: Int
 
-    package init(_ model: GGUFFile) throws(TrainingError) {
+    package init(_ model: GGUFFile, maximumTokens: Int = 1 << 16) throws(TrainingError) {
+        self.maximumTokens = maximumTokens
         do {
             tokenizer = try Tokenizer(file: model)
+            let embeddings = try ModelShape(file: model).vocabularySize
+            guard tokenizer.vocabulary.count <= embeddings else {
+                throw ModelError.invalid(
+                    field: "tokenizer.ggml.tokens",
+                    reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(embeddings) embeddings")
+            }
             guard let source = try model.metadata.string("tokenizer.chat_template") else {
                 throw ModelError.missing("tokenizer.chat_template")
             }
@@ -64,8 +73,10 @@ package struct SequenceEncoder: Sendable {
         } else if !tools.isEmpty, let added = defaults.toolInstructions {
             messages[0].content += "\n\n" + added
         }
-        if let sequence = try marked(line, messages, tools, learned) { return [sequence] }
         let all = try tokens(messages, tools, generates: false)
+        // The turns of such a row are not looked for: that takes the square of its length.
+        if all.count > maximumTokens { return [TrainingSequence(line: line, tokens: all, isLearned: all.indices.map { $0 > 0 })] }
+        if let sequence = try marked(line, messages, tools, learned) { return [sequence] }
         var flags = [Bool](repeating: false, count: all.count)
         var separate: [TrainingSequence] = []
         for index in messages.indices where learned[index] {
@@ -76,12 +87,12 @@ package struct SequenceEncoder: Sendable {
                 continue
             }
             if all.count >= end, all[..<end].elementsEqual(whole[..<end]) {
-                for place in before.count..<end { flags[place] = true }
+                for place in before.count..<end where place > 0 { flags[place] = true }
             } else {
                 // Later turns change how this one is rendered.
                 separate.append(
                     TrainingSequence(
-                        line: line, tokens: Array(whole[..<end]), isLearned: (0..<end).map { $0 >= before.count }))
+                        line: line, tokens: Array(whole[..<end]), isLearned: (0..<end).map { $0 > 0 && $0 >= before.count }))
             }
         }
         guard let last = flags.lastIndex(of: true) else { return separate }
@@ -104,7 +115,9 @@ package struct SequenceEncoder: Sendable {
             let whole = tokenizer.encode(Self.prefix(of: pieces, bytes: range.upperBound), addsBoundaryTokens: true)
             // A token across the boundary would be learned in part only.
             guard whole.count > before.count, all.starts(with: before), all.starts(with: whole) else { return nil }
-            for place in before.count..<whole.count { flags[place] = true }
+            // The end of the turn is learned too, where the marks leave it out.
+            let end = whole.count < all.count && tokenizer.stopTokens.contains(all[whole.count]) ? whole.count + 1 : whole.count
+            for place in before.count..<end where place > 0 { flags[place] = true }
         }
         guard let last = flags.lastIndex(of: true) else { return nil }
         return TrainingSequence(line: line, tokens: Array(all[...last]), isLearned: Array(flags[...last]))
@@ -138,8 +151,8 @@ package struct SequenceEncoder: Sendable {
             throw TrainingError.invalidData(
                 line: line, reason: "the model's chat template renders its calls in another way than it begins turns")
         }
-        let tokens = before + tokenizer.encode(message.content) + [tokenizer.endOfTurn]
-        return TrainingSequence(line: line, tokens: tokens, isLearned: tokens.indices.map { $0 >= before.count })
+        let tokens = before + tokenizer.encode(continuation: message.content) + [tokenizer.endOfTurn]
+        return TrainingSequence(line: line, tokens: tokens, isLearned: tokens.indices.map { $0 > 0 && $0 >= before.count })
     }
 
     private func tokens(_ messages: [ChatMessage], _ tools: [ChatTool], generates: Bool) throws -> [Int32] {

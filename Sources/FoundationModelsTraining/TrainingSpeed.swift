@@ -56,6 +56,7 @@ package struct TrainingSpeed: CustomStringConvertible {
     /// The speed of tiles whose operands stay in the first level of the cache, on all threads.
     static func productLimit(_ pool: WorkerPool, rounds: Bool) -> Double {
         guard let kernels = ck_training_best() else { return 0 }
+        let rounds = rounds && kernels.pointee.rounded_tile != nil
         struct Job {
             var kernels: UnsafePointer<ck_training_kernels>
             var rounds: Bool

@@ -156,10 +156,15 @@ struct AdapterTrainerTests {
     }
 
     @Test("[A10] a loss that is not a number ends the run, and nothing is written") func divergence() async throws {
-        let (model, folder) = (try Self.model(), try Folder())
+        let folder = try Folder()
         let url = folder.url.appendingPathComponent("a.fmadapter")
-        var options = Self.options(steps: 50)
-        (options.rate, options.clip, options.warmup, options.alpha) = (1, 0, 0, 1e38)
+        // A weight that is not a number.
+        var builder = TinyModel().builder()
+        let place = try #require(builder.tensors.firstIndex { $0.name == "output_norm.weight" })
+        builder.tensors[place].data.replaceSubrange(0..<4, with: [0, 0, 0xC0, 0x7F])
+        let model = try TemporaryFile(builder.bytes())
+        var options = Self.options()
+        options.validationShare = 0
         let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options)
         await #expect {
             try await trainer.train(to: url)
@@ -193,6 +198,27 @@ struct AdapterTrainerTests {
         } throws: { error in
             if case TrainingError.unsupportedModel = error { true } else { false }
         }
+    }
+
+    @Test("[A10] fewer embeddings than tokens, and large batches of exact products") func shapes() async throws {
+        let folder = try Folder()
+        // A token would be read outside of the matrix.
+        var builder = TinyModel().builder()
+        for name in ["token_embd.weight", "output.weight"] {
+            let place = try #require(builder.tensors.firstIndex { $0.name == name })
+            builder.tensors[place].shape[1] -= 1
+            builder.tensors[place].data.removeLast(4 * TinyModel().width)
+        }
+        let small = try TemporaryFile(builder.bytes())
+        #expect(throws: TrainingError.self) { try AdapterTrainer(model: small.path, data: Self.rows(), options: Self.options()) }
+        // More targets than one part of the head has, without rounding.
+        let model = try Self.model()
+        var options = Self.options(steps: 2)
+        (options.rounds, options.stepTokens, options.length, options.validationShare) = (false, 3_000, 512, 0)
+        let lines = (0..<60).map { "{\"text\": \"\(String(repeating: "word \($0) ", count: 12))\"}" }
+        let data = try TrainingData(Data(lines.joined(separator: "\n").utf8))
+        try await AdapterTrainer(model: model.path, data: data, options: options).train(
+            to: folder.url.appendingPathComponent("a.fmadapter"))
     }
 
     @Test("[A10] every row is learned once in an epoch") func schedule() {

@@ -71,7 +71,7 @@ struct TrainingDataTests {
     }
 
     @Test("[A10] what a template marks as generated is learned") func generation() throws {
-        // The mark leaves out the end of the turn.
+        // The mark leaves out the end of the turn, which is learned all the same.
         let template =
             "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n'}}{% if m['role'] == 'assistant' %}{% generation %}{{m['content']}}!"
             + "{% endgeneration %}{% else %}{{m['content']}}{% endif %}{{'<|im_end|>' + '\n'}}{% endfor %}"
@@ -83,7 +83,7 @@ struct TrainingDataTests {
         ).rows[0]
         let sequences = try encoder.sequences(row)
         #expect(sequences.count == 1)
-        #expect(texts(sequences[0], encoder).learned == "öne!three!")
+        #expect(texts(sequences[0], encoder).learned == "öne!<|im_end|>three!<|im_end|>")
     }
 
     @Test("[A10] rows that cannot be used are named by line") func badRows() throws {

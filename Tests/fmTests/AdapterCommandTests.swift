@@ -11,10 +11,12 @@ struct AdapterCommandTests {
     private final class Folder {
         let url: URL
         let model: TemporaryFile
-        init() throws {
+        init(_ type: TensorType = .f32) throws {
+            var tiny = TinyModel()
+            tiny.type = type
             url = FileManager.default.temporaryDirectory.appendingPathComponent("adapter-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-            model = try TinyModel().file()
+            model = try tiny.file()
         }
         deinit { try? FileManager.default.removeItem(at: url) }
 
@@ -72,7 +74,7 @@ struct AdapterCommandTests {
     }
 
     @Test("[A10] export, import and merge") func conversions() throws {
-        let folder = try Folder()
+        let folder = try Folder(.q8_0)
         let out = folder.path("a.fmadapter")
         #expect(try fm(folder, "train", folder.data(), "--rank", "2", "--steps", "3", "--samples", "0", "--out", out).status == 0)
         #expect(try fm(folder, "export", out, "--gguf", folder.path("a.gguf")).status == 0)
@@ -82,7 +84,9 @@ struct AdapterCommandTests {
         let merged = try fm(folder, "merge", out, "--out", folder.path("merged.gguf"))
         #expect(merged.status == 0 && merged.error.contains("perplexity"))
         let file = try GGUFFile(path: folder.path("merged.gguf"))
-        #expect(file.tensors["blk.0.attn_q.weight"]?.type == .f16 && file.tensors["token_embd.weight"]?.type == .f32)
+        #expect(file.tensors["blk.0.attn_q.weight"]?.type == .f16 && file.tensors["token_embd.weight"]?.type == .q8_0)
+        #expect(try fm(folder, "merge", out, "--out", folder.model.path).status == 1)
+        #expect(FileManager.default.fileExists(atPath: folder.model.path))
         #expect(try fm(folder, "export", out).status == 64)
         #expect(try fm(folder, "import", folder.path("nothing"), "--out", folder.path("d.fmadapter")).status == 1)
         #expect(try fm(folder, "info", "nothing").status == 64)
@@ -129,12 +133,20 @@ struct AdapterCommandTests {
         let run = try fm(folder, "train", folder.path("bad.jsonl"))
         #expect(run.status == 1 && run.error.contains("Line 2"))
         #expect(try fm(folder, "train", folder.path("missing.jsonl")).status == 1)
-        #expect(try fm(folder, "train", folder.data(), "--rank", "0").status == 1)
+        let data = try folder.data()
+        #expect(try fm(folder, "train", data, "--rank", "0").status == 1)
+        for option in [["--epochs", "9223372036854775807"], ["--steps", "9223372036854775807"], ["--weight-decay", "inf"]] {
+            let run = try commands.fm(["adapter", "train", data] + option, environment: folder.environment)
+            #expect(run.status == 1 && !run.error.isEmpty, "\(option)")
+        }
+        #expect(try fm(folder, "train", data, "--out", data).status == 64)
+        #expect(try fm(folder, "train", data, "--out", folder.url.path).status == 64)
+        #expect(try fm(folder, "train", data, "--html", folder.path("none/x.html")).status == 64)
     }
 
     @Test("[A10] a teacher writes rows, and continues where it stopped") func distill() throws {
         let folder = try Folder()
-        try "Say hello.\n{\"prompt\": \"Name a colour.\"}\n{\"messages\": [{\"role\": \"user\", \"content\": \"Count.\"}]}\n"
+        try "Say hello.\r\n{\"prompt\": \"Name a colour.\"}\n{\"messages\": [{\"role\": \"user\", \"content\": \"Count.\"}]}\n"
             .write(
                 toFile: folder.path("prompts.txt"), atomically: true, encoding: .utf8)
         let schema = folder.path("schema.json")

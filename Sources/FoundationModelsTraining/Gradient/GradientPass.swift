@@ -50,9 +50,9 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     /// The number of targets whose logits are in memory at the same time.
     private let headChunk: Int
 
-    /// About 128 MB: with few rows, decoding the matrix of the head takes longer than the products.
+    /// A multiple of the 12 rows of a panel, about 128 MB: with few rows, decoding the matrix of the head takes longer than the products.
     static func headChunk(_ model: FrozenModel) -> Int {
-        min(512, max(96, (32 << 20) / model.shape.vocabularySize / 12 * 12))
+        min(504, max(96, (32 << 20) / model.shape.vocabularySize / 12 * 12))
     }
 
     /// What a layer computes between its input and its output.
@@ -61,29 +61,66 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         /// x · Aᵀ of each matrix.
         let low: [Buffer]
 
-        init(_ layer: FrozenModel.Layer, width: Int, rows: Int, rank: Int) throws(TrainingError) {
-            let hasRaw = layer.attention.headNorm != .none
-            normed = try Buffer(rows * width)
-            attentionInput = try Buffer(rows * layer.inputWidth)
-            raw = try Buffer(hasRaw ? rows * layer.inputWidth : 0)
-            attended = try Buffer(rows * layer.attendedWidth)
-            lse = try Buffer(rows * layer.attention.heads)
-            attentionOutput = try Buffer(layer.mixerPostNorm == nil ? 0 : rows * width)
-            middle = try Buffer(rows * width)
-            denseInput = try Buffer(rows * width)
-            gates = try Buffer(rows * layer.gateWidth)
-            hidden = try Buffer(rows * layer.dense.width)
-            denseOutput = try Buffer(layer.densePostNorm == nil ? 0 : rows * width)
+        init(_ size: LayerSize, rows: Int, rank: Int) throws(TrainingError) {
+            normed = try Buffer(rows * size.width)
+            attentionInput = try Buffer(rows * size.input)
+            raw = try Buffer(rows * size.raw)
+            attended = try Buffer(rows * size.attended)
+            lse = try Buffer(rows * size.heads)
+            attentionOutput = try Buffer(rows * size.mixerOutput)
+            middle = try Buffer(rows * size.width)
+            denseInput = try Buffer(rows * size.width)
+            gates = try Buffer(rows * size.gates)
+            hidden = try Buffer(rows * size.dense)
+            denseOutput = try Buffer(rows * size.denseOutput)
             var low: [Buffer] = []
-            for _ in layer.projections { low.append(try Buffer(rows * rank)) }
+            for _ in 0..<size.projections { low.append(try Buffer(rows * rank)) }
             self.low = low
         }
+    }
 
-        static func floats(_ layer: FrozenModel.Layer, width: Int, rows: Int, rank: Int) -> Int {
-            rows
-                * (3 * width + layer.inputWidth * (layer.attention.headNorm == .none ? 1 : 2) + layer.attendedWidth
-                    + layer.attention.heads + (layer.mixerPostNorm == nil ? 0 : width) + (layer.densePostNorm == nil ? 0 : width)
-                    + layer.gateWidth + layer.dense.width + layer.projections.count * rank)
+    /// The numbers of columns that a layer computes.
+    private struct LayerSize {
+        var width, input, raw, attended, heads, mixerOutput, gates, dense, denseOutput, projections: Int
+
+        init(_ layer: FrozenModel.Layer, width: Int) {
+            self.width = width
+            input = layer.inputWidth
+            raw = layer.attention.headNorm == .none ? 0 : layer.inputWidth
+            attended = layer.attendedWidth
+            heads = layer.attention.heads
+            mixerOutput = layer.mixerPostNorm == nil ? 0 : width
+            gates = layer.gateWidth
+            dense = layer.dense.width
+            denseOutput = layer.densePostNorm == nil ? 0 : width
+            projections = layer.projections.count
+        }
+
+        /// Enough for both: layers of a model may differ.
+        mutating func cover(_ other: LayerSize) {
+            input = max(input, other.input)
+            raw = max(raw, other.raw)
+            attended = max(attended, other.attended)
+            heads = max(heads, other.heads)
+            mixerOutput = max(mixerOutput, other.mixerOutput)
+            gates = max(gates, other.gates)
+            dense = max(dense, other.dense)
+            denseOutput = max(denseOutput, other.denseOutput)
+            projections = max(projections, other.projections)
+        }
+
+        static func largest(of layers: ArraySlice<FrozenModel.Layer>, width: Int) -> LayerSize? {
+            var size: LayerSize?
+            for layer in layers {
+                let own = LayerSize(layer, width: width)
+                size?.cover(own)
+                if size == nil { size = own }
+            }
+            return size
+        }
+
+        func floats(rows: Int, rank: Int) -> Int {
+            rows * (3 * width + input + raw + attended + heads + mixerOutput + gates + dense + denseOutput + projections * rank)
         }
     }
 
@@ -126,9 +163,8 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     static func bytes(_ model: FrozenModel, rows: Int, rank: Int, keptLayers: Int) -> Int {
         let width = model.shape.width
         let layers = model.layers
-        let largest = layers.map { LayerState.floats($0, width: width, rows: rows, rank: rank) }.max() ?? 0
-        let kept = layers.suffix(keptLayers).reduce(0) { $0 + LayerState.floats($1, width: width, rows: rows, rank: rank) }
-        let shared = keptLayers < layers.count ? largest : 0
+        let kept = layers.suffix(keptLayers).reduce(0) { $0 + LayerSize($1, width: width).floats(rows: rows, rank: rank) }
+        let shared = LayerSize.largest(of: layers.dropLast(keptLayers), width: width)?.floats(rows: rows, rank: rank) ?? 0
         let head = headChunk(model) * (model.shape.vocabularySize + 2 * width)
         return 4 * ((layers.count + 2) * rows * width + kept + shared + head + Workspace.floats(model, rows: rows, rank: rank))
     }
@@ -153,16 +189,15 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         self.inputs = inputs
         var states: [LayerState] = []
         var shared: LayerState?
+        if let size = LayerSize.largest(of: layers.dropLast(self.keptLayers), width: width) {
+            shared = try LayerState(size, rows: maximumRows, rank: factors.rank)
+        }
         for (index, layer) in layers.enumerated() {
-            if index >= layers.count - self.keptLayers {
-                states.append(try LayerState(layer, width: width, rows: maximumRows, rank: factors.rank))
-                continue
+            if index < layers.count - self.keptLayers, let shared {
+                states.append(shared)
+            } else {
+                states.append(try LayerState(LayerSize(layer, width: width), rows: maximumRows, rank: factors.rank))
             }
-            // Layers may have different widths: the first of the widest is used for all.
-            if shared == nil, let widest = layers.max(by: { $0.inputWidth + $0.gateWidth < $1.inputWidth + $1.gateWidth }) {
-                shared = try LayerState(widest, width: width, rows: maximumRows, rank: factors.rank)
-            }
-            if let shared { states.append(shared) }
         }
         self.states = states
         work = try Workspace(model, rows: maximumRows, rank: factors.rank)
@@ -527,11 +562,13 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             Int32(layer.gateWidth), Int32(rows), Int32(layer.dense.width), state.hidden.pointer)
         // Without a norm after it, the gradient does not need the last product.
         if isAgain, layer.densePostNorm == nil {
-            lowOnly(layer.down, low: state.low[state.low.count - 1], x: state.hidden.pointer, rows: rows)
+            lowOnly(layer.down, low: state.low[layer.projections.count - 1], x: state.hidden.pointer, rows: rows)
             return
         }
         let output = layer.densePostNorm == nil ? work.branch : state.denseOutput
-        apply([layer.down], low: state.low.suffix(1), x: state.hidden.pointer, rows: rows, to: output.pointer, stride: width)
+        apply(
+            [layer.down], low: state.low[(layer.projections.count - 1)..<layer.projections.count], x: state.hidden.pointer,
+            rows: rows, to: output.pointer, stride: width)
         if isAgain { return }
         addBranch(
             output.pointer, norm: layer.densePostNorm, residual: state.middle.pointer, rows: rows, to: inputs[index + 1].pointer)
@@ -579,7 +616,8 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         }
         branchGradient(state.denseOutput, layer.densePostNorm)
         applyBackward(
-            [layer.down], low: state.low.suffix(1), x: state.hidden.pointer, rows: rows, dy: work.branch.pointer, stride: width,
+            [layer.down], low: state.low[(layer.projections.count - 1)..<layer.projections.count], x: state.hidden.pointer,
+            rows: rows, dy: work.branch.pointer, stride: width,
             dx: work.wide.pointer)
         let gates = state.gates.pointer
         ck_training_activate_backward(

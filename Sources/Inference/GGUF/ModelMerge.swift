@@ -26,7 +26,9 @@ package enum ModelMerge {
         let entries = model.tensorNames.compactMap { model.tensors[$0] }.map { tensor in
             // A matrix whose rows are no whole blocks of the type has 16 bits.
             let isChanged = adapter.targets.contains(tensor.name)
-            let own = isChanged ? (tensor.shape[0] % type.blockElements == 0 ? type : .f16) : tensor.type
+            var own = tensor.type
+            // Numbers that have more than 16 bits, or the range of bfloat16, keep them.
+            if isChanged, own != .f32, own != .bf16 { own = tensor.shape[0] % type.blockElements == 0 ? type : .f16 }
             return Entry(
                 tensor: tensor, type: own, bytes: tensor.elementCount / own.blockElements * own.blockBytes, isChanged: isChanged)
         }
@@ -49,6 +51,9 @@ package enum ModelMerge {
         }
         head.append(Data(count: padded(head.count) - head.count))
 
+        guard !model.paths.contains(where: { FileIdentity($0) == FileIdentity(url.path) && FileIdentity($0) != nil }) else {
+            throw ModelError.unreadable(path: url.path, reason: "it is the model itself: write to another file")
+        }
         let temporary = url.path + ".\(getpid()).part"
         guard FileManager.default.createFile(atPath: temporary, contents: nil) else {
             throw ModelError.unreadable(path: url.path, reason: "it cannot be created")
@@ -64,6 +69,10 @@ package enum ModelMerge {
                 var weights = try model.values(of: entry.tensor)
                 try adapter.merge(
                     into: &weights, of: entry.tensor.name, rows: entry.tensor.shape[1], columns: entry.tensor.shape[0])
+                guard weights.allSatisfy({ $0.isFinite && (entry.type == .f32 || entry.type == .bf16 || abs($0) <= 65_504) })
+                else {
+                    throw ModelError.invalid(field: "the adapter", reason: "makes \(entry.tensor.name) too large for 16 bits")
+                }
                 data = entry.type.encode(weights)
             } else {
                 data = try model.bytes(of: entry.tensor)
@@ -81,5 +90,19 @@ package enum ModelMerge {
             throw ModelError.unreadable(path: url.path, reason: String(cString: strerror(errno)))
         }
         isComplete = true
+    }
+}
+
+/// Which file a path refers to, also through links.
+package struct FileIdentity: Equatable {
+    private let device: UInt64
+    private let inode: UInt64
+
+    /// Nil if there is no such file.
+    package init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
     }
 }

@@ -66,6 +66,7 @@ package struct Safetensors {
         var header = Data(count: Int(length))
         try header.withUnsafeMutableBytes { try source.read(into: $0, at: 8) }
         let start = 8 + Int(length)
+        var total = 0
         for (name, entry) in try HuggingFaceFolder.decode([String: Entry].self, header, url.lastPathComponent) {
             if name == "__metadata__" {
                 metadata.merge(entry.texts) { first, _ in first }
@@ -91,6 +92,9 @@ package struct Safetensors {
             guard offsets[0] >= 0, offsets[1] >= offsets[0], offsets[1] <= source.size - start,
                 range.count - 1 == count * type.blockBytes
             else { throw ModelError.invalid(field: field, reason: "has the offsets \(offsets)") }
+            // Tensors that overlap could ask for any amount of memory.
+            total += range.count - 1
+            guard total <= source.size else { throw ModelError.invalid(field: field, reason: "overlaps with others") }
             tensors[name] = Tensor(
                 source: source, type: type, shape: shape, range: start + offsets[0]..<start + offsets[1])
         }

@@ -142,6 +142,9 @@ package final class AdapterFile: Sendable {
             for half in ["lora_a", "lora_b"] where halves["\(target).\(half)"] == nil {
                 throw .missing("tensor \(target).\(half)")
             }
+            guard let a = halves["\(target).lora_a"], let b = halves["\(target).lora_b"], a.rows == b.columns,
+                (1...4096).contains(a.rows)
+            else { throw .invalid(field: "the adapter", reason: "has halves of \(target) that do not fit together") }
         }
         self.targets = targets
     }

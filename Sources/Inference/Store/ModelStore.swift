@@ -107,7 +107,11 @@ extension ModelStore {
 
     /// The path of an adapter: an existing file, or a name in the directory of adapters; nil if there is none.
     package static func adapterPath(of name: String) -> String? {
-        FileManager.default.fileExists(atPath: name) ? name : adapterPath(named: name)
+        var isDirectory: ObjCBool = false
+        let exists = FileManager.default.fileExists(atPath: name, isDirectory: &isDirectory)
+        // A folder of this name is rather something else than an adapter.
+        if exists, !isDirectory.boolValue || name.contains("/") { return name }
+        return adapterPath(named: name) ?? (exists ? name : nil)
     }
 
     /// The path of an adapter in the directory of adapters; nil if there is none.

@@ -126,7 +126,7 @@ package final class Tokenizer: Sendable {
     package func encode(_ pieces: [PromptPiece]) -> [TokenID] { encode(pieces, isContinuation: false) }
 
     /// Encodes text that follows generated text: no space is added before it.
-    func encode(continuation text: String) -> [TokenID] { encode([.user(text)], isContinuation: true) }
+    package func encode(continuation text: String) -> [TokenID] { encode([.user(text)], isContinuation: true) }
 
     private func encode(_ pieces: [PromptPiece], isContinuation: Bool) -> [TokenID] {
         // Runs of text between control tokens; each run ends with a control token.

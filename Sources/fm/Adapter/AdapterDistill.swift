@@ -39,12 +39,29 @@ extension Adapter {
             if let teacher { ModelStore.selectedModel = teacher }
             let items = try readItems()
             let url = URL(filePath: out)
-            // What was done before: one line for each prompt, left out or not.
-            let state = URL(filePath: out + ".done")
-            let done = try Self.lines(state).count
-            guard done <= items.count else {
-                throw ValidationError("\(state.path) belongs to other prompts. Remove it to begin anew.")
+            if FileIdentity(out) != nil, FileIdentity(out) == FileIdentity(prompts) {
+                throw ValidationError("\(out) has the prompts: write to another file.")
             }
+            // What was done before: a line for these prompts and options, then one for each prompt, left out or not.
+            let state = URL(filePath: out + ".done")
+            let lock = open(state.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+            guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+                throw ValidationError("\(out) cannot be written, or another run writes it.")
+            }
+            defer { close(lock) }
+            let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
+            let options = [teacher ?? "", learn ?? "-", format.schema ?? "", "\(maxTokens)"]
+            let identity = "\(GGUFFile.hash(Array((parts + options).joined(separator: "\0").utf8)))"
+            var before = try Self.lines(state)
+            if !FileManager.default.fileExists(atPath: out), !before.isEmpty {
+                ftruncate(lock, 0)
+                before = []
+            }
+            guard before.isEmpty || before[0] == identity else {
+                throw ValidationError("\(state.path) belongs to other prompts or options. Remove it to begin anew.")
+            }
+            if before.isEmpty { try append(identity + "\n", to: state) }
+            let done = max(0, before.count - 1)
             let responseFormat = try format.responseFormat()
             let work = Task { try await answer(items, done, responseFormat, url, state) }
             let interrupt = Interrupt { work.cancel() }
@@ -60,7 +77,7 @@ extension Adapter {
 
         private static func lines(_ url: URL) throws -> [Substring] {
             guard FileManager.default.fileExists(atPath: url.path) else { return [] }
-            return try String(contentsOf: url, encoding: .utf8).split(separator: "\n")
+            return try String(contentsOf: url, encoding: .utf8).split(whereSeparator: \.isNewline)
         }
 
         private func readItems() throws -> [Item] {
@@ -69,7 +86,7 @@ extension Adapter {
                 throw ValidationError("“\(prompts)” cannot be read: \(error.localizedDescription)")
             }
             var items: [Item] = []
-            for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
                 let line = line.trimmingCharacters(in: .whitespaces)
                 if line.isEmpty { continue }
                 guard line.hasPrefix("{") else {
@@ -87,7 +104,10 @@ extension Adapter {
                 var item = Item(instructions: instructions, prompt: "")
                 for message in messages {
                     guard case .string(let role)? = message["role"], case .string(let content)? = message["content"] else {
-                        continue
+                        throw ValidationError("Line \(index + 1) has a message without a role or a text.")
+                    }
+                    guard role == "system" || role == "user", item.prompt.isEmpty else {
+                        throw ValidationError("Line \(index + 1) has more than one turn: the teacher answers single prompts.")
                     }
                     if role == "system" { item.instructions = instructions ?? content }
                     if role == "user" { item.prompt = content }

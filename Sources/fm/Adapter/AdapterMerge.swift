@@ -49,6 +49,8 @@ extension Adapter {
             var adapter: LowRankAdapter?
             if let adapterPath { adapter = try await loaded.adapter(path: adapterPath) }
             let tokens = loaded.tokenizer.encode(sample)
+            // A vocabulary without these letters.
+            guard tokens.count > 1 else { return 0 }
             let sequence = try loaded.makeSequence(contextSize: 1_024, adapter: adapter)
             let scored = Array(tokens.dropFirst().prefix(200))
             return -(try await loaded.logProbability(of: scored, after: [tokens[0]], in: sequence)) / Double(scored.count)

@@ -51,14 +51,14 @@ extension Adapter {
         @Option(help: "Author, for the file.") var author: String?
         @Option(help: "Description, for the file.") var description: String?
         @Option(help: "Licence, for the file.") var license: String?
-        @Option(help: "The number of validation prompts that are answered before and after; 0 for none.") var samples = 3
+        @Option(help: "The number of prompts of the data that are answered before and after; 0 for none.") var samples = 3
 
         private var options: AdapterOptions {
             var options = AdapterOptions()
             (options.rank, options.alpha, options.rate, options.epochs, options.steps) = (rank, alpha, rate, epochs, steps)
             (options.stepTokens, options.length, options.matrices, options.seed) = (stepTokens, length, matrices, seed)
             (options.validationShare, options.patience, options.weightDecay) = (validation, patience, weightDecay)
-            (options.clip, options.rounds, options.memory) = (clip, !exact, memory.map { $0 << 20 })
+            (options.clip, options.rounds, options.memory) = (clip, !exact, memory.map { min(max(0, $0), 1 << 30) << 20 })
             return options
         }
 
@@ -68,8 +68,39 @@ extension Adapter {
             return ModelStore.adapterDirectory.appendingPathComponent(name + ".fmadapter")
         }
 
+        /// What would fail only after the training.
+        private func checkFiles(_ path: String) throws {
+            if preview { return }
+            let url = outputURL
+            for (input, name) in [(data, "the data"), (path, "the model")]
+            where FileIdentity(input) != nil && FileIdentity(input) == FileIdentity(url.path) {
+                throw ValidationError("\(url.path) is \(name): write to another file.")
+            }
+            var isDirectory: ObjCBool = false
+            if FileManager.default.fileExists(atPath: url.path, isDirectory: &isDirectory), isDirectory.boolValue {
+                throw ValidationError("\(url.path) is a folder: --out is a file.")
+            }
+            if let html, !FileManager.default.fileExists(atPath: URL(filePath: html).deletingLastPathComponent().path) {
+                throw ValidationError("There is no folder for \(html).")
+            }
+            let hasCheckpoint = AdapterTrainer.hasCheckpoint(for: url)
+            if hasCheckpoint, !resume {
+                throw ValidationError(
+                    "A run that was to write \(url.path) was interrupted. Continue it with --resume, or remove \(url.path).checkpoint."
+                )
+            }
+            if resume, !hasCheckpoint {
+                guard !FileManager.default.fileExists(atPath: url.path) else {
+                    throw ValidationError(
+                        "There is no checkpoint of \(url.path), which is finished. Without --resume, it is trained anew.")
+                }
+                Message.say("There is no checkpoint: the run begins anew.")
+            }
+        }
+
         func run() async throws {
             let path = try Model.file(named: model)
+            try checkFiles(path)
             do {
                 let rows = try TrainingData(contentsOf: URL(filePath: data))
                 if preview { return try TrainingPreview(model: path, rows).show() }
@@ -141,13 +172,22 @@ extension Adapter {
             }
             if !json, let text = curve.text { Message.say(text, terminator: "") }
             if let html {
-                try curve.page(trainer.plan, summary).write(to: URL(filePath: html), atomically: true, encoding: .utf8)
+                do {
+                    try curve.page(trainer.plan, summary).write(to: URL(filePath: html), atomically: true, encoding: .utf8)
+                } catch {
+                    Message.say("\(html) cannot be written: \(error.localizedDescription)")
+                }
             }
             func loss(_ value: Double?) -> String { value.map { String(format: "%.3f", $0) } ?? "–" }
             Message.say(
                 "Loss of the validation rows: \(loss(summary.validationLossBefore)) before, \(loss(summary.validationLoss)) after\(summary.stoppedEarly ? "; it stopped falling, so training ended early" : ""). \(Self.time(summary.seconds))."
             )
-            if samples > 0, !json { try await SampleAnswers(model: path, adapter: url.path, rows, count: samples).show() }
+            if samples > 0, !json {
+                // The adapter is written: answers to look at must not make the run fail.
+                do { try await SampleAnswers(model: path, adapter: url.path, rows, count: samples).show() } catch {
+                    Message.say("Sample answers failed: \(error)")
+                }
+            }
             print(url.path)
             Message.say(
                 "Use it: fm\(model.map { " --model \($0)" } ?? "") --adapter \(out ?? url.deletingPathExtension().lastPathComponent) \"…\""

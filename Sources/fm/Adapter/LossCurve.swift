@@ -6,7 +6,10 @@ import Synchronization
 final class LossCurve: Sendable {
     private let points = Mutex<[AdapterTrainer.Progress]>([])
 
-    func add(_ progress: AdapterTrainer.Progress) { points.withLock { $0.append(progress) } }
+    func add(_ progress: AdapterTrainer.Progress) {
+        guard progress.loss.isFinite else { return }
+        points.withLock { $0.append(progress) }
+    }
 
     private static let (columns, rows) = (60, 10)
 

@@ -80,11 +80,13 @@ struct SampleAnswers {
                 if prompt.messages.first?.role != .system, let own = loaded.defaults.instructions {
                     prompt.messages.insert(ChatMessage(role: .system, content: own), at: 0)
                 }
+                // Of a long prompt, no answer is shown.
+                guard try loaded.tokens(for: prompt).count < 3_500 else { continue }
                 var request = GenerationRequest(
                     tokens: try loaded.tokens(for: prompt), sampling: SamplingSettings(temperature: 0))
                 request.stopTokens = loaded.tokenizer.stopTokens
                 request.maximumTokens = 120
-                let sequence = try loaded.makeSequence(contextSize: 2048, adapter: adapter)
+                let sequence = try loaded.makeSequence(contextSize: 4096, adapter: adapter)
                 var text = ""
                 _ = try await loaded.generate(request, in: sequence) { piece in
                     text += piece.text
