@@ -64,7 +64,32 @@ struct TrainingBench: AsyncParsableCommand {
         print(String(format: "a swap takes %.1f ms (median), %.1f ms (99th percentile)", 1e3 * seconds[500], 1e3 * seconds[990]))
     }
 
+    @Option(help: "A text: the perplexity of the model alone and with each adapter of --swap.") var text: String?
+
+    private func comparePerplexity(_ path: String, _ text: String) async throws {
+        let model = try await LoadedModel.load(path: path)
+        let tokens = model.tokenizer.encode(try String(contentsOfFile: text, encoding: .utf8))
+        func perplexity(_ adapter: LowRankAdapter?) async throws -> Double {
+            var (sum, count) = (0.0, 0)
+            let length = 200
+            for start in stride(from: 0, to: min(tokens.count, 8_000) - length, by: length) {
+                let sequence = try model.makeSequence(contextSize: 512, adapter: adapter, sharesCache: false)
+                let part = Array(tokens[(start + 1)..<(start + length)])
+                sum -= try await model.logProbability(of: part, after: [tokens[start]], in: sequence)
+                count += part.count
+            }
+            return exp(sum / Double(max(1, count)))
+        }
+        let alone = try await perplexity(nil)
+        print(String(format: "alone: %.2f", alone))
+        for path in swap {
+            let own = try await perplexity(try await model.adapter(path: path))
+            print(String(format: "%@: %.2f (%+.1f %%)", path, own, 100 * (own / alone - 1)))
+        }
+    }
+
     func run() async throws {
+        if let text, let model { return try await comparePerplexity(model, text) }
         if !swap.isEmpty, let model { return try await swapAdapters(model) }
         if let recorded { return try await compareLogits(URL(filePath: recorded)) }
         if let peft {

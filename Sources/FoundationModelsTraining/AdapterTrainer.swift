@@ -69,7 +69,7 @@ public final class AdapterTrainer: Sendable {
     /// Reads the model and renders all rows.
     ///
     /// - Parameters:
-    ///   - model: The name of an installed model, or the path of a GGUF file.
+    ///   - name: The name of an installed model, or the path of a GGUF file.
     /// - Throws: ``TrainingError``: for a model that cannot be trained, for rows that cannot be rendered or have nothing to learn.
     public init(model name: String, data: TrainingData, options: AdapterOptions = AdapterOptions()) throws(TrainingError) {
         try options.check()
