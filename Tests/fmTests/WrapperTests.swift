@@ -54,7 +54,8 @@ final class WrapperTests {
         "commands that need no model download none",
         arguments: [
             ["schema", "check", "x.json"], ["trace", "t.jsonl"], ["feedback"], ["help"], ["eval", "--risk-template"],
-            ["chat", "--delete", "x"], ["model", "list"], ["index", "docs"], ["--version"], ["--model", "x.gguf", "Hello"],
+            ["chat", "--delete", "x"], ["model", "list"], ["adapter", "list"], ["index", "docs"], ["--version"],
+            ["--model", "x.gguf", "Hello"],
         ]) func noDownload(arguments: [String]) throws
     {
         try installProgram()
