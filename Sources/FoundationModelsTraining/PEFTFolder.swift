@@ -174,8 +174,10 @@ struct PEFTFolder {
                 if isEmbedding {
                     // Rows of the table are columns of PEFT's product: (B · A)ᵀ = Aᵀ · Bᵀ.
                     pair = AdapterData.Pair(
-                        rank: rank, rows: a.shape[1], columns: b.shape[0], a: Self.transposed(bValues, b.shape[0], rank),
-                        b: Self.transposed(aValues, rank, a.shape[1]), scale: try scale(of: module, rank: rank))
+                        rank: rank, rows: a.shape[1], columns: b.shape[0],
+                        a: AdapterFile.transposed(bValues, rows: b.shape[0], columns: rank),
+                        b: AdapterFile.transposed(aValues, rows: rank, columns: a.shape[1]),
+                        scale: try scale(of: module, rank: rank))
                 } else {
                     pair = AdapterData.Pair(
                         rank: rank, rows: b.shape[0], columns: a.shape[1], a: aValues, b: bValues,
@@ -218,12 +220,6 @@ struct PEFTFolder {
             return (module, isEmbedding)
         }
         return nil
-    }
-
-    private static func transposed(_ values: [Float], _ rows: Int, _ columns: Int) -> [Float] {
-        var result = [Float](repeating: 0, count: values.count)
-        for row in 0..<rows { for column in 0..<columns { result[column * rows + row] = values[row * columns + column] } }
-        return result
     }
 
     private func permute(_ pair: inout AdapterData.Pair, _ target: String, _ shape: ModelShape) throws(TrainingError) {
@@ -344,11 +340,11 @@ struct PEFTFolder {
                 tensors.append(
                     .init(
                         name: "base_model.model.\(full).lora_embedding_A", shape: [pair.rank, pair.rows],
-                        values: transposed(pair.b, pair.rows, pair.rank)))
+                        values: AdapterFile.transposed(pair.b, rows: pair.rows, columns: pair.rank)))
                 tensors.append(
                     .init(
                         name: "base_model.model.\(full).lora_embedding_B", shape: [pair.columns, pair.rank],
-                        values: transposed(pair.a, pair.rank, pair.columns)))
+                        values: AdapterFile.transposed(pair.a, rows: pair.rank, columns: pair.columns)))
                 continue
             }
             guard parts.count == 4, parts[0] == "blk", let known = Self.parts.first(where: { $0.1 == parts[2] }) else {

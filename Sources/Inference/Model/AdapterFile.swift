@@ -149,7 +149,8 @@ package final class AdapterFile: Sendable {
         self.targets = targets
     }
 
-    static func transposed(_ values: [Float], rows: Int, columns: Int) -> [Float] {
+    /// A matrix `[rows][columns]` as `[columns][rows]`.
+    package static func transposed(_ values: [Float], rows: Int, columns: Int) -> [Float] {
         var result = [Float](repeating: 0, count: values.count)
         for row in 0..<rows { for column in 0..<columns { result[column * rows + row] = values[row * columns + column] } }
         return result
