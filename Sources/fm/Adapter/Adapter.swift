@@ -10,15 +10,17 @@ struct Adapter: AsyncParsableCommand {
             An adapter changes how a model answers, without changing the model's file: a format, a classification, a tone. It is \
             trained here, on the CPU, from examples.
 
-              fm adapter train examples.jsonl --preview      what is learned, before anything is trained
-              fm adapter train examples.jsonl --out my.fmadapter
-              fm --adapter my.fmadapter "…"                  use it once
-              fm adapter use my                              use it from now on
-              fm adapter info my.fmadapter                   what it was trained with
-              fm adapter export my.fmadapter --gguf my.gguf  for llama.cpp; --peft FOLDER for PEFT
-              fm adapter merge my.fmadapter --out model.gguf a model that needs no adapter
-              fm adapter distill prompts.txt --out data.jsonl  answers of a larger model to learn from
-              fm adapter import FOLDER --out my.fmadapter    from PEFT, or from a GGUF adapter
+              fm adapter train rows.jsonl --preview   what is learned
+              fm adapter train rows.jsonl --out my.fmadapter
+              fm --adapter my.fmadapter "…"           use it once
+              fm adapter use my                       use it from now on
+              fm adapter info my                      how it was trained
+              fm adapter export my --gguf my.gguf     for llama.cpp
+              fm adapter export my --peft FOLDER      for PEFT
+              fm adapter import FOLDER --out my.fmadapter   from PEFT or GGUF
+              fm adapter merge my --out model.gguf    a model without adapter
+              fm adapter distill prompts.txt --out rows.jsonl
+                                                      answers of a larger model
             """,
         subcommands: [
             Train.self, Info.self, List.self, Use.self, Export.self, Import.self, Merge.self, Distill.self,
