@@ -236,6 +236,7 @@ public final class AdapterTrainer: Sendable {
     ) async throws -> Summary {
         try await onAnotherThread(cancellable: { [self] check in
             do {
+                // The check throws only to say that the task was cancelled.
                 return try TrainingRun(self, url, information).run(
                     resumes: resumes, isCancelled: { (try? check()) == nil }, report: report)
             } catch TrainingError.cancelled {

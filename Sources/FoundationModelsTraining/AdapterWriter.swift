@@ -6,8 +6,7 @@ internal import Inference
 enum AdapterWriter {
     static func write(
         _ factors: LowRankFactors, _ trainer: AdapterTrainer, _ information: AdapterInformation,
-        _ summary: AdapterTrainer.Summary,
-        _ state: TrainingState, to url: URL
+        _ summary: AdapterTrainer.Summary, to url: URL
     ) throws {
         let options = trainer.options
         var metadata = [

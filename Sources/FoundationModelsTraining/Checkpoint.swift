@@ -82,6 +82,7 @@ struct Checkpoint {
     func read(_ identity: Identity, _ factors: LowRankFactors) throws(TrainingError) -> Saved? {
         guard exists else { return nil }
         let advice = "Remove it, or train without --resume, to begin anew."
+        // Whatever keeps it from being read or decoded, only another run helps: the message says so.
         guard let data = try? Data(contentsOf: url), data.count >= 24, data.starts(with: Self.magic) else {
             throw .invalidCheckpoint("\(url.path) is not a checkpoint, or cannot be read. \(advice)")
         }
@@ -112,31 +113,5 @@ struct Checkpoint {
         factors.means.values = floats()
         factors.squares.values = floats()
         return Saved(state: header.state, best: header.hasBest ? floats() : nil)
-    }
-}
-
-/// Writes whole files: under another name, synchronised, then renamed.
-enum AtomicFile {
-    static func write(_ data: Data, to url: URL) throws(TrainingError) {
-        let temporary = url.path + ".\(getpid()).part"
-        func failure() -> TrainingError {
-            let reason = String(cString: strerror(errno))
-            unlink(temporary)
-            return .cannotWrite(path: url.path, reason: reason)
-        }
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw failure() }
-        var error: TrainingError?
-        data.withUnsafeBytes { bytes in
-            var done = 0
-            while done < bytes.count, error == nil {
-                let count = Foundation.write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
-                if count > 0 { done += count } else if errno != EINTR { error = failure() }
-            }
-        }
-        if error == nil, fsync(descriptor) != 0 { error = failure() }
-        close(descriptor)
-        if let error { throw error }
-        guard rename(temporary, url.path) == 0 else { throw failure() }
     }
 }

@@ -83,6 +83,7 @@ struct PEFTFolder {
     private static func matches(_ module: String, _ pattern: String) throws(TrainingError) -> Bool {
         if module == pattern || module.hasSuffix("." + pattern) { return true }
         guard pattern.contains(where: { "*+?[]{}()|\\^$".contains($0) }) else { return false }
+        // Why it is no regular expression does not matter: the message has the pattern.
         guard pattern.utf8.count <= 200, let expression = try? NSRegularExpression(pattern: "^(.*\\.)?(\(pattern))$") else {
             throw .invalidAdapter(
                 "The pattern “\(pattern.prefix(40))” of “alpha_pattern” is not a regular expression, or too long.")

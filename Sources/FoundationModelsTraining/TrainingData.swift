@@ -180,6 +180,7 @@ public struct TrainingData: Sendable {
         case .object?: return value ?? .object([])
         case nil, .null?: return .object([])
         case .string(let text)?:
+            // Text that is no JSON and JSON that is no object have the same message.
             guard let parsed = try? JSONParser.parse(text), case .object = parsed else {
                 throw RowError(reason: "the arguments of a call of message \(index + 1) are no JSON object")
             }

@@ -33,7 +33,7 @@ package struct TrainingSpeed: CustomStringConvertible {
         let pool = try WorkerPool.shared()
         let pass = try GradientPass(
             model, factors, pool: pool, maximumRows: rows, keptLayers: keptLayers, rounds: rounds, contextSize: length)
-        var numbers = SplitMix(state: 7)
+        var numbers = SplitMix64(state: 7)
         var speeds: [Double] = []
         for _ in 0..<batches {
             var batch = TrainingBatch()
@@ -92,14 +92,5 @@ package struct TrainingSpeed: CustomStringConvertible {
         run()
         let seconds = ContinuousClock().measure { run() }.seconds
         return Double(repeats * pool.threads * 2 * 12 * 32 * depth) / seconds
-    }
-}
-
-extension SystemMemory {
-    /// The largest resident size that this process had, in bytes.
-    static var peakBytes: Int {
-        var usage = rusage()
-        guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return 0 }
-        return usage.ru_maxrss << 10
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationModels
+import Inference
 
 /// Times, token counts and memory of a run, as a table or JSON.
 struct RunReport {
@@ -19,11 +20,7 @@ struct RunReport {
     }
 
     /// Peak resident memory of this process in MB.
-    static var peakMegabytes: Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        return Double(usage.ru_maxrss) / 1024
-    }
+    static var peakMegabytes: Double { Double(SystemMemory.peakBytes) / 1_048_576 }
 
     private static func seconds(_ duration: Duration?) -> Double {
         guard let duration else { return 0 }

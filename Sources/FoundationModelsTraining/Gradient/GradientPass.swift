@@ -2,25 +2,6 @@ internal import CKernels
 internal import Foundation
 internal import Inference
 
-/// Tokens of one or several sequences, one after the other, with the tokens that are to be learned.
-struct TrainingBatch {
-    var tokens: [Int32] = []
-    /// The first row of each sequence, and the number of all rows.
-    var starts: [Int32] = [0]
-    /// For each row whose next token is learned: the row and that token.
-    var targets: [(row: Int, token: Int32)] = []
-
-    /// - Parameter isLearned: whether each token is learned, by the row before it.
-    mutating func add(_ sequence: [Int32], isLearned: [Bool]) {
-        let first = tokens.count
-        tokens += sequence
-        starts.append(Int32(tokens.count))
-        for index in sequence.indices.dropFirst() where isLearned[index] {
-            targets.append((first + index - 1, sequence[index]))
-        }
-    }
-}
-
 /// The loss of a batch and its gradient by the adapter's factors, with backpropagation through frozen quantised weights.
 ///
 /// The inputs of all layers are kept; everything else within a layer is computed again in the backward pass, but for the layers that
@@ -32,131 +13,27 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     /// Whether operands of products are rounded to bfloat16.
     let rounds: Bool
     let maximumRows: Int
-    private let kernels: UnsafePointer<ck_training_kernels>
+    let kernels: UnsafePointer<ck_training_kernels>
     private let forwardKernels: UnsafePointer<ck_kernels>
-    private let inputs: [Buffer]
+    let inputs: [Buffer]
     private let states: [LayerState]
     /// The number of last layers that have a state of their own.
     let keptLayers: Int
-    private let work: Workspace
+    let work: Workspace
     /// The gradient of the residual stream.
-    private let gradient: Buffer
-    private let logits: Buffer
-    private let headRows: Buffer
-    private let headGradients: Buffer
+    let gradient: Buffer
+    let logits: Buffer
+    let headRows: Buffer
+    let headGradients: Buffer
     private let angles: [(cosine: Buffer, sine: Buffer, pairs: Int)]
     private let contextSize: Int
 
     /// The number of targets whose logits are in memory at the same time.
-    private let headChunk: Int
+    let headChunk: Int
 
     /// A multiple of the 12 rows of a panel, about 128 MB: with few rows, decoding the matrix of the head takes longer than the products.
     static func headChunk(_ model: FrozenModel) -> Int {
         min(504, max(96, (32 << 20) / model.shape.vocabularySize / 12 * 12))
-    }
-
-    /// What a layer computes between its input and its output.
-    private final class LayerState {
-        let normed, attentionInput, raw, attended, lse, attentionOutput, middle, denseInput, gates, hidden, denseOutput: Buffer
-        /// x · Aᵀ of each matrix.
-        let low: [Buffer]
-
-        init(_ size: LayerSize, rows: Int, rank: Int) throws(TrainingError) {
-            normed = try Buffer(rows * size.width)
-            attentionInput = try Buffer(rows * size.input)
-            raw = try Buffer(rows * size.raw)
-            attended = try Buffer(rows * size.attended)
-            lse = try Buffer(rows * size.heads)
-            attentionOutput = try Buffer(rows * size.mixerOutput)
-            middle = try Buffer(rows * size.width)
-            denseInput = try Buffer(rows * size.width)
-            gates = try Buffer(rows * size.gates)
-            hidden = try Buffer(rows * size.dense)
-            denseOutput = try Buffer(rows * size.denseOutput)
-            var low: [Buffer] = []
-            for _ in 0..<size.projections { low.append(try Buffer(rows * rank)) }
-            self.low = low
-        }
-    }
-
-    /// The numbers of columns that a layer computes.
-    private struct LayerSize {
-        var width, input, raw, attended, heads, mixerOutput, gates, dense, denseOutput, projections: Int
-
-        init(_ layer: FrozenModel.Layer, width: Int) {
-            self.width = width
-            input = layer.inputWidth
-            raw = layer.attention.headNorm == .none ? 0 : layer.inputWidth
-            attended = layer.attendedWidth
-            heads = layer.attention.heads
-            mixerOutput = layer.mixerPostNorm == nil ? 0 : width
-            gates = layer.gateWidth
-            dense = layer.dense.width
-            denseOutput = layer.densePostNorm == nil ? 0 : width
-            projections = layer.projections.count
-        }
-
-        /// Enough for both: layers of a model may differ.
-        mutating func cover(_ other: LayerSize) {
-            input = max(input, other.input)
-            raw = max(raw, other.raw)
-            attended = max(attended, other.attended)
-            heads = max(heads, other.heads)
-            mixerOutput = max(mixerOutput, other.mixerOutput)
-            gates = max(gates, other.gates)
-            dense = max(dense, other.dense)
-            denseOutput = max(denseOutput, other.denseOutput)
-            projections = max(projections, other.projections)
-        }
-
-        static func largest(of layers: ArraySlice<FrozenModel.Layer>, width: Int) -> LayerSize? {
-            var size: LayerSize?
-            for layer in layers {
-                let own = LayerSize(layer, width: width)
-                size?.cover(own)
-                if size == nil { size = own }
-            }
-            return size
-        }
-
-        func floats(rows: Int, rank: Int) -> Int {
-            rows * (3 * width + input + raw + attended + heads + mixerOutput + gates + dense + denseOutput + projections * rank)
-        }
-    }
-
-    /// Memory for products and gradients within a layer.
-    private final class Workspace {
-        let operand: UnsafeMutableRawPointer
-        let small: UnsafeMutableRawPointer
-        let low, wide, other, branch: Buffer
-        var attention: Buffer
-
-        init(_ model: FrozenModel, rows: Int, rank: Int) throws(TrainingError) {
-            let widest = model.layers.reduce(model.shape.width) {
-                max($0, $1.gateWidth, $1.inputWidth, $1.dense.width, $1.attendedWidth)
-            }
-            func bytes(_ count: Int, _ k: Int) -> Int { ck_training_panel_bytes(Int32(count), Int32(k), false) }
-            operand = .allocate(
-                byteCount: max(64, bytes(rows, widest), bytes(GradientPass.headChunk(model), model.shape.width)), alignment: 64)
-            small = .allocate(byteCount: max(64, bytes(rows, rank), bytes(rank, rows)), alignment: 64)
-            low = try Buffer(rows * rank)
-            wide = try Buffer(max(rows * widest, GradientPass.headChunk(model) * 256))
-            other = try Buffer(rows * widest)
-            branch = try Buffer(rows * model.shape.width)
-            attention = try Buffer(0)
-        }
-
-        deinit {
-            operand.deallocate()
-            small.deallocate()
-        }
-
-        static func floats(_ model: FrozenModel, rows: Int, rank: Int) -> Int {
-            let widest = model.layers.reduce(model.shape.width) {
-                max($0, $1.gateWidth, $1.inputWidth, $1.dense.width, $1.attendedWidth)
-            }
-            return rows * (3 * widest + model.shape.width + 3 * rank)
-        }
     }
 
     /// The memory that a pass takes, in bytes, beyond the mapped file and the factors.
@@ -220,8 +97,6 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         /// The number of targets that had the largest logit.
         var right = 0
         var targets = 0
-        /// The loss of each target.
-        var losses: [Float] = []
     }
 
     /// Computes the loss of a batch, and adds its gradient, divided by `divisor`, to those of the factors.
@@ -269,7 +144,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     // MARK: - Products
 
     /// Packs rows as the left operand of products.
-    private func pack(
+    func pack(
         _ x: UnsafePointer<Float>, stride: Int, count: Int, k: Int, transposed: Bool = false, in memory: UnsafeMutableRawPointer
     ) -> ck_training_operand {
         // The gradients of factors are sums over rows that are read as they are: rounding these rows would take longer than the product.
@@ -278,7 +153,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         return operand
     }
 
-    private func product(
+    func product(
         _ matrix: FrozenMatrix, transposed: Bool, _ x: ck_training_operand, _ y: UnsafeMutablePointer<Float>, stride: Int,
         scale: Float = 1, adds: Bool
     ) -> ck_training_product {
@@ -289,7 +164,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     }
 
     /// The same with a matrix of numbers.
-    private func product(
+    func product(
         _ numbers: UnsafePointer<Float>, rows: Int, columns: Int, rowStride: Int? = nil, transposed: Bool,
         _ x: ck_training_operand,
         _ y: UnsafeMutablePointer<Float>, stride: Int, scale: Float = 1, adds: Bool
@@ -300,7 +175,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             scale: scale, add: adds)
     }
 
-    private func multiply(_ products: [ck_training_product]) {
+    func multiply(_ products: [ck_training_product]) {
         products.withUnsafeBufferPointer {
             ck_training_multiply(pool.handle, kernels, $0.baseAddress, Int32($0.count))
         }
@@ -395,7 +270,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
 
     // MARK: - Layers
 
-    private func norm(
+    func norm(
         _ x: UnsafePointer<Float>, stride: Int, _ weight: [Float], rows: Int, to output: UnsafeMutablePointer<Float>,
         outputStride: Int
     ) {
@@ -662,83 +537,6 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             layer.inputs, low: state.low[..<inputCount], x: state.normed.pointer, rows: rows, dy: din, stride: layer.inputWidth,
             dx: index == 0 ? nil : work.wide.pointer)
         if index > 0 { addGradient(inputs[index].pointer, layer.mixerNorm, work.wide.pointer) }
-    }
-
-    // MARK: - Head
-
-    private func head(_ batch: TrainingBatch, divisor: Int?, _ result: inout Result) {
-        let width = model.shape.width
-        let vocabulary = model.shape.vocabularySize
-        let last = inputs[model.layers.count].pointer
-        let (rows, normed) = (headRows.pointer, headRows.pointer + headChunk * width)
-        var losses = [Float](repeating: 0, count: headChunk)
-        var isRight = [Bool](repeating: false, count: headChunk)
-        for start in stride(from: 0, to: batch.targets.count, by: headChunk) {
-            let targets = batch.targets[start..<min(start + headChunk, batch.targets.count)]
-            let count = targets.count
-            for (index, target) in targets.enumerated() {
-                (rows + index * width).update(from: last + target.row * width, count: width)
-            }
-            if let weight = model.outputNorm {
-                norm(rows, stride: width, weight, rows: count, to: normed, outputStride: width)
-            } else {
-                normed.update(from: rows, count: count * width)
-            }
-            let scale = Float(model.shape.logitScale)
-            let operand = pack(normed, stride: width, count: count, k: width, in: work.operand)
-            multiply([
-                product(model.head, transposed: false, operand, logits.pointer, stride: vocabulary, scale: scale, adds: false)
-            ])
-            if let bias = model.headBias {
-                for row in 0..<count { for token in 0..<vocabulary { logits.pointer[row * vocabulary + token] += bias[token] } }
-            }
-            let tokens = targets.map(\.token)
-            ck_training_cross_entropy(
-                pool.handle, kernels, logits.pointer, Int32(count), Int32(vocabulary), tokens, Float(model.shape.logitSoftCap),
-                divisor.map { 1 / Float($0) } ?? 0, &losses, &isRight)
-            for index in 0..<count {
-                result.loss += Double(losses[index])
-                result.right += isRight[index] ? 1 : 0
-                result.losses.append(losses[index])
-            }
-            result.targets += count
-            guard divisor != nil else { continue }
-            backwardHead(targets, rows, scale)
-        }
-    }
-
-    private func backwardHead(
-        _ targets: ArraySlice<(row: Int, token: Int32)>, _ rows: UnsafePointer<Float>, _ scale: Float
-    ) {
-        let width = model.shape.width
-        let vocabulary = model.shape.vocabularySize
-        let count = targets.count
-        // The panels of all logits at once would take as much memory as the logits: the vocabulary is split.
-        let part = min(vocabulary, work.wide.count / headChunk / 256 * 256)
-        var isFirst = true
-        for first in stride(from: 0, to: vocabulary, by: part) {
-            let tokens = min(part, vocabulary - first)
-            let operand = pack(
-                logits.pointer + first, stride: vocabulary, count: count, k: tokens,
-                in: UnsafeMutableRawPointer(work.wide.pointer))
-            let matrix = FrozenMatrix(
-                name: model.head.name, rows: tokens, columns: width, type: model.head.type, rowBytes: model.head.rowBytes,
-                data: model.head.data + first * model.head.rowBytes, scale: model.head.scale)
-            multiply([
-                product(matrix, transposed: true, operand, headGradients.pointer, stride: width, scale: scale, adds: !isFirst)
-            ])
-            isFirst = false
-        }
-        for (index, target) in targets.enumerated() {
-            let dx = gradient.pointer + target.row * width
-            if let weight = model.outputNorm {
-                kernels.pointee.norm_backward(
-                    rows + index * width, weight, headGradients.pointer + index * width, Float(model.shape.normEpsilon),
-                    Int32(width), dx)
-            } else {
-                for column in 0..<width { dx[column] += headGradients.pointer[index * width + column] }
-            }
-        }
     }
 }
 

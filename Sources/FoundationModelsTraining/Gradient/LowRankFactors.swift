@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Inference
 
 /// The trained parameters: for each matrix, A `[rank][columns]` and the transpose of B `[rank][rows]`, one after the other in one buffer,
 /// with buffers of the same layout for gradients and the moments of AdamW.
@@ -46,7 +47,7 @@ final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a ti
 
     /// A is uniform within ±1/√columns, as in PEFT; B is zero, so that the adapter changes nothing at first.
     func initialize(seed: UInt64) {
-        var numbers = SplitMix(state: seed)
+        var numbers = SplitMix64(state: seed)
         for place in order {
             let bound = 1 / Float(place.columns).squareRoot()
             for index in 0..<place.rank * place.columns {
@@ -74,20 +75,4 @@ final class LowRankFactors: @unchecked Sendable {  // Used by one thread at a ti
             for r in 0..<place.rank { values.pointer[place.bOffset + r * place.rows + row] = b[row * place.rank + r] }
         }
     }
-}
-
-/// Random numbers that are the same on every machine (Steele, Lea and Flood, doi:10.1145/2660193.2660195).
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    /// A number from 0 up to 1.
-    mutating func unit() -> Float { Float(next() >> 40) / Float(1 << 24) }
 }

@@ -92,3 +92,12 @@ package struct ContainerMemory: Sendable {
         (try? String(contentsOfFile: path, encoding: .utf8)).flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
     }
 }
+
+extension SystemMemory {
+    /// The largest resident size that this process had, in bytes; 0 if the system does not tell.
+    package static var peakBytes: Int {
+        var usage = rusage()
+        guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return 0 }
+        return usage.ru_maxrss << 10
+    }
+}

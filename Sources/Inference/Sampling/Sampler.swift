@@ -215,10 +215,12 @@ struct Sampler {
 
 /// The SplitMix64 random number generator with a 64-bit state (Steele, Lea & Flood, OOPSLA 2014), implemented here so
 /// that a seed gives the same numbers on every platform.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
+package struct SplitMix64: RandomNumberGenerator {
+    package var state: UInt64
 
-    mutating func next() -> UInt64 {
+    package init(state: UInt64) { self.state = state }
+
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var z = state
         z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -227,5 +229,5 @@ struct SplitMix64: RandomNumberGenerator {
     }
 
     /// A uniformly distributed number in 0..<1, with 24 random bits.
-    mutating func unit() -> Float { Float(next() >> 40) * 0x1p-24 }
+    package mutating func unit() -> Float { Float(next() >> 40) * 0x1p-24 }
 }

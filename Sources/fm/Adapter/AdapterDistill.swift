@@ -93,6 +93,7 @@ extension Adapter {
                     items.append(Item(instructions: instructions, prompt: line))
                     continue
                 }
+                // The line's number is what helps.
                 guard let value = try? JSONParser.parse(line) else { throw ValidationError("Line \(index + 1) is not JSON.") }
                 if case .string(let prompt)? = value["prompt"] {
                     items.append(Item(instructions: instructions, prompt: prompt))
