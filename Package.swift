@@ -36,6 +36,7 @@ let package = Package(
         .library(name: "Safety", targets: ["Safety"]),
         .library(name: "Evaluations", targets: ["Evaluations", "TabularData"]),
         .library(name: "FoundationModelsTraining", targets: ["FoundationModelsTraining"]),
+        .library(name: "TextClassification", targets: ["TextClassification"]),
         .library(name: "FoundationModelsTesting", targets: ["FoundationModelsTesting"]),
         .executable(name: "fm", targets: ["fm"]),
     ],
@@ -93,6 +94,13 @@ let package = Package(
         // Training of adapters.
         .target(
             name: "FoundationModelsTraining", dependencies: ["AsyncLocks", "CKernels", "FoundationModels", "Inference", "JSON"],
+            resources: [.embedInCode("Data/kept.txt")], swiftSettings: optimized),
+        // Classifiers of texts.
+        .target(
+            name: "TextClassification",
+            dependencies: [
+                "AsyncLocks", "Embeddings", "EvaluationCore", "FoundationModels", "Inference", "JSON", "Learning", "Safety",
+            ],
             swiftSettings: optimized),
         // The part of Apple's module that evaluation results need; on Apple's platforms the system has it.
         .target(name: "TabularData", swiftSettings: settings),
@@ -131,7 +139,7 @@ let package = Package(
             dependencies: [
                 "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
                 "FoundationModelsTraining",
-                "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextScreening",
+                "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextClassification", "TextScreening",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             resources: [.embedInCode("Data/safety.jsonl")], swiftSettings: settings),
@@ -188,6 +196,12 @@ let package = Package(
             name: "FoundationModelsTrainingTests",
             dependencies: ["CKernels", "FoundationModelsTraining", "Inference", "JSON", "TestSupport"], exclude: ["Gradients"],
             swiftSettings: settings),
+        .testTarget(
+            name: "TextClassificationTests",
+            dependencies: [
+                "Embeddings", "EvaluationCore", "FoundationModels", "Learning", "Safety", "TestSupport", "TextClassification",
+            ],
+            resources: [.copy("Recorded")], swiftSettings: settings),
         .testTarget(name: "CKernelsTests", dependencies: ["CKernels", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "InferenceTests",

@@ -28,3 +28,16 @@ public func onAnotherThread<Value: Sendable>(
 private final class CancellationFlag: Sendable {
     let isSet = Atomic(false)
 }
+
+/// The results of a function for the numbers from 0 to less than `count`, computed on all cores at the same time. Blocks the calling
+/// thread, which must not be one of those of tasks.
+///
+/// - Throws: The error for the smallest number.
+public func concurrently<Value: Sendable>(_ count: Int, _ body: @Sendable (Int) throws -> Value) throws -> [Value] {
+    let results = Mutex([Result<Value, any Error>?](repeating: nil, count: count))
+    DispatchQueue.concurrentPerform(iterations: count) { index in
+        let result = Result { try body(index) }
+        results.withLock { $0[index] = result }
+    }
+    return try results.withLock { $0 }.compactMap { try $0?.get() }
+}

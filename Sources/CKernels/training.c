@@ -499,6 +499,51 @@ void ck_training_cross_entropy(ck_pool *pool, const ck_training_kernels *k, floa
     run_rows(pool, &job, cross_entropy_row);
 }
 
+static void divergence_row(void *context, int chunk) {
+    const rows_job *job = context;
+    FOR_ROWS(job, chunk, row) {
+        float *z = job->out + row * (size_t)job->n;
+        if (job->rate > 0) job->k->soft_cap(z, job->rate, job->n);
+        const int32_t *tokens = job->targets + row * (size_t)job->heads;
+        const float *expected = job->x + row * (size_t)job->heads;
+        float maximum = z[0], capped[CK_TRAINING_LIKELY_TOKENS], own[CK_TRAINING_LIKELY_TOKENS];
+        for (int32_t i = 1; i < job->n; i++) maximum = z[i] > maximum ? z[i] : maximum;
+        for (int32_t i = 0; i < job->heads; i++) capped[i] = z[tokens[i]];
+        float sum = job->k->exponentials(z, maximum, job->n), inverse = 1 / sum, loss = 0, rest = 1, expected_rest = 1;
+        for (int32_t i = 0; i < job->heads; i++) {
+            own[i] = z[tokens[i]] * inverse;
+            rest -= own[i];
+            expected_rest -= expected[i];
+            // log of the model's probability from the logit: a probability may be 0 in 32 bits.
+            if (expected[i] > 0) loss += expected[i] * (logf(expected[i]) - (capped[i] - maximum - logf(sum)));
+        }
+        rest = rest > 1e-6f ? rest : 1e-6f;
+        expected_rest = expected_rest > 1e-6f ? expected_rest : 1e-6f;
+        job->losses[row] = loss + expected_rest * logf(expected_rest / rest);
+        float share = 1 - expected_rest / rest;
+        for (int32_t i = 0; i < job->n; i++) {
+            float derivative = 1;
+            if (job->rate > 0) {
+                float logit = z[i] > 0 ? maximum + logf(z[i]) : maximum - 88;
+                derivative = 1 - logit / job->rate * (logit / job->rate);
+            }
+            z[i] *= inverse * share * derivative * job->factor;
+        }
+        for (int32_t i = 0; i < job->heads; i++) {
+            float derivative = job->rate > 0 ? 1 - capped[i] / job->rate * (capped[i] / job->rate) : 1;
+            z[tokens[i]] = (own[i] - expected[i]) * derivative * job->factor;
+        }
+    }
+}
+
+void ck_training_divergence(ck_pool *pool, const ck_training_kernels *k, float *logits, int32_t rows, int32_t vocabulary,
+                            const int32_t *tokens, const float *probabilities, int32_t likely, float soft_cap, float factor,
+                            float *losses) {
+    rows_job job = {.k = k, .out = logits, .rows = rows, .n = vocabulary, .targets = tokens, .x = probabilities, .heads = likely,
+                    .rate = soft_cap, .factor = factor, .losses = losses};
+    run_rows(pool, &job, divergence_row);
+}
+
 // MARK: - Parameters
 
 enum { ELEMENTS_PER_CHUNK = 1 << 14 };

@@ -51,6 +51,8 @@ public final class AdapterTrainer: Sendable {
         public var validationAccuracy: Double?
         public var rate: Double
         public var gradientNorm: Double
+        /// How far the predictions for texts of other kinds were from the model's, as Kullback-Leibler divergence in nats per token.
+        public var divergence: Double?
         /// Tokens per second since the run began, and estimated seconds that are left.
         public var tokensPerSecond: Double
         public var secondsLeft: Double
@@ -61,6 +63,7 @@ public final class AdapterTrainer: Sendable {
     public let plan: Plan
 
     let model: FrozenModel
+    let encoder: SequenceEncoder
     let sequences: [TrainingSequence]
     let validation: [TrainingSequence]
     let dataHash: UInt64
@@ -77,7 +80,7 @@ public final class AdapterTrainer: Sendable {
         self.model = model
         do { fingerprint = try model.file.fingerprint() } catch { throw .damagedModel("\(error)") }
         let length = min(options.length, model.shape.contextLength)
-        let encoder = try SequenceEncoder(model.file, maximumTokens: length)
+        encoder = try SequenceEncoder(model.file, maximumTokens: length)
         var sequences: [TrainingSequence] = []
         var validation: [TrainingSequence] = []
         var tooLong: [Int] = []
@@ -152,6 +155,7 @@ public final class AdapterTrainer: Sendable {
         while kept < model.layers.count, memory(kept + 1) <= budget { kept += 1 }
         let batch = Batching(rows: rows, keptLayers: kept)
         batching = batch
+        let keptTokens = options.keep > 0 ? KeptText.usualTokens : 0
         let share = Double(learned) / Double(tokens)
         let operations =
             (4 + 2 * (1 - Double(kept) / Double(model.layers.count))) * Double(layerWeights) + 4 * share * Double(headWeights)
@@ -163,7 +167,8 @@ public final class AdapterTrainer: Sendable {
             modelPath: model.file.path, modelName: model.shape.name, rows: sequences.count, validationRows: validation.count,
             tooLong: tooLong, tokens: tokens, learnedTokens: learned, steps: steps, epochs: chosen.epochs ?? 1,
             stepTokens: chosen.stepTokens ?? 1, rate: chosen.rate ?? 0, parameters: parameters, memory: memory(kept),
-            tokensPerSecond: speed, seconds: Double(steps) / Double(stepsPerEpoch) * Double(tokens) / max(1, speed))
+            tokensPerSecond: speed,
+            seconds: Double(steps) * (Double(tokens) / Double(stepsPerEpoch) + Double(keptTokens)) / max(1, speed))
     }
 
     struct Batching {
@@ -213,6 +218,8 @@ public final class AdapterTrainer: Sendable {
         public var validationLossBefore: Double?
         public var validationLoss: Double?
         public var validationAccuracy: Double?
+        /// The mean of ``Progress/divergence`` in the last steps.
+        public var divergence: Double?
         public var loss: Double
         public var tokens: Int
         public var seconds: Double

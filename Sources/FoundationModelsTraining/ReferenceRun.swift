@@ -31,7 +31,7 @@ package enum ReferenceRun {
             var batch = TrainingBatch()
             for row in step { batch.add(row.tokens, isLearned: row.supervised) }
             factors.gradients.clear()
-            let result = try pass.run(batch, divisor: batch.targets.count)
+            let result = try pass.run(batch, divisor: Double(batch.targets.count))
             losses.append((result.loss / Double(result.targets), expected[index]))
             let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
             let number = Double(index + 1)

@@ -11,6 +11,7 @@ final class TrainingRun {
     private let pass: GradientPass
     private var state = TrainingState()
     private var best: [Float]?
+    private var kept: KeptText?
     private let started = ContinuousClock.now
     /// Tokens since this process began.
     private var tokens = 0
@@ -41,6 +42,9 @@ final class TrainingRun {
         let steps = options.steps ?? 1
         let identity = Checkpoint.Identity(
             options: options, data: trainer.dataHash, model: trainer.fingerprint, rows: trainer.sequences.count)
+        if options.keep > 0 {
+            kept = try KeptText(trainer.encoder, pass, isCancelled: isCancelled)
+        }
         if resumes, let saved = try checkpoint.read(identity, factors) {
             state = saved.state
             best = saved.best
@@ -111,7 +115,7 @@ final class TrainingRun {
         for batch in batches(rows.map { trainer.sequences[$0] }) {
             if isCancelled() { return nil }
             let result: GradientPass.Result
-            do { result = try pass.run(batch, divisor: divisor, isCancelled: isCancelled) } catch {
+            do { result = try pass.run(batch, divisor: Double(divisor), isCancelled: isCancelled) } catch {
                 if error == .cancelled { return nil }
                 throw error
             }
@@ -119,6 +123,19 @@ final class TrainingRun {
             tokens += batch.tokens.count
         }
         loss /= Double(divisor)
+        var divergence: Double?
+        if let part = kept?.part(of: state.step) {
+            let count = Double(part.batch.targets.count)
+            do {
+                let result = try pass.run(
+                    part.batch, divisor: count / options.keep, expected: part.predictions, isCancelled: isCancelled)
+                divergence = result.loss / count
+            } catch {
+                if error == .cancelled { return nil }
+                throw error
+            }
+            tokens += part.batch.tokens.count
+        }
         let norm = ck_training_squares(factors.gradients.pointer, factors.count).squareRoot()
         let factor = options.clip > 0 && norm > options.clip ? Float(options.clip / norm) : 1
         // The square of a larger gradient is infinite, and then nothing would be learned.
@@ -135,7 +152,7 @@ final class TrainingRun {
             factors.count, factor, Float(rate), Self.beta1, Self.beta2, Self.epsilon, Float(options.weightDecay),
             Float(1 - pow(Double(Self.beta1), number)), Float(1 - pow(Double(Self.beta2), number)))
         stepsOfThisProcess += 1
-        return TrainingState.Point(step: state.step + 1, loss: loss, rate: rate, gradientNorm: norm)
+        return TrainingState.Point(step: state.step + 1, loss: loss, rate: rate, gradientNorm: norm, divergence: divergence)
     }
 
     private func finishEpoch(_ found: (loss: Double, accuracy: Double)) throws(TrainingError) {
@@ -198,15 +215,17 @@ final class TrainingRun {
         return AdapterTrainer.Progress(
             step: point.step, steps: steps, epoch: Double(point.step) / Double(schedule.stepsPerEpoch), loss: point.loss ?? 0,
             validationLoss: point.validationLoss, validationAccuracy: point.validationAccuracy, rate: point.rate ?? 0,
-            gradientNorm: point.gradientNorm ?? 0, tokensPerSecond: Double(tokens) / max(1e-3, seconds),
+            gradientNorm: point.gradientNorm ?? 0, divergence: point.divergence, tokensPerSecond: Double(tokens) / max(1e-3, seconds),
             secondsLeft: seconds / Double(max(1, stepsOfThisProcess)) * Double(steps - point.step))
     }
 
     private var summary: AdapterTrainer.Summary {
         let losses = state.history.suffix(10).compactMap(\.loss)
+        let divergences = state.history.suffix(20).compactMap(\.divergence)
         return AdapterTrainer.Summary(
             steps: state.step, validationLossBefore: state.validationBefore, validationLoss: state.bestLoss,
-            validationAccuracy: state.bestAccuracy, loss: losses.isEmpty ? 0 : losses.reduce(0, +) / Double(losses.count),
+            validationAccuracy: state.bestAccuracy,
+            divergence: divergences.isEmpty ? nil : divergences.reduce(0, +) / Double(divergences.count), loss: losses.isEmpty ? 0 : losses.reduce(0, +) / Double(losses.count),
             tokens: tokens, seconds: (ContinuousClock.now - started).seconds,
             stoppedEarly: state.step < trainer.options.steps ?? 1)
     }
@@ -221,6 +240,7 @@ struct TrainingState: Codable {
         var validationAccuracy: Double?
         var rate: Double?
         var gradientNorm: Double?
+        var divergence: Double?
     }
 
     var step = 0

@@ -41,6 +41,9 @@ package struct SequenceEncoder: Sendable {
 
     package func bytes(of token: Int32) -> ArraySlice<UInt8> { tokenizer.vocabulary.bytes(of: token) }
 
+    /// The tokens of a text that is no conversation.
+    func tokens(of text: String) -> [Int32] { tokenizer.encode([.user(text)], addsBoundaryTokens: true) }
+
     /// The sequences of a row: one, or one for each turn that is learned if the template changes earlier turns.
     ///
     /// - Throws: ``TrainingError/invalidData(line:reason:)`` if the template cannot render the row.
@@ -48,7 +51,7 @@ package struct SequenceEncoder: Sendable {
         do {
             switch row.content {
             case .text(let text):
-                var tokens = tokenizer.encode([.user(text)], addsBoundaryTokens: true)
+                var tokens = self.tokens(of: text)
                 if tokens.last != tokenizer.endOfTurn { tokens.append(tokenizer.endOfTurn) }
                 return [TrainingSequence(line: row.line, tokens: tokens, isLearned: tokens.indices.map { $0 > 0 })]
             case .chat(let messages, let tools, let isLearned):

@@ -42,7 +42,7 @@ package struct TrainingSpeed: CustomStringConvertible {
                 batch.add(tokens, isLearned: tokens.map { _ in Double(numbers.unit()) < learned })
             }
             let clock = ContinuousClock()
-            let seconds = try clock.measure { _ = try pass.run(batch, divisor: max(1, batch.targets.count)) }.seconds
+            let seconds = try clock.measure { _ = try pass.run(batch, divisor: Double(max(1, batch.targets.count))) }.seconds
             speeds.append(Double(batch.tokens.count) / seconds)
         }
         let weights = model.layers.reduce(0) { $0 + $1.projections.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns } }

@@ -44,6 +44,7 @@ struct FM: AsyncParsableCommand {
               fm model pull Qwen/Qwen3-0.6B-GGUF   any GGUF model of the Hugging Face hub
               fm model info                        show the contents of the model file
               fm adapter train examples.jsonl      teach the model one task, from examples
+              fm classify train tickets.csv        a classifier of texts, from labelled ones
               fm embed "The cat sleeps."           the vector of a text
               fm embed --similar "felines" notes.txt   lines that mean something similar
               fm index docs --out docs.index       a search index of documents
@@ -79,7 +80,7 @@ struct FM: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             Respond.self, Chat.self, Available.self, Tokens.self, CountTokens.self, Trace.self, Schema.self, Model.self,
-            Adapter.self,
+            Adapter.self, Classify.self,
             Embed.self, Index.self, Search.self,
             Ask.self, Read.self, Eval.self, Feedback.self, Play.self, Bench.self, States.self,
         ],

@@ -94,13 +94,13 @@ struct GradientTests {
         for kept in [0, 1, 100] {
             let (pass, reference, _) = try pass(name, kept: kept)
             let batch = reference.batch
-            let result = try pass.run(batch, divisor: batch.targets.count)
+            let result = try pass.run(batch, divisor: Double(batch.targets.count))
             #expect(result.targets == 12)
             #expect(abs(result.loss / 12 - reference.loss) < 1e-4 * reference.loss)
             let error = try largestError(pass, reference)
             #expect(error < 1e-3, "\(name), \(kept) layers kept: \(error)")
             // A second pass adds the same again.
-            _ = try pass.run(batch, divisor: batch.targets.count)
+            _ = try pass.run(batch, divisor: Double(batch.targets.count))
             let norm = ck_squares(pass.factors.gradients).squareRoot()
             #expect(abs(norm - 2 * reference.gradient_norm) < 1e-3 * norm)
         }

@@ -111,6 +111,14 @@ void ck_training_activate_backward(ck_pool *pool, const ck_training_kernels *k, 
 /// `factor`. With a soft cap, the logits are capped first. `is_right[row]` tells whether the target has the largest logit.
 void ck_training_cross_entropy(ck_pool *pool, const ck_training_kernels *k, float *logits, int32_t rows, int32_t vocabulary,
                                const int32_t *targets, float soft_cap, float factor, float *losses, bool *is_right);
+/// The largest number of tokens whose probabilities `ck_training_divergence` compares one by one.
+enum { CK_TRAINING_LIKELY_TOKENS = 64 };
+/// The Kullback-Leibler divergence of rows of logits from known probabilities, in nats: those of the `likely` most likely tokens, and of
+/// all others together. `tokens` and `probabilities` are `[rows][likely]`, the tokens of a row are different. The logits are replaced by
+/// the gradient times `factor`. With a soft cap, the logits are capped first.
+void ck_training_divergence(ck_pool *pool, const ck_training_kernels *k, float *logits, int32_t rows, int32_t vocabulary,
+                            const int32_t *tokens, const float *probabilities, int32_t likely, float soft_cap, float factor,
+                            float *losses);
 /// out += x, in parallel.
 void ck_training_add(ck_pool *pool, float *out, const float *x, size_t count);
 /// One step of AdamW (arXiv:1711.05101) of `count` parameters. `correction1` and `correction2` are 1 − βᵗ.

@@ -4,49 +4,117 @@ internal import Inference
 
 // The output head: the loss of the learned tokens, and its gradient by the last layer's output.
 extension GradientPass {
-    func head(_ batch: TrainingBatch, divisor: Int?, _ result: inout Result) {
-        let width = model.shape.width
-        let vocabulary = model.shape.vocabularySize
-        let last = inputs[model.layers.count].pointer
-        let (rows, normed) = (headRows.pointer, headRows.pointer + headChunk * width)
+    /// - Parameters:
+    ///   - factor: what the gradient is multiplied by; nil to compute the loss only.
+    ///   - expected: probabilities that are learned instead of the next tokens.
+    func head(_ batch: TrainingBatch, factor: Float?, expected: KeptText.Predictions? = nil, _ result: inout Result) {
         var losses = [Float](repeating: 0, count: headChunk)
         var isRight = [Bool](repeating: false, count: headChunk)
         for start in stride(from: 0, to: batch.targets.count, by: headChunk) {
             let targets = batch.targets[start..<min(start + headChunk, batch.targets.count)]
-            let count = targets.count
-            for (index, target) in targets.enumerated() {
-                (rows + index * width).update(from: last + target.row * width, count: width)
-            }
-            if let weight = model.outputNorm {
-                norm(rows, stride: width, weight, rows: count, to: normed, outputStride: width)
+            computeLogits(targets)
+            let (count, vocabulary) = (Int32(targets.count), Int32(model.shape.vocabularySize))
+            let softCap = Float(model.shape.logitSoftCap)
+            if let expected {
+                expected.tokens.withUnsafeBufferPointer { tokens in
+                    expected.probabilities.withUnsafeBufferPointer { probabilities in
+                        guard let tokens = tokens.baseAddress, let probabilities = probabilities.baseAddress else { return }
+                        ck_training_divergence(
+                            pool.handle, kernels, logits.pointer, count, vocabulary, tokens + start * expected.likely,
+                            probabilities + start * expected.likely, Int32(expected.likely), softCap, factor ?? 0, &losses)
+                    }
+                }
             } else {
-                normed.update(from: rows, count: count * width)
+                ck_training_cross_entropy(
+                    pool.handle, kernels, logits.pointer, count, vocabulary, targets.map(\.token), softCap, factor ?? 0, &losses,
+                    &isRight)
             }
-            let scale = Float(model.shape.logitScale)
-            let operand = pack(normed, stride: width, count: count, k: width, in: work.operand)
-            multiply([
-                product(model.head, transposed: false, operand, logits.pointer, stride: vocabulary, scale: scale, adds: false)
-            ])
-            if let bias = model.headBias {
-                for row in 0..<count { for token in 0..<vocabulary { logits.pointer[row * vocabulary + token] += bias[token] } }
-            }
-            let tokens = targets.map(\.token)
-            ck_training_cross_entropy(
-                pool.handle, kernels, logits.pointer, Int32(count), Int32(vocabulary), tokens, Float(model.shape.logitSoftCap),
-                divisor.map { 1 / Float($0) } ?? 0, &losses, &isRight)
-            for index in 0..<count {
+            for index in targets.indices.lazy.map({ $0 - start }) {
                 result.loss += Double(losses[index])
                 result.right += isRight[index] ? 1 : 0
             }
-            result.targets += count
-            guard divisor != nil else { continue }
-            backwardHead(targets, rows, scale)
+            result.targets += targets.count
+            if factor != nil { backwardHead(targets) }
         }
     }
 
-    private func backwardHead(
-        _ targets: ArraySlice<(row: Int, token: Int32)>, _ rows: UnsafePointer<Float>, _ scale: Float
-    ) {
+    /// The probabilities of the most likely tokens after each target's row, without the adapter.
+    func predictions(
+        _ batch: TrainingBatch, likely: Int, isCancelled: () -> Bool
+    ) throws(TrainingError) -> KeptText.Predictions {
+        isBase = true
+        defer { isBase = false }
+        try forward(batch, isCancelled)
+        let vocabulary = model.shape.vocabularySize
+        let count = min(likely, vocabulary)
+        var predictions = KeptText.Predictions(likely: count)
+        for start in stride(from: 0, to: batch.targets.count, by: headChunk) {
+            let targets = batch.targets[start..<min(start + headChunk, batch.targets.count)]
+            computeLogits(targets)
+            for row in targets.indices.lazy.map({ $0 - start }) {
+                let row = UnsafeMutableBufferPointer(start: logits.pointer + row * vocabulary, count: vocabulary)
+                let cap = Float(model.shape.logitSoftCap)
+                if cap > 0 { for index in row.indices { row[index] = cap * tanh(row[index] / cap) } }
+                let largest = Self.largest(row, count: count)
+                let maximum = row[largest[0]]
+                let sum = row.reduce(0) { $0 + Double(exp($1 - maximum)) }
+                for token in largest {
+                    predictions.tokens.append(Int32(token))
+                    predictions.probabilities.append(Float(Double(exp(row[token] - maximum)) / sum))
+                }
+            }
+        }
+        return predictions
+    }
+
+    /// The places of the largest values, the largest first; the first of equal ones comes first.
+    private static func largest(_ values: UnsafeMutableBufferPointer<Float>, count: Int) -> [Int] {
+        var places: [Int] = []
+        places.reserveCapacity(count + 1)
+        for place in values.indices {
+            let value = values[place]
+            if places.count == count, let last = places.last, !(value > values[last]) { continue }
+            var (low, high) = (0, places.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if values[places[middle]] < value { high = middle } else { low = middle + 1 }
+            }
+            places.insert(place, at: low)
+            if places.count > count { places.removeLast() }
+        }
+        return places
+    }
+
+    /// The logits of targets, before a soft cap.
+    private func computeLogits(_ targets: ArraySlice<(row: Int, token: Int32)>) {
+        let width = model.shape.width
+        let vocabulary = model.shape.vocabularySize
+        let last = inputs[model.layers.count].pointer
+        let (rows, normed) = (headRows.pointer, headRows.pointer + headChunk * width)
+        for (index, target) in targets.enumerated() {
+            (rows + index * width).update(from: last + target.row * width, count: width)
+        }
+        if let weight = model.outputNorm {
+            norm(rows, stride: width, weight, rows: targets.count, to: normed, outputStride: width)
+        } else {
+            normed.update(from: rows, count: targets.count * width)
+        }
+        let operand = pack(normed, stride: width, count: targets.count, k: width, in: work.operand)
+        multiply([
+            product(
+                model.head, transposed: false, operand, logits.pointer, stride: vocabulary, scale: Float(model.shape.logitScale),
+                adds: false)
+        ])
+        if let bias = model.headBias {
+            for row in targets.indices.lazy.map({ $0 - targets.startIndex }) {
+                for token in 0..<vocabulary { logits.pointer[row * vocabulary + token] += bias[token] }
+            }
+        }
+    }
+
+    private func backwardHead(_ targets: ArraySlice<(row: Int, token: Int32)>) {
+        let rows = headRows.pointer
+        let scale = Float(model.shape.logitScale)
         let width = model.shape.width
         let vocabulary = model.shape.vocabularySize
         let count = targets.count

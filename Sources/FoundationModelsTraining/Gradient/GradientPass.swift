@@ -30,6 +30,8 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
 
     /// The number of targets whose logits are in memory at the same time.
     let headChunk: Int
+    /// Whether the factors are left out: then layers compute what the model alone computes.
+    var isBase = false
 
     /// A multiple of the 12 rows of a panel, about 128 MB: with few rows, decoding the matrix of the head takes longer than the products.
     static func headChunk(_ model: FrozenModel) -> Int {
@@ -103,17 +105,15 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
     ///
     /// - Parameters:
     ///   - divisor: the number of targets of the whole step; nil to compute the loss only.
+    ///   - expected: probabilities that are learned instead of the next tokens; the loss is then the divergence from them.
     ///   - isCancelled: asked before each layer.
-    func run(_ batch: TrainingBatch, divisor: Int?, isCancelled: () -> Bool = { false }) throws(TrainingError) -> Result {
-        precondition(batch.tokens.count <= maximumRows, "the batch does not fit")
-        try prepare(batch)
-        for index in model.layers.indices {
-            if isCancelled() { throw .cancelled }
-            try forward(index, batch)
-        }
+    func run(
+        _ batch: TrainingBatch, divisor: Double?, expected: KeptText.Predictions? = nil, isCancelled: () -> Bool = { false }
+    ) throws(TrainingError) -> Result {
+        try forward(batch, isCancelled)
         var result = Result()
         gradient.clear()
-        head(batch, divisor: divisor, &result)
+        head(batch, factor: divisor.map { Float(1 / $0) }, expected: expected, &result)
         guard divisor != nil else { return result }
         for index in model.layers.indices.reversed() {
             if isCancelled() { throw .cancelled }
@@ -121,6 +121,16 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
             try backward(index, batch)
         }
         return result
+    }
+
+    /// All layers.
+    func forward(_ batch: TrainingBatch, _ isCancelled: () -> Bool) throws(TrainingError) {
+        precondition(batch.tokens.count <= maximumRows, "the batch does not fit")
+        try prepare(batch)
+        for index in model.layers.indices {
+            if isCancelled() { throw .cancelled }
+            try forward(index, batch)
+        }
     }
 
     private func prepare(_ batch: TrainingBatch) throws(TrainingError) {
@@ -192,7 +202,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
         for (projection, low) in zip(projections, low) {
             products.append(
                 product(projection.matrix, transposed: false, operand, y + projection.offset, stride: stride, adds: false))
-            if let place = factors.places[projection.matrix.name] {
+            if !isBase, let place = factors.places[projection.matrix.name] {
                 products.append(
                     product(
                         factors.values.pointer + place.offset, rows: place.rank, columns: place.columns, transposed: false,
@@ -208,7 +218,7 @@ final class GradientPass: @unchecked Sendable {  // Used by one thread at a time
                     for column in bias.indices { out[column] += bias[column] }
                 }
             }
-            guard let place = factors.places[projection.matrix.name] else { continue }
+            guard !isBase, let place = factors.places[projection.matrix.name] else { continue }
             let operand = pack(low.pointer, stride: place.rank, count: rows, k: place.rank, in: work.small)
             multiply([
                 product(

@@ -41,6 +41,8 @@ extension Adapter {
         var patience = AdapterOptions().patience
         @Option(help: "Decay of the weights.") var weightDecay = 0.0
         @Option(help: "The maximum norm of a step's gradient; 0 for none.") var clip = 1.0
+        @Option(help: "How much the model's predictions for texts of other kinds are kept; 0 for not.")
+        var keep = AdapterOptions().keep
         @Option(help: "The seed of the order of rows and of the first values.") var seed: UInt64 = 1
         @Option(help: "Memory in MB beyond the model's file (default: 2560, or less if less is free).") var memory: Int?
         @Flag(help: "Compute products with 32 bits.") var exact = false
@@ -58,6 +60,7 @@ extension Adapter {
             (options.rank, options.alpha, options.rate, options.epochs, options.steps) = (rank, alpha, rate, epochs, steps)
             (options.stepTokens, options.length, options.matrices, options.seed) = (stepTokens, length, matrices, seed)
             (options.validationShare, options.patience, options.weightDecay) = (validation, patience, weightDecay)
+            options.keep = keep
             (options.clip, options.rounds, options.memory) = (clip, !exact, memory.map { min(max(0, $0), 1 << 30) << 20 })
             return options
         }
@@ -182,6 +185,9 @@ extension Adapter {
             Message.say(
                 "Loss of the validation rows: \(loss(summary.validationLossBefore)) before, \(loss(summary.validationLoss)) after\(summary.stoppedEarly ? "; it stopped falling, so training ended early" : ""). \(Self.time(summary.seconds))."
             )
+            if let divergence = summary.divergence {
+                Message.say(String(format: "Divergence from the model for texts of other kinds: %.3f nats per token.", divergence))
+            }
             if samples > 0, !json {
                 // The adapter is written: answers to look at must not make the run fail.
                 do { try await SampleAnswers(model: path, adapter: url.path, rows, count: samples).show() } catch {
