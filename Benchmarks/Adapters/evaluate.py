@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Answers the test rows of a task with fm, and prints the share that is right.
 
-    evaluate.py TASK [--fm FM] [--model NAME] [--adapter FILE]
+    evaluate.py TASK [--fm FM] [--model NAME] [--adapter FILE] [--guided] [--rows N]
 
-TASK is a folder beside this file. Answers are those of the inference engine, greedy. The check of each task is its check.py.
+TASK is a folder beside this file. With --guided, rows of tagging that ask for JSON get a schema. Answers are those of the inference engine, greedy. The check of each task is its check.py.
 """
 import argparse
 import json
@@ -20,9 +20,14 @@ def main():
     parser.add_argument("--fm", default="fm")
     parser.add_argument("--model")
     parser.add_argument("--adapter", default="none")
+    parser.add_argument("--guided", action="store_true")
+    parser.add_argument("--rows", type=int)
     options = parser.parse_args()
     answers, failed = [], 0
-    for line in open(HERE / options.task / "test.jsonl"):
+    if options.task == "tagging":
+        sys.path.insert(0, str(HERE / "tagging"))
+        import prepare
+    for line in list(open(HERE / options.task / "test.jsonl"))[:options.rows]:
         row = json.loads(line)
         command = [options.fm, "--greedy", "--guardrails", "permissive-content-transformations", "--max-tokens", "200",
                    "--adapter", options.adapter]
@@ -33,6 +38,11 @@ def main():
                 command += ["-i", message["content"]]
             elif message["role"] == "user":
                 prompt = message["content"]
+        if options.task == "tagging":
+            command += ["-i", prepare.INSTRUCTIONS]
+            if options.guided and row["expected"]["form"] == "json":
+                prompt, schema = prepare.guided(row)
+                command += ["--schema", json.dumps(schema)]
         run = subprocess.run(command + [prompt], capture_output=True, text=True)
         failed += run.returncode != 0
         answers.append(json.dumps({**row, "answer": run.stdout.rstrip("\n")}))

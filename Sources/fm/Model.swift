@@ -16,10 +16,12 @@ struct Model: AsyncParsableCommand {
             fm model use small                        make it the model in use
             fm model pull embedder                    the model for embeddings and search (all-MiniLM-L6-v2, 84 MB)
             fm model import FOLDER                    a model for embeddings from a Hugging Face folder
+            fm model quantize model-f16.gguf Q4_K_M   a model with fewer bits
+            fm model compare model-f16.gguf model-Q4_K_M.gguf   what was lost
             """,
         subcommands: [
-            List.self, Pull.self, Import.self, Use.self, Path.self, Info.self, Check.self, Recommend.self, Remove.self,
-            Cache.self,
+            List.self, Pull.self, Import.self, Use.self, Path.self, Info.self, Check.self, Recommend.self, Quantize.self,
+            Imatrix.self, Compare.self, Remove.self, Cache.self,
         ],
         defaultSubcommand: List.self)
 

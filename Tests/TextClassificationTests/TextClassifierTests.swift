@@ -41,7 +41,7 @@ import Testing
         #expect(report.accuracy > 0.95 && report.baseline < 0.6 && report.count == 90 && !report.isSeparate)
         #expect(report.confusion.flatMap { $0 }.reduce(0, +) == 90 && report.candidates.count == 6)
         #expect(report.learningCurve.count == 4 && report.calibrationError < 0.2)
-        let file = TemporaryFile(Data())
+        let file = try TemporaryFile([])
         try classifier.write(to: URL(filePath: file.path))
         let read = try TextClassifier(contentsOf: URL(filePath: file.path))
         #expect(read.labels == Self.words.prefix(classes).map(\.label).sorted())
@@ -58,7 +58,7 @@ import Testing
     @Test("[H3] the same data gives the same file") func isDeterministic() async throws {
         var files: [Data] = []
         for _ in 0..<2 {
-            let file = TemporaryFile(Data())
+            let file = try TemporaryFile([])
             try await TextClassifier.train(Self.data(60), options: Self.options(nil)).classifier.write(to: URL(filePath: file.path))
             files.append(try Data(contentsOf: URL(filePath: file.path)))
         }
@@ -119,7 +119,7 @@ import Testing
         let data = LabelledTexts((0..<40).map { .init("\($0 % 2 == 0 ? "a" : "b")\($0) q\($0)", $0 % 2 == 0 ? "even" : "odd") })
         let (classifier, report) = try await TextClassifier.train(data, options: options)
         #expect(classifier.features == .embeddings && report.accuracy == 1)
-        let file = TemporaryFile(Data())
+        let file = try TemporaryFile([])
         try classifier.write(to: URL(filePath: file.path))
         let read = try TextClassifier(contentsOf: URL(filePath: file.path), embedder: LetterModel())
         #expect(try await read.label(of: "aardvark") == "even")
@@ -129,7 +129,7 @@ import Testing
 
     @Test("[H3] a damaged file is an error") func damagedFiles() async throws {
         let (classifier, _) = try await TextClassifier.train(Self.data(30), options: Self.options())
-        let file = TemporaryFile(Data())
+        let file = try TemporaryFile([])
         let url = URL(filePath: file.path)
         try classifier.write(to: url)
         let good = try Data(contentsOf: url)

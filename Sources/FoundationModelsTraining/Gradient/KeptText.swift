@@ -1,6 +1,16 @@
 internal import Foundation
 internal import Inference
 
+/// Short texts of many kinds: articles, stories, letters, code, tables, four languages.
+package enum PlainText {
+    package static var parts: [String] {
+        String(decoding: PackageResources.kept_txt, as: UTF8.self).components(separatedBy: "\n---\n")
+    }
+
+    /// All of them, some 2,500 tokens.
+    package static var sample: String { parts.joined(separator: "\n\n") }
+}
+
 /// Texts that have nothing to do with the task, with the model's own predictions for them. A step that also learns these predictions
 /// changes the model for the task and little else (learning without forgetting, arXiv:1606.09282).
 struct KeptText {
@@ -21,7 +31,7 @@ struct KeptText {
     /// Computes the predictions of the model without the adapter.
     init(_ encoder: SequenceEncoder, _ pass: GradientPass, isCancelled: () -> Bool) throws(TrainingError) {
         var parts: [(batch: TrainingBatch, predictions: Predictions)] = []
-        for text in String(decoding: PackageResources.kept_txt, as: UTF8.self).components(separatedBy: "\n---\n") {
+        for text in PlainText.parts {
             let tokens = encoder.tokens(of: text).prefix(min(Self.maximumTokens, pass.maximumRows))
             guard tokens.count > 1 else { continue }
             var batch = TrainingBatch()

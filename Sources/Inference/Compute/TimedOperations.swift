@@ -13,8 +13,13 @@ package struct OperationTime: Sendable {
 final class TimedOperations: Operations {
     private let base: any Operations
     private(set) var times: [OperationTime] = []
+    /// Called with the input of each product before it is computed.
+    private let observe: ((Activations, Matrix) -> Void)?
 
-    init(_ base: any Operations) { self.base = base }
+    init(_ base: any Operations, observe: ((Activations, Matrix) -> Void)? = nil) {
+        self.base = base
+        self.observe = observe
+    }
 
     private func measure<Result>(_ name: String, weightBytes: Int = 0, _ body: () -> Result) -> Result {
         let start = ContinuousClock.now
@@ -31,6 +36,7 @@ final class TimedOperations: Operations {
     var sumsBlocks: Bool { base.sumsBlocks }
 
     func multiply(_ input: Activations, _ products: UnsafePointer<Product>, count: Int) {
+        if let observe { for index in 0..<count { observe(products[index].activations?.pointee ?? input, products[index].matrix) } }
         let bytes = (0..<count).reduce(0) { $0 + products[$1].matrix.bytes }
         measure("products", weightBytes: bytes) { base.multiply(input, products, count: count) }
     }

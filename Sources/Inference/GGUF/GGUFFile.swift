@@ -16,8 +16,6 @@ package final class GGUFFile: Sendable {
     /// Tensor names in the file's order.
     package let tensorNames: [String]
     let header: FileHeader
-    /// The bytes of all metadata entries in the first file.
-    let metadataRange: Range<Int>
     let source: SourceFile
     /// The second and later files of a split model.
     private let laterShards: [GGUFFile]
@@ -38,7 +36,6 @@ package final class GGUFFile: Sendable {
         (header, contents) = try Self.readHeader(of: source)
         version = contents.version
         metadata = contents.metadata
-        metadataRange = contents.metadataRange
         var table = contents.table
         var names = contents.names
         let number = try metadata.integer("split.no", in: 0...Int(UInt16.max)) ?? 0
@@ -80,7 +77,6 @@ package final class GGUFFile: Sendable {
     private struct Contents {
         var version: UInt32
         var metadata: GGUFMetadata
-        var metadataRange: Range<Int>
         var table: [String: GGUFTensor]
         /// Tensor names in the file's order.
         var names: [String]
@@ -104,9 +100,7 @@ package final class GGUFFile: Sendable {
         // The smallest tensor entry has 32 bytes, the smallest metadata entry 13, which limits the counts.
         let tensorCount = try reader.count(field: "the tensor count", smallestItem: 32)
         let metadataCount = try reader.count(field: "the metadata count", smallestItem: 13)
-        let metadataStart = reader.offset
         let metadata = try GGUFMetadata(reader: &reader, count: metadataCount)
-        let metadataRange = metadataStart..<reader.offset
 
         let alignment = try metadata.integer("general.alignment", in: 1...(1 << 20)) ?? 32
         guard alignment & (alignment - 1) == 0 else {
@@ -126,7 +120,7 @@ package final class GGUFFile: Sendable {
             }
         }
         return Contents(
-            version: version, metadata: metadata, metadataRange: metadataRange, table: table, names: entries.map(\.name))
+            version: version, metadata: metadata, table: table, names: entries.map(\.name))
     }
 
     // MARK: - Tensors

@@ -33,11 +33,16 @@ package enum GGUFValueType: UInt32, Sendable {
 package struct GGUFMetadata: Sendable {
     package private(set) var keys: [String] = []
     private var values: [String: GGUFValue] = [:]
+    private var ranges: [String: Range<Int>] = [:]
 
     package subscript(key: String) -> GGUFValue? { values[key] }
 
+    /// The bytes of an entry in the file, with its key.
+    func range(of key: String) -> Range<Int>? { ranges[key] }
+
     init(reader: inout GGUFReader, count: Int) throws(ModelError) {
         for index in 0..<count {
+            let start = reader.offset
             let key = try reader.string(field: "the key of metadata entry \(index)")
             guard !key.isEmpty, key.utf8.count <= 65_535 else {
                 throw .invalid(field: "the key of metadata entry \(index)", reason: "has \(key.utf8.count) bytes")
@@ -47,6 +52,7 @@ package struct GGUFMetadata: Sendable {
                 throw .invalid(field: key, reason: "appears twice")
             }
             keys.append(key)
+            ranges[key] = start..<reader.offset
         }
     }
 

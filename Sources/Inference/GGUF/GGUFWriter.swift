@@ -63,48 +63,60 @@ package struct GGUFWriter {
 
     private func header() -> Data {
         var out = Data("GGUF".utf8)
-        func put<Number: FixedWidthInteger>(_ value: Number) {
-            withUnsafeBytes(of: value.littleEndian) { out.append(contentsOf: $0) }
-        }
-        func put(_ string: String) {
-            put(UInt64(string.utf8.count))
-            out.append(contentsOf: string.utf8)
-        }
-        func put(_ type: GGUFValueType) { put(type.rawValue) }
-        func putArray<Element>(_ type: GGUFValueType, _ values: [Element], _ write: (Element) -> Void) {
-            put(.array)
-            put(type)
-            put(UInt64(values.count))
-            for value in values { write(value) }
-        }
-        put(UInt32(3))
-        put(UInt64(tensors.count))
-        put(UInt64(metadata.count))
-        for (key, value) in metadata {
-            put(key)
-            switch value {
-            case .uint32(let value): put(.uint32); put(value)
-            case .float32(let value): put(.float32); put(value.bitPattern)
-            case .bool(let value): put(.bool); put(UInt8(value ? 1 : 0))
-            case .string(let value): put(.string); put(value)
-            case .strings(let values): putArray(.string, values) { put($0) }
-            case .int32s(let values): putArray(.int32, values) { put($0) }
-            case .float32s(let values): putArray(.float32, values) { put($0.bitPattern) }
-            }
-        }
+        out.put(UInt32(3))
+        out.put(UInt64(tensors.count))
+        out.put(UInt64(metadata.count))
+        for (key, value) in metadata { out += value.encoded(key: key) }
         var offset = 0
         for tensor in tensors {
-            put(tensor.name)
-            put(UInt32(tensor.shape.count))
-            for size in tensor.shape { put(UInt64(size)) }
-            put(tensor.type.rawValue)
-            put(UInt64(offset))
+            out.put(tensor.name)
+            out.put(UInt32(tensor.shape.count))
+            for size in tensor.shape { out.put(UInt64(size)) }
+            out.put(tensor.type.rawValue)
+            out.put(UInt64(offset))
             offset += (tensor.bytes + Self.alignment - 1) / Self.alignment * Self.alignment
         }
         return out + Self.padding(after: out.count)
     }
 
     private static func padding(after count: Int) -> Data { Data(count: (alignment - count % alignment) % alignment) }
+}
+
+/// Parts of GGUF files.
+extension Data {
+    mutating func put(_ value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
+
+    mutating func put(_ string: String) {
+        put(UInt64(string.utf8.count))
+        append(contentsOf: string.utf8)
+    }
+}
+
+extension GGUFWriter.Value {
+    /// An entry of a file's metadata.
+    func encoded(key: String) -> Data {
+        var out = Data()
+        out.put(key)
+        func put(_ type: GGUFValueType) { out.put(type.rawValue) }
+        func putArray<Element>(_ type: GGUFValueType, _ values: [Element], _ write: (Element) -> Void) {
+            put(.array)
+            put(type)
+            out.put(UInt64(values.count))
+            for value in values { write(value) }
+        }
+        switch self {
+        case .uint32(let value): put(.uint32); out.put(value)
+        case .float32(let value): put(.float32); out.put(value.bitPattern)
+        case .bool(let value): put(.bool); out.put(UInt8(value ? 1 : 0))
+        case .string(let value): put(.string); out.put(value)
+        case .strings(let values): putArray(.string, values) { out.put($0) }
+        case .int32s(let values): putArray(.int32, values) { out.put($0) }
+        case .float32s(let values): putArray(.float32, values) { out.put($0.bitPattern) }
+        }
+        return out
+    }
 }
 
 extension GGUFWriter {

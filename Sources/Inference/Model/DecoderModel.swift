@@ -1,3 +1,4 @@
+internal import CKernels  // structures of calls
 internal import Foundation
 
 /// A decoder or encoder of any shape: its weights and its forward pass, described by a ``ModelShape`` and computed by
@@ -101,6 +102,18 @@ package final class DecoderModel {
         defer { operations = plain }
         try body()
         return timed.times
+    }
+
+    /// Calls a function with the names and inputs of all matrices that the calls of `body` multiply with the activations of a batch.
+    func observe(_ input: @escaping (String, Activations) -> Void, _ body: () throws -> Void) rethrows {
+        let plain = operations
+        let origins = weights.origins
+        operations = TimedOperations(plain) { activations, matrix in
+            guard let data = matrix.data, let origin = origins[UInt(bitPattern: data)] else { return }
+            input(origin.name, activations)
+        }
+        defer { operations = plain }
+        try body()
     }
 
     /// Computes one vector of length 1 for each of several texts, in one batch.

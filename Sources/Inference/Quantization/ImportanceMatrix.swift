@@ -1,0 +1,96 @@
+package import Foundation
+
+/// How much each column of a model's matrices counts: the mean square of the activations that it is multiplied with, for some texts. A
+/// matrix that is quantised with it has small errors where they are multiplied with large numbers.
+///
+/// Files are GGUF files as llama.cpp writes them: for each matrix `NAME.in_sum2` `[columns, experts]` and `NAME.counts` `[1, experts]`.
+package struct ImportanceMatrix: Sendable {
+    package struct Columns: Sendable {
+        /// `[experts][columns]`, sums of squares; one matrix if there are no experts.
+        package var sums: [[Float]]
+        /// The numbers of rows that were summed up.
+        package var counts: [Float]
+    }
+
+    /// The name of the file, for the metadata of models.
+    package var name = "imatrix"
+    package var datasets: [String] = []
+    /// The number of texts, and their length in tokens.
+    package var chunks = 0
+    package var chunkSize = 512
+    /// By the names of matrices.
+    package var columns: [String: Columns] = [:]
+
+    package init() {}
+
+    /// Reads a file.
+    ///
+    /// - Throws: ``ModelError`` if it is damaged, or of another kind.
+    package init(contentsOf url: URL) throws(ModelError) {
+        let file = try GGUFFile(path: url.path)
+        guard try file.metadata.string("general.type") == "imatrix" else {
+            throw .invalid(field: "general.type", reason: "is not “imatrix”: the file is no importance matrix")
+        }
+        name = url.lastPathComponent
+        if let array = try file.metadata.array("imatrix.datasets", of: .string) {
+            var names: [String] = []
+            try file.forEachString(in: array) { (_, bytes) throws(ModelError) in names.append(String(decoding: bytes, as: UTF8.self)) }
+            datasets = names
+        }
+        chunks = try file.metadata.integer("imatrix.chunk_count", in: 0...Int(UInt32.max)) ?? 0
+        chunkSize = try file.metadata.integer("imatrix.chunk_size", in: 0...Int(UInt32.max)) ?? 512
+        for tensorName in file.tensorNames where tensorName.hasSuffix(".in_sum2") {
+            let matrix = String(tensorName.dropLast(8))
+            guard let sums = file.tensors[tensorName], let counts = file.tensors[matrix + ".counts"], sums.type == .f32,
+                counts.type == .f32, counts.elementCount == sums.elementCount / sums.shape[0]
+            else { throw .invalid(field: "tensor \(tensorName)", reason: "has no counts that fit") }
+            let values = try file.values(of: sums)
+            let numbers = try file.values(of: counts)
+            guard values.allSatisfy({ $0.isFinite && $0 >= 0 }), numbers.allSatisfy({ $0.isFinite && $0 >= 0 }) else {
+                throw .invalid(field: "tensor \(tensorName)", reason: "has negative numbers, or some that are none")
+            }
+            let width = sums.shape[0]
+            columns[matrix] = Columns(
+                sums: numbers.indices.map { Array(values[$0 * width..<($0 + 1) * width]) }, counts: numbers)
+        }
+        guard !columns.isEmpty else { throw .missing("tensor that ends in .in_sum2") }
+    }
+
+    package func write(to url: URL) throws {
+        var writer = GGUFWriter()
+        writer.metadata = [
+            ("general.type", .string("imatrix")), ("imatrix.datasets", .strings(datasets)),
+            ("imatrix.chunk_count", .uint32(UInt32(clamping: chunks))),
+            ("imatrix.chunk_size", .uint32(UInt32(clamping: chunkSize))),
+        ]
+        for (name, item) in columns.sorted(by: { $0.key < $1.key }) {
+            let (sums, counts) = (item.sums.flatMap { $0 }, item.counts)
+            writer.tensors.append(
+                .init(name: name + ".in_sum2", shape: [item.sums[0].count, counts.count], type: .f32) { Array(sums[$0]) })
+            writer.tensors.append(.init(name: name + ".counts", shape: [1, counts.count], type: .f32) { Array(counts[$0]) })
+        }
+        try writer.write(to: url, progress: { _ in }, check: { _ in })
+    }
+
+    /// The importance of a tensor's columns, `[experts][columns]`; nil if it is not known.
+    func values(of tensor: GGUFTensor) -> [[Float]]? {
+        guard let item = columns[tensor.name], item.sums.allSatisfy({ $0.count == tensor.shape[0] }) else { return nil }
+        let matrices = tensor.shape.count > 2 ? tensor.shape[2] : 1
+        guard item.counts.count == matrices || item.counts.count == 1 else { return nil }
+        return zip(item.sums, item.counts).map { sums, count in
+            // Experts that were never chosen.
+            count > 0 ? sums.map { $0 / count } : sums.map { _ in 1 }
+        }
+    }
+
+    /// Adds the squares of rows of activations.
+    mutating func add(_ name: String, _ rows: UnsafePointer<Float>, count: Int, width: Int) {
+        var item = columns.removeValue(forKey: name) ?? Columns(sums: [[Float](repeating: 0, count: width)], counts: [0])
+        for row in 0..<count {
+            let values = rows + row * width
+            for column in 0..<width { item.sums[0][column] += values[column] * values[column] }
+        }
+        item.counts[0] += Float(count)
+        columns[name] = item
+    }
+}

@@ -1,0 +1,221 @@
+package import Foundation
+
+/// A choice of types for the tensors of a model. Each tensor's type is that of llama.cpp's quantiser for the same name.
+package enum QuantizationMix: String, CaseIterable, Sendable {
+    case f16 = "F16"
+    case bf16 = "BF16"
+    case q8_0 = "Q8_0"
+    case q6_K = "Q6_K"
+    case q5_K_M = "Q5_K_M"
+    case q5_K_S = "Q5_K_S"
+    case q5_1 = "Q5_1"
+    case q5_0 = "Q5_0"
+    case q4_K_M = "Q4_K_M"
+    case q4_K_S = "Q4_K_S"
+    case q4_1 = "Q4_1"
+    case q4_0 = "Q4_0"
+    case iq4_NL = "IQ4_NL"
+    case iq4_XS = "IQ4_XS"
+    case q3_K_L = "Q3_K_L"
+    case q3_K_M = "Q3_K_M"
+    case q3_K_S = "Q3_K_S"
+    case q2_K = "Q2_K"
+    /// Experts in MXFP4, everything else in Q8_0.
+    case mxfp4 = "MXFP4"
+
+    /// The number of `general.file_type`.
+    var fileType: UInt32 {
+        switch self {
+        case .f16: 1
+        case .q4_0: 2
+        case .q4_1: 3
+        case .q8_0: 7
+        case .q5_0: 8
+        case .q5_1: 9
+        case .q2_K: 10
+        case .q3_K_S: 11
+        case .q3_K_M: 12
+        case .q3_K_L: 13
+        case .q4_K_S: 14
+        case .q4_K_M: 15
+        case .q5_K_S: 16
+        case .q5_K_M: 17
+        case .q6_K: 18
+        case .iq4_NL: 25
+        case .iq4_XS: 30
+        case .bf16: 32
+        case .mxfp4: 38
+        }
+    }
+
+    /// The type of most tensors.
+    package var type: TensorType {
+        switch self {
+        case .f16: .f16
+        case .bf16: .bf16
+        case .q8_0: .q8_0
+        case .q6_K: .q6_K
+        case .q5_K_M, .q5_K_S: .q5_K
+        case .q5_1: .q5_1
+        case .q5_0: .q5_0
+        case .q4_K_M, .q4_K_S: .q4_K
+        case .q4_1: .q4_1
+        case .q4_0: .q4_0
+        case .iq4_NL: .iq4_NL
+        case .iq4_XS: .iq4_XS
+        case .q3_K_L, .q3_K_M, .q3_K_S: .q3_K
+        case .q2_K: .q2_K
+        case .mxfp4: .mxfp4
+        }
+    }
+
+    private enum Role { case output, embedding, value, key, query, attentionOutput, up, gate, down, other }
+
+    private static func role(_ name: String) -> Role {
+        if name == "output.weight" { return .output }
+        if name == "token_embd.weight" || name == "per_layer_token_embd.weight" { return .embedding }
+        for part in ["attn_qkv.weight", "attn_kv_b.weight", "attn_v.weight"] where name.contains(part) { return .value }
+        if name.contains("attn_k.weight") { return .key }
+        if name.contains("attn_q.weight") { return .query }
+        if name.contains("attn_output.weight") { return .attentionOutput }
+        if name.contains("ffn_up") { return .up }
+        if name.contains("ffn_gate") { return .gate }
+        return name.contains("ffn_down") ? .down : .other
+    }
+
+    /// Parts of the names of matrices that keep their type: they are small, or choose experts.
+    private static let kept = [
+        "_norm.weight", "ffn_gate_inp.weight", "altup", "laurel", "per_layer_model_proj", "ssm_conv1d", "shortconv.conv.weight",
+    ]
+
+    /// Whether a tensor is written with another type.
+    static func isQuantized(_ tensor: GGUFTensor) -> Bool {
+        tensor.shape.count >= 2 && tensor.name.hasSuffix("weight") && tensor.name != "position_embd.weight"
+            && tensor.name != "token_types.weight" && !kept.contains { tensor.name.contains($0) }
+    }
+
+    private static func layer(_ name: String) -> Int? {
+        let parts = name.split(separator: ".")
+        return parts.count > 1 && parts[0] == "blk" ? Int(parts[1]) : nil
+    }
+
+    /// The types of all tensors of a model.
+    ///
+    /// - Parameters:
+    ///   - hasImportance: whether the importance of columns is known.
+    ///   - overrides: types for tensors in whose names a pattern is found; the first that matches counts.
+    package func types(
+        of model: GGUFFile, hasImportance: Bool, overrides: [(pattern: Regex<AnyRegexOutput>, type: TensorType)] = []
+    ) throws(ModelError) -> [String: TensorType] {
+        let architecture = try model.metadata.string("general.architecture") ?? ""
+        func number(_ key: String) throws(ModelError) -> Int? {
+            guard case .integer? = model.metadata["\(architecture).\(key)"] else { return nil }
+            return try model.metadata.integer("\(architecture).\(key)", in: 0...Int(Int32.max))
+        }
+        let layers = try number("block_count") ?? 0
+        let experts = try number("expert_count") ?? 0
+        let heads = try number("attention.head_count") ?? 1
+        let groups = heads / max(1, try number("attention.head_count_kv") ?? heads)
+        let names = model.tensorNames.sorted {
+            (Self.layer($0) ?? -1, $0) < (Self.layer($1) ?? -1, $1)
+        }
+        let isTied = model.tensors["output.weight"] == nil
+        let values = names.count { Self.role($0) == .value }
+        var (value, down) = (0, 0)
+        var types: [String: TensorType] = [:]
+        for name in names {
+            guard let tensor = model.tensors[name] else { continue }
+            let role = Self.role(name)
+            let isQuantized = Self.isQuantized(tensor)
+            var type = isQuantized ? self.type : tensor.type
+            // Numbers of 16 bits do not become numbers of 32.
+            if isQuantized, self != .f16, self != .bf16 {
+                if let override = overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
+                    type = override.type
+                } else {
+                    let place = experts > 1 ? Self.layer(name) ?? 0 : down
+                    type = self.type(
+                        of: role, tensor, isTied: isTied, place: (value, values), down: (place, layers), groups: groups,
+                        experts: experts, hasImportance: hasImportance,
+                        isLarge: layers == 80 && ["llama", "qwen2"].contains(architecture))
+                }
+                type = Self.fitting(type, columns: tensor.shape[0])
+            }
+            if isQuantized, role == .value { value += 1 }
+            if isQuantized, role == .down { down += 1 }
+            types[name] = type
+        }
+        return types
+    }
+
+    private func type(
+        of role: Role, _ tensor: GGUFTensor, isTied: Bool, place: (index: Int, count: Int), down: (index: Int, count: Int),
+        groups: Int, experts: Int, hasImportance: Bool, isLarge: Bool
+    ) -> TensorType {
+        func needsMore(_ place: (index: Int, count: Int)) -> Bool {
+            place.index < place.count / 8 || place.index >= 7 * place.count / 8 || (place.index - place.count / 8) % 3 == 2
+        }
+        switch role {
+        case .output: return outputType(tensor)
+        case .embedding where isTied: return outputType(tensor)
+        case _ where self == .mxfp4: return tensor.shape.count > 2 && tensor.shape[2] > 1 ? .mxfp4 : .q8_0
+        case .value:
+            var type = self.type
+            switch self {
+            case .q2_K: type = groups >= 4 ? .q4_K : .q3_K
+            case .q3_K_M: type = place.index < 2 ? .q5_K : .q4_K
+            case .q3_K_L: type = .q5_K
+            case .iq4_NL, .iq4_XS: if groups >= 4 { type = .q5_K }
+            case .q4_K_M, .q5_K_M: if needsMore(place) { type = .q6_K }
+            case .q4_K_S: if place.index < 4 { type = .q5_K }
+            default: break
+            }
+            if isLarge, type == .q3_K || type == .q4_K { type = .q5_K }
+            return experts == 8 ? .q8_0 : type
+        case .key: return experts == 8 ? .q8_0 : self.type
+        case .down:
+            switch self {
+            case .q2_K: return .q3_K
+            case .q3_K_M: return down.index < down.count / 16 ? .q5_K : .q4_K
+            case .q3_K_L: return .q5_K
+            case .q4_K_M, .q5_K_M: return needsMore(down) ? .q6_K : self.type
+            case .iq4_NL, .iq4_XS: return down.index < down.count / 8 && !hasImportance ? .q5_K : self.type
+            case .q4_K_S: return down.index < down.count / 8 ? .q5_K : self.type
+            case .q4_0: return down.index < down.count / 8 && hasImportance ? .q4_1 : self.type
+            case .q5_0: return down.index < down.count / 8 && hasImportance ? .q5_1 : self.type
+            default: return self.type
+            }
+        case .attentionOutput:
+            if experts == 8 {
+                return [.q2_K, .q3_K_S, .q3_K_M, .iq4_NL, .iq4_XS, .q4_K_S, .q4_K_M].contains(self) ? .q5_K : self.type
+            }
+            switch self {
+            case .q2_K: return .q3_K
+            case .q3_K_M: return .q4_K
+            case .q3_K_L: return .q5_K
+            default: return self.type
+            }
+        case .embedding, .query, .up, .gate, .other: return self.type
+        }
+    }
+
+    private func outputType(_ tensor: GGUFTensor) -> TensorType {
+        if self == .mxfp4 || tensor.shape[0] % type.blockElements != 0 { return .q8_0 }
+        return self == .q8_0 ? .q8_0 : .q6_K
+    }
+
+    /// A type whose blocks fit into rows of this length.
+    static func fitting(_ type: TensorType, columns: Int) -> TensorType {
+        if columns % type.blockElements == 0 { return type }
+        let smaller: TensorType =
+            switch type {
+            case .q2_K, .q3_K: .q4_0
+            case .q4_K: .q5_0
+            case .q5_K: .q5_1
+            case .q6_K: .q8_0
+            case .iq4_XS: .iq4_NL
+            default: .f16
+            }
+        return columns % smaller.blockElements == 0 ? smaller : .f16
+    }
+}

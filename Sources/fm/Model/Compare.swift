@@ -1,0 +1,226 @@
+import ArgumentParser
+import AsyncLocks
+import Foundation
+import FoundationModelsTraining
+import Inference
+
+extension Model {
+    struct Compare: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "compare",
+            abstract: "Measure how one model differs from another, such as a quantised one from its original.",
+            discussion: """
+                A is the original. Both models read the same text in parts of 512 tokens, of each of which the second half counts. \
+                Divergence says how far B's probabilities are from A's: 0.01 is hardly to be noticed, above 0.1 answers suffer. Both \
+                need the same vocabulary.
+                """)
+
+        @Argument(help: "The model to compare with: a GGUF file, or an installed model.") var first: String
+        @Argument(help: "The other model.") var other: String
+        @Option(help: "A text file (default: a short text of many kinds).") var text: [String] = []
+        @Option(help: "The largest number of parts of 512 tokens.") var chunks = 40
+        @Flag(help: "Also ask both models the twenty questions of “fm model check”.") var questions = false
+        @Flag(help: "Write one JSON object.") var json = false
+        @Option(help: ArgumentHelp("Write an HTML page.", valueName: "file")) var html: String?
+
+        func validate() throws {
+            if chunks < 1 { throw ValidationError("--chunks must be at least 1.") }
+        }
+
+        func run() async throws {
+            let paths = (try Model.file(named: first), try Model.file(named: other))
+            do {
+                let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
+                let chunks = chunks
+                let work = Task {
+                    try await onAnotherThread(cancellable: { check in
+                        try ModelComparison.measure(paths.0, paths.1, contents, chunks: chunks, check: check)
+                    })
+                }
+                let interrupt = Interrupt { work.cancel() }
+                defer { interrupt.stop() }
+                var comparison = try await work.value
+                if questions {
+                    for (index, path) in [paths.0, paths.1].enumerated() {
+                        Message.say("Asking \(URL(filePath: path).lastPathComponent)")
+                        comparison.models[index].answers = try await ModelQuestions.ask(path, ModelQuestions.all)
+                    }
+                }
+                if let html { try comparison.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+                if json {
+                    let encoder = JSONEncoder()
+                    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]
+                    print(String(decoding: try encoder.encode(comparison), as: UTF8.self))
+                } else {
+                    print(comparison.text)
+                }
+            } catch is CancellationError {
+                throw ExitCode(130)
+            } catch {
+                throw Model.fail(error)
+            }
+        }
+    }
+}
+
+/// What a comparison of two models found.
+struct ModelComparison: Encodable {
+    struct Side: Encodable {
+        var file: String
+        var megabytes: Double
+        var bitsPerWeight: Double
+        var memoryMegabytes: Double
+        var promptTokensPerSecond: Double
+        var generatedTokensPerSecond: Double
+        var perplexity: Double
+        var perplexityError: Double
+        /// What the file says of its quantisation.
+        var importance: String?
+        var types: [String: Int]
+        var answers: [ModelQuestions.Answer]?
+    }
+
+    var models: [Side]
+    /// The number of tokens that were compared.
+    var tokens: Int
+    var divergence: Double
+    var divergenceError: Double
+    var median: Double
+    var percentile95: Double
+    var percentile99: Double
+    var percentile999: Double
+    /// The share of tokens with the same most probable token.
+    var sameToken: Double
+    /// The change of the perplexity, as a share.
+    var perplexityChange: Double
+    /// Shares of tokens by divergence, in powers of two from 2⁻¹⁶.
+    var histogram: [Double]
+
+    static func measure(
+        _ first: String, _ other: String, _ texts: [String], chunks: Int, check: @Sendable () throws -> Void
+    ) throws -> ModelComparison {
+        let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
+        guard models.0.vocabularySize == models.1.vocabularySize else {
+            throw ModelError.unsupported(
+                field: "a vocabulary of", value: "\(models.1.vocabularySize) tokens", supported: "\(models.0.vocabularySize), as the first model has")
+        }
+        let windows = models.0.windows(of: texts, limit: chunks)
+        guard !windows.isEmpty else {
+            throw ModelError.invalid(field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
+        }
+        func isCancelled() -> Bool { Model.Imatrix.isCancelled(check) }
+        let line = ProgressLine("Comparing", total: windows.count)
+        defer { line.end() }
+        var divergence = ModelDivergence()
+        var memory: [Float] = []
+        for (index, window) in windows.enumerated() {
+            try divergence.add(window, models.0, models.1, memory: &memory, isCancelled: isCancelled)
+            line.show(index + 1, text: "\(index + 1) of \(windows.count) parts")
+        }
+        let sides = try [(models.0, divergence.losses.map(\.first)), (models.1, divergence.losses.map(\.other))].map { model, losses in
+            let speed = try model.speed(isCancelled: isCancelled)
+            let perplexity = ModelDivergence.perplexity(losses)
+            let tensors = model.file.tensorNames.compactMap { model.file.tensors[$0] }
+            let weights = tensors.reduce(0) { $0 + $1.elementCount }
+            return Side(
+                file: model.path, megabytes: Double(model.file.size) / 1e6,
+                bitsPerWeight: 8 * Double(model.file.size) / Double(max(1, weights)), memoryMegabytes: Double(model.weightBytes) / 1e6,
+                promptTokensPerSecond: speed.prompt, generatedTokensPerSecond: speed.generation, perplexity: perplexity.value,
+                perplexityError: perplexity.error, importance: try model.file.metadata.string("quantize.imatrix.file"),
+                types: Dictionary(grouping: tensors, by: \.type.name).mapValues(\.count))
+        }
+        var histogram = [Double](repeating: 0, count: 20)
+        for value in divergence.divergences {
+            let bin = min(19, max(0, Int(log2(max(value, 1e-9)) + 17)))
+            histogram[bin] += 1 / Double(divergence.count)
+        }
+        return ModelComparison(
+            models: sides, tokens: divergence.count, divergence: divergence.mean, divergenceError: divergence.meanError,
+            median: divergence.quantile(0.5), percentile95: divergence.quantile(0.95), percentile99: divergence.quantile(0.99),
+            percentile999: divergence.quantile(0.999), sameToken: divergence.equalShare,
+            perplexityChange: sides[1].perplexity / sides[0].perplexity - 1, histogram: histogram)
+    }
+
+    private var rows: [(name: String, values: [String])] {
+        func both(_ name: String, _ format: String, _ value: (Side) -> Double) -> (String, [String]) {
+            (name, models.map { String(format: format, value($0)) })
+        }
+        var rows: [(name: String, values: [String])] = [
+            both("file, MB", "%.0f", \.megabytes), both("bits for each weight", "%.2f", \.bitsPerWeight),
+            both("memory of the weights, MB", "%.0f", \.memoryMegabytes),
+            both("prompt, tokens/s", "%.0f", \.promptTokensPerSecond),
+            both("generation, tokens/s", "%.1f", \.generatedTokensPerSecond),
+            ("perplexity", models.map { String(format: "%.3f ± %.3f", $0.perplexity, $0.perplexityError) }),
+            (
+                "types",
+                models.map { $0.types.sorted { $0.value > $1.value }.map { "\($0.value) \($0.key)" }.joined(separator: ", ") }
+            ),
+            ("importance matrix", models.map { $0.importance ?? "none" }),
+        ]
+        if models.allSatisfy({ $0.answers != nil }) {
+            rows.append(("questions answered", models.map { "\($0.answers?.count(where: \.isRight) ?? 0) of \($0.answers?.count ?? 0)" }))
+        }
+        return rows
+    }
+
+    private var figures: [(name: String, value: String)] {
+        [
+            ("tokens compared", "\(tokens)"),
+            ("divergence, nats per token", String(format: "%.5f ± %.5f", divergence, divergenceError)),
+            ("  median", String(format: "%.5f", median)), ("  95th percentile", String(format: "%.5f", percentile95)),
+            ("  99th percentile", String(format: "%.5f", percentile99)),
+            ("  99.9th percentile", String(format: "%.5f", percentile999)),
+            ("same most probable token", String(format: "%.2f %%", 100 * sameToken)),
+            ("change of the perplexity", String(format: "%+.2f %%", 100 * perplexityChange)),
+        ]
+    }
+
+    var text: String {
+        var lines: [String] = []
+        for (mark, model) in zip(["A", "B"], models) { lines.append("\(mark)  \(URL(filePath: model.file).lastPathComponent)") }
+        lines.append("")
+        let width = 28
+        lines.append("".padding(toLength: width, withPad: " ", startingAt: 0) + "A".padding(toLength: 24, withPad: " ", startingAt: 0) + "B")
+        for row in rows {
+            lines.append(
+                row.name.padding(toLength: width, withPad: " ", startingAt: 0)
+                    + row.values[0].padding(toLength: max(24, row.values[0].count + 2), withPad: " ", startingAt: 0) + row.values[1])
+        }
+        lines.append("")
+        lines += figures.map { $0.name.padding(toLength: width, withPad: " ", startingAt: 0) + $0.value }
+        return lines.joined(separator: "\n")
+    }
+
+    var html: String {
+        func xml(_ text: String) -> String { EvalReport.xml(text) }
+        let table = rows.map { "<tr><th>\($0.name)\($0.values.map { "<td>\(xml($0))" }.joined())</tr>" }.joined()
+        let list = figures.map { "<tr><th>\($0.name)<td>\($0.value)</tr>" }.joined()
+        let highest = max(histogram.max() ?? 1, 1e-9)
+        let bars = histogram.enumerated().map { index, share in
+            let height = 160 * share / highest
+            return String(
+                format: "<rect x=\"%d\" y=\"%.1f\" width=\"26\" height=\"%.1f\" fill=\"#2a9d5c\"><title>%.2f %%</title></rect>", 30 * index + 20,
+                170 - height, height, 100 * share)
+                + (index % 4 == 1 ? "<text x=\"\(30 * index + 20)\" y=\"188\">2<tspan dy=\"-4\" font-size=\"9\">\(index - 17)</tspan></text>" : "")
+        }.joined()
+        let answers =
+            zip(models[0].answers ?? [], models[1].answers ?? []).map { one, two in
+                "<tr><td>\(xml(one.question))"
+                    + [one, two].map { "<td>\($0.isRight ? "✓" : "✗") \(xml(String($0.answer.prefix(300))))" }.joined() + "</tr>"
+            }.joined()
+        return """
+            <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Comparison of models</title>
+            <meta name="viewport" content="width=device-width"><style>
+            :root{color-scheme:light dark}body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2em auto;padding:0 1em}
+            table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3em .8em .3em 0;vertical-align:top;\
+            overflow-wrap:anywhere}tr{border-bottom:1px solid #8884}th{font-weight:500;width:15em}
+            h2{font-size:1.1rem;margin-top:2em}svg{width:100%;max-width:40rem;height:auto}text{font-size:12px;fill:currentColor}
+            </style><h1>Comparison of models</h1>
+            <table><tr><th><th>A: \(xml(URL(filePath: models[0].file).lastPathComponent))\
+            <th>B: \(xml(URL(filePath: models[1].file).lastPathComponent))</tr>\(table)</table>
+            <h2>How far B is from A</h2><table>\(list)</table>
+            <h2>Tokens by their divergence (nats)</h2><svg viewBox="0 0 640 195" role="img">\(bars)</svg>
+            \(answers.isEmpty ? "" : "<h2>Answers</h2><table><tr><th>question<th>A<th>B</tr>\(answers)</table>")</html>
+            """
+    }
+}

@@ -1,0 +1,190 @@
+import ArgumentParser
+import AsyncLocks
+import Foundation
+import Inference
+
+extension Model {
+    struct Quantize: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "quantize",
+            abstract: "Write a model with fewer bits.",
+            discussion: """
+                TYPE is one of \(QuantizationMix.allCases.map(\.rawValue).joined(separator: ", ")). Q4_K_M is the usual choice; \
+                Q8_0 is hardly different from the original. Each matrix gets the type that llama.cpp gives it.
+
+                  fm model quantize model-f16.gguf Q4_K_M
+                  fm model quantize model-f16.gguf Q4_K_M --imatrix model.imatrix.gguf
+                  fm model quantize model-f16.gguf Q3_K_M --tensor 'ffn_down=Q5_K' --tensor 'blk\\.0\\.=Q8_0'
+
+                An importance matrix (fm model imatrix) makes files of few bits better. “fm model compare” measures what was lost.
+                """)
+
+        @Argument(help: "A model with 16 or 32 bits: a GGUF file, or an installed model.") var model: String
+        @Argument(help: "The type.") var type: QuantizationMix
+        @Option(name: .shortAndLong, help: "The file to write (default: the model's name with the type).") var out: String?
+        @Option(help: ArgumentHelp("The importance of the columns, a file of “fm model imatrix”.", valueName: "file"))
+        var imatrix: String?
+        @Option(
+            name: .customLong("tensor"),
+            help: ArgumentHelp("A type for matrices in whose names a pattern is found. Can be repeated.", valueName: "pattern=type"))
+        var overrides: [String] = []
+        @Flag(help: "Also quantise matrices again that have fewer than 16 bits.") var requantize = false
+
+        /// The patterns and types of the overrides.
+        private func parsedOverrides() throws -> [(pattern: Regex<AnyRegexOutput>, type: TensorType)] {
+            try overrides.map { text in
+                guard let place = text.lastIndex(of: "="),
+                    let type = ModelQuantizer.writable.first(where: { $0.name == text[text.index(after: place)...].uppercased() })
+                else {
+                    throw ValidationError(
+                        "--tensor \(text): give a pattern and one of \(ModelQuantizer.writable.map(\.name).joined(separator: ", ")), such as ffn_down=Q6_K."
+                    )
+                }
+                do { return (try Regex(String(text[..<place])), type) } catch {
+                    throw ValidationError("--tensor \(text): the pattern is no regular expression.")
+                }
+            }
+        }
+
+        private var outputURL: URL {
+            if let out { return URL(filePath: out) }
+            let name = URL(filePath: ModelStore.path(of: model)).deletingPathExtension().lastPathComponent
+            // A name that says “F16” says what the file is.
+            let base = name.replacingOccurrences(of: "[-.]([fF]16|[bB][fF]16|[fF]32)$", with: "", options: .regularExpression)
+            return URL(filePath: "\(base)-\(type.rawValue).gguf")
+        }
+
+        func run() async throws {
+            let overrides = try parsedOverrides()
+            let path = try Model.file(named: model)
+            let url = outputURL
+            do {
+                let file = try GGUFFile(path: path)
+                let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
+                let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
+                let line = ProgressLine("Quantising", total: 1_000)
+                let (type, requantize) = (type, requantize)
+                let work = Task {
+                    try await onAnotherThread(cancellable: { check in
+                        try ModelQuantizer.write(
+                            file, types: types, fileType: type, importance: importance, allowsQuantized: requantize, to: url
+                        ) { share in
+                            try check()
+                            line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
+                        }
+                    })
+                }
+                let interrupt = Interrupt { work.cancel() }
+                defer { interrupt.stop() }
+                let result = await work.result
+                line.end()
+                let written = try result.get()
+                let counts = written.counts.map { "\($0.count) × \($0.type.name)" }.joined(separator: ", ")
+                Message.say(
+                    String(
+                        format: "%@: %d MB before, %d MB now, %.2f bits for each weight (%@)", type.rawValue, file.size / 1_000_000,
+                        written.bytes / 1_000_000, written.bitsPerWeight, counts))
+                if !written.withoutImportance.isEmpty {
+                    Message.say(
+                        "The importance matrix says nothing of \(written.withoutImportance.count) matrices, such as \(written.withoutImportance[0])."
+                    )
+                }
+                print(url.path)
+            } catch is CancellationError {
+                throw ExitCode(130)
+            } catch {
+                throw Model.fail(error)
+            }
+        }
+    }
+
+    struct Imatrix: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "imatrix",
+            abstract: "Measure which columns of a model's matrices matter, for fm model quantize.",
+            discussion: """
+                The model reads texts like those that it will be used with; the mean square of what each column is multiplied with is \
+                its importance. 50,000 tokens are enough. The file is a GGUF file as llama.cpp reads and writes them. An interrupted \
+                run is continued with --resume.
+                """)
+
+        @Argument(help: "The model: a GGUF file, or an installed model.") var model: String
+        @Argument(help: "Text files.") var texts: [String]
+        @Option(name: .shortAndLong, help: "The file to write (default: the model's name, .imatrix.gguf).") var out: String?
+        @Option(help: "The largest number of parts of 512 tokens that are read.") var chunks: Int?
+        @Flag(help: "Add to the file, leaving out the parts that it was made of.") var resume = false
+
+        func run() async throws {
+            let path = try Model.file(named: model)
+            let url = URL(
+                filePath: out ?? URL(filePath: path).deletingPathExtension().lastPathComponent + ".imatrix.gguf")
+            do {
+                let contents = try texts.map { try TextFile.read($0) }
+                var start = ImportanceMatrix()
+                if resume, FileManager.default.fileExists(atPath: url.path) {
+                    start = try ImportanceMatrix(contentsOf: url)
+                }
+                start.datasets = texts.map { URL(filePath: $0).lastPathComponent }
+                let limit = chunks ?? .max
+                let work = Task { [start] in
+                    try await onAnotherThread(cancellable: { check in
+                        let measurement = try TextMeasurement(path: path)
+                        let windows = measurement.windows(of: contents, limit: limit)
+                        guard !windows.isEmpty else {
+                            throw ModelError.invalid(field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
+                        }
+                        let line = ProgressLine("Reading", total: windows.count)
+                        defer { line.end() }
+                        var matrix = start
+                        for (index, window) in windows.enumerated().dropFirst(start.chunks) {
+                            do {
+                                try measurement.collect(window, into: &matrix, isCancelled: { Self.isCancelled(check) })
+                            } catch is CancellationError {
+                                // What was read is kept.
+                                try matrix.write(to: url)
+                                throw CancellationError()
+                            }
+                            line.show(index + 1, text: "\(index + 1) of \(windows.count) parts")
+                            if (index + 1) % Self.partsBetweenFiles == 0 { try matrix.write(to: url) }
+                        }
+                        try matrix.write(to: url)
+                        return (matrix.columns.count, matrix.chunks)
+                    })
+                }
+                let interrupt = Interrupt { work.cancel() }
+                defer { interrupt.stop() }
+                let (matrices, parts) = try await work.value
+                Message.say("\(matrices) matrices, \(parts) parts of \(TextMeasurement.usualWindow) tokens")
+                print(url.path)
+            } catch is CancellationError {
+                Message.say("Stopped. The same command with --resume continues.")
+                throw ExitCode(130)
+            } catch {
+                throw Model.fail(error)
+            }
+        }
+
+        private static let partsBetweenFiles = 20
+
+        /// The function throws only to say that the task was cancelled.
+        static func isCancelled(_ check: () throws -> Void) -> Bool { (try? check()) == nil }
+    }
+}
+
+extension QuantizationMix: ExpressibleByArgument {
+    public init?(argument: String) { self.init(rawValue: argument.uppercased()) }
+}
+
+/// Text files that commands are given.
+enum TextFile {
+    static func read(_ path: String) throws -> String {
+        let data: Data
+        do { data = try Data(contentsOf: URL(filePath: path)) } catch {
+            throw ModelError.unreadable(path: path, reason: error.localizedDescription)
+        }
+        guard let text = String(bytes: data, encoding: .utf8) else {
+            throw ModelError.unreadable(path: path, reason: "it is not UTF-8")
+        }
+        return text
+    }
+}
