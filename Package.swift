@@ -56,6 +56,8 @@ let package = Package(
         // Weights are included by the C source file, which compiles in no time; SwiftPM only needs to know of them.
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
+        .target(
+            name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
         // The part of Apple's module that data attachments need; on Apple's platforms the system has it.
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),
@@ -75,8 +77,8 @@ let package = Package(
         .target(
             name: "FoundationModels",
             dependencies: [
-                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "ModelPrompts", "TextScreening", "TraceFiles",
-                "UniformTypeIdentifiers", .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "AsyncLocks", "Grammar", "Inference", "JSON", "LanguageTable", "ModelPrompts", "TaggingAdapters", "TextScreening",
+                "TraceFiles", "UniformTypeIdentifiers", .product(name: "Tracing", package: "swift-distributed-tracing"),
             ] + (hasMacros ? ["FoundationModelsMacros"] : []),
             // Programs test for the API of 2027 with `#if canImport(FoundationModels, _version: 2)`.
             swiftSettings: settings + [.unsafeFlags(["-user-module-version", "2"])]),

@@ -1,5 +1,5 @@
 public import EvaluationCore
-public import FoundationModels
+internal import FoundationModels
 public import Safety
 
 /// Checks prompts and responses with a classifier that a program has trained.

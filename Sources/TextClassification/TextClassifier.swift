@@ -1,5 +1,5 @@
-public import Embeddings
-public import Foundation
+internal import Embeddings
+internal import Foundation
 public import FoundationModels
 internal import Learning
 

@@ -101,15 +101,13 @@ struct GramTable: Sendable, Equatable {
     /// The row of a text, of length 1: (1 + ln count) · rarity (scikit-learn's `sublinear_tf`).
     func row(_ counts: [UInt32: Int32]) -> [(column: Int, value: Float)] {
         var row: [(column: Int, value: Float)] = []
-        var squares: Float = 0
         for (hash, count) in counts {
             guard let column = columns[hash] else { continue }
-            let value = (1 + log(Float(count))) * rarity[Int(column)]
-            row.append((Int(column), value))
-            squares += value * value
+            row.append((Int(column), (1 + log(Float(count))) * rarity[Int(column)]))
         }
         // The sum of floating-point numbers depends on their order.
         row.sort { $0.column < $1.column }
+        let squares = row.reduce(0) { $0 + $1.value * $1.value }
         guard squares > 0 else { return [] }
         let factor = 1 / squares.squareRoot()
         return row.map { ($0.column, $0.value * factor) }

@@ -17,6 +17,16 @@ struct GenerationFlags: ParsableArguments {
             "An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
     var adapter: String?
 
+    @Option(help: "What the model is used for: general, or content-tagging for the topics, emotions, actions and objects of texts.")
+    var useCase = UseCase.general
+
+    enum UseCase: String, ExpressibleByArgument, CaseIterable {
+        case general
+        case contentTagging = "content-tagging"
+
+        var value: SystemLanguageModel.UseCase { self == .general ? .general : .contentTagging }
+    }
+
     @Flag(name: .shortAndLong, help: "Always select the most probable token: the answer is repeatable.")
     var greedy = false
 
@@ -74,6 +84,7 @@ struct GenerationFlags: ParsableArguments {
     }
 
     func makeSession(_ guardrails: SystemLanguageModel.Guardrails) -> LanguageModelSession {
-        LanguageModelSession(model: SystemLanguageModel(guardrails: guardrails), instructions: instructions)
+        LanguageModelSession(
+            model: SystemLanguageModel(useCase: useCase.value, guardrails: guardrails), instructions: instructions)
     }
 }

@@ -198,19 +198,25 @@ struct Model: AsyncParsableCommand {
             commandName: "import",
             abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
             discussion: """
-                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Models of the \
-                kind “bert” can be imported: MiniLM, BGE, E5, GTE and others.
+                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Models for \
+                embeddings of the kind “bert” can be imported (MiniLM, BGE, E5, GTE and others), and language models of the kinds \
+                \(HuggingFaceFolder.decoders.joined(separator: ", ")). They keep their 16 bits: “fm model quantize” makes them small.
                 """)
 
         @Argument(help: "The folder.") var folder: String
         @Option(help: "The name of the model (default: the folder's).") var name: String?
-        @Option(help: "The type of the matrices: f32, f16 or q8_0.") var type = "q8_0"
-        @Option(name: .shortAndLong, help: "The file to write (default: among the installed models for embeddings).")
+        @Option(help: "The type of the matrices: f32, f16, bf16 or q8_0 (default: q8_0 for embeddings, else as in the folder).")
+        var type: String?
+        @Option(help: "The pre-tokenizer's name, if it is not recognised.") var pre: String?
+        @Option(name: .shortAndLong, help: "The file to write (default: among the installed models).")
         var out: String?
 
         func run() throws {
-            guard let type = [TensorType.f32, .f16, .q8_0].first(where: { $0.name.lowercased() == self.type.lowercased() }) else {
-                throw ValidationError("“\(self.type)” is not a type that can be written: use f32, f16 or q8_0.")
+            let type = try type.map { name in
+                guard let type = [TensorType.f32, .f16, .bf16, .q8_0].first(where: { $0.name.lowercased() == name.lowercased() }) else {
+                    throw ValidationError("“\(name)” is not a type that can be written: use f32, f16, bf16 or q8_0.")
+                }
+                return type
             }
             let source = URL(filePath: folder)
             let name = name ?? source.standardizedFileURL.lastPathComponent
@@ -218,11 +224,16 @@ struct Model: AsyncParsableCommand {
                 let model = try HuggingFaceFolder(source)
                 let target =
                     out.map { URL(filePath: $0) }
-                    ?? ModelStore.embedderDirectory.appendingPathComponent("\(name)-\(type.name.lowercased()).gguf")
+                    ?? (model.isEncoder
+                        ? ModelStore.embedderDirectory.appendingPathComponent("\(name)-\((type ?? .q8_0).name.lowercased()).gguf")
+                        : ModelStore.directory.appendingPathComponent("\(name).gguf"))
                 try FileManager.default.createDirectory(
                     at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-                try model.write(to: target, name: name, type: type)
+                let line = ProgressLine("Importing", total: 1_000)
+                try model.write(to: target, name: name, type: type, pre: pre) { line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %") }
+                line.end()
                 print("Imported \(name): \(target.path)")
+                if !model.isEncoder { Message.say("“fm model check \(out ?? name)” asks it twenty questions.") }
             } catch {
                 throw Model.fail(error)
             }

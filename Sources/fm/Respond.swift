@@ -86,7 +86,8 @@ struct Respond: AsyncParsableCommand {
         } catch {
             throw ValidationError("“\(loadTranscript)” cannot be read: \(error.localizedDescription)")
         }
-        return LanguageModelSession(model: SystemLanguageModel(guardrails: guardrails.value), transcript: transcript)
+        return LanguageModelSession(
+            model: SystemLanguageModel(useCase: flags.useCase.value, guardrails: guardrails.value), transcript: transcript)
     }
 
     private func save(_ transcript: Transcript) throws {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the kernels of all instruction sets of this processor, those of amx.c with emulated tiles, and those of training, with a sanitizer
-# of clang.
+# Runs the kernels of all instruction sets of this processor, those of amx.c with emulated tiles, and those of training and quantisation, with
+# a sanitizer of clang.
 #   check_sanitized.sh              accesses outside of memory, about two minutes
 #   check_sanitized.sh undefined    undefined behaviour, about ten minutes: the unrolled kernels take long to compile
 set -eu
@@ -28,7 +28,9 @@ for set in CK_AVX2 CK_AVX512 CK_AMX; do
         -o "$build/check" -lm -lpthread 2>/dev/null
     "$build/check"
 done
-# shellcheck disable=SC2086
-clang -std=gnu11 -O1 -g1 -I"$kernels/include" $options "$here/check_training.c" "$build"/*.o -o "$build/check" -lm -lpthread \
-    2>/dev/null
-"$build/check"
+for check in check_training check_quantize; do
+    # shellcheck disable=SC2086
+    clang -std=gnu11 -O1 -g1 -I"$kernels" -I"$kernels/include" $options "$here/$check.c" "$build"/*.o -o "$build/check" -lm -lpthread \
+        2>/dev/null
+    "$build/check"
+done

@@ -31,7 +31,8 @@ public final class SystemLanguageModel: Sendable, Observable {
 
         /// Any use.
         public static let general = SystemLanguageModel.UseCase(name: "general")
-        /// Tagging of texts with topics, emotions, actions, and objects.
+        /// Tagging of texts with topics, emotions, actions, and objects. For the models that this package installs, an adapter is used
+        /// that was trained for it.
         public static let contentTagging = SystemLanguageModel.UseCase(name: "contentTagging")
     }
 
@@ -105,9 +106,12 @@ public final class SystemLanguageModel: Sendable, Observable {
     }
 
     package var localModel: LocalModel {
-        LocalModel(
-            path: ModelStore.systemModelPath, maximumContext: 4096, adapter: adapter ?? ModelStore.selectedAdapter,
-            isTagging: useCase == .contentTagging,
+        let path = ModelStore.systemModelPath
+        let isTagging = useCase == .contentTagging
+        return LocalModel(
+            path: path, maximumContext: 4096,
+            adapter: adapter ?? ModelStore.selectedAdapter ?? (isTagging ? TaggingAdapter.path(for: path) : nil),
+            isTagging: isTagging,
             checksText: !guardrails.isPermissive)
     }
 }

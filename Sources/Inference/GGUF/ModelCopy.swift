@@ -1,4 +1,4 @@
-package import Foundation
+internal import Foundation
 
 /// Copies a model with other types of tensors, one part after the other, so that a model of any size needs little memory.
 ///

@@ -1,4 +1,5 @@
 package import Foundation
+internal import JSON
 
 /// A model as it is published on the Hugging Face hub: a folder with `config.json`, `tokenizer.json` and safetensors
 /// files. It is imported by conversion to a GGUF file.
@@ -23,26 +24,37 @@ package struct HuggingFaceFolder {
     package init(_ folder: URL) throws {
         self.folder = folder
         config = try Self.read(Config.self, folder.appendingPathComponent("config.json"))
-        guard config.model_type == "bert" else {
+        guard config.model_type == "bert" || DecoderImport.names.contains(config.model_type) else {
             throw ModelError.unsupported(
                 field: "model_type of config.json", value: config.model_type,
-                supported: "bert. Download other models as GGUF files: fm model pull OWNER/REPO-GGUF")
+                supported: "bert, \(DecoderImport.names.joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF")
         }
         weights = try Safetensors(folder: folder)
     }
+
+    /// The kinds of language models that can be imported, by `model_type`.
+    package static var decoders: [String] { DecoderImport.names }
+
+    /// Whether the model makes vectors of texts; otherwise it generates text.
+    package var isEncoder: Bool { config.model_type == "bert" }
 
     /// Writes the GGUF file.
     ///
     /// - Parameters:
     ///   - name: the name in the file's metadata.
-    ///   - type: the type of matrices: F32, F16 or Q8_0. Vectors stay in F32.
+    ///   - type: the type of matrices: F32, F16, BF16 or Q8_0; nil for Q8_0 for encoders, and for decoders the type that the folder has.
+    ///     Vectors stay in F32.
+    ///   - pre: the name of a decoder's pre-tokenizer, if it is not recognised.
     ///   - progress: called with the share of the work that is done, from 0 to 1.
     package func write(
-        to url: URL, name: String, type: TensorType = .q8_0, license: String? = nil, progress: (Double) -> Void = { _ in }
+        to url: URL, name: String, type: TensorType? = nil, license: String? = nil, pre: String? = nil,
+        progress: (Double) -> Void = { _ in }
     ) throws {
-        guard [.f32, .f16, .q8_0].contains(type) else {
-            throw ModelError.unsupported(field: "the type", value: type.name, supported: "F32, F16, Q8_0")
+        guard [nil, .f32, .f16, .bf16, .q8_0].contains(type), !isEncoder || type != .bf16 else {
+            throw ModelError.unsupported(field: "the type", value: type?.name ?? "", supported: "F32, F16, Q8_0, of decoders BF16")
         }
+        guard isEncoder else { return try writeDecoder(to: url, name: name, type: type, license: license, pre: pre, progress) }
+        let type = type ?? .q8_0
         var writer = GGUFWriter()
         writer.metadata = [("general.architecture", .string("bert")), ("general.name", .string(name))]
         if let license { writer.metadata.append(("general.license", .string(license))) }
@@ -59,6 +71,71 @@ package struct HuggingFaceFolder {
                     field: "tokenizer.json",
                     reason: "has \(tokenizer.vocabulary.count) tokens, more than the \(shape.vocabularySize) embeddings")
             }
+        }
+    }
+
+    // MARK: - Decoders
+
+    private func writeDecoder(
+        to url: URL, name: String, type: TensorType?, license: String?, pre: String?, _ progress: (Double) -> Void
+    ) throws {
+        let tokenizer = try Self.json(folder.appendingPathComponent("tokenizer.json"))
+        let settings = try optionalJSON("tokenizer_config.json") ?? .object([])
+        let config = try Self.json(folder.appendingPathComponent("config.json"))
+        var tokens = 0
+        if case .object(let vocabulary)? = tokenizer["model"]?["vocab"] { tokens = vocabulary.count }
+        // Numbers of added tokens, which may be among the others.
+        if case .array(let added)? = tokenizer["added_tokens"] {
+            tokens = max(tokens, (added.compactMap { $0["id"]?.integer }.max() ?? -1) + 1)
+        }
+        let decoder = try DecoderImport(config: config, weights: weights, tokens: tokens)
+        var writer = GGUFWriter()
+        let architecture = try decoder.metadata()
+        writer.tensors = try decoder.tensors(type)
+        let matrices = writer.tensors.filter { $0.shape.count > 1 }.map(\.type)
+        writer.metadata = [
+            ("general.architecture", .string(String(architecture[0].0.prefix { $0 != "." }))), ("general.name", .string(name)),
+            ("general.file_type", .uint32(matrices.contains(.q8_0) ? 7 : matrices.contains(.bf16) ? 32 : matrices.contains(.f16) ? 1 : 0)),
+            ("general.quantization_version", .uint32(2)),
+        ]
+        if let license { writer.metadata.append(("general.license", .string(license))) }
+        let generation = try optionalJSON("generation_config.json")
+        let ends = [generation?["eos_token_id"], config["eos_token_id"]].compactMap { value -> Int? in
+            if case .array(let list)? = value { return list.first?.integer }
+            return value?.integer
+        }
+        writer.metadata +=
+            try architecture
+            + TokenizerImport(tokenizer: tokenizer, config: settings, preName: pre).metadata(
+                count: decoder.embeddingCount, ends: ends)
+        // The file beside the configuration takes precedence, as in transformers.
+        let file = folder.appendingPathComponent("chat_template.jinja")
+        if FileManager.default.fileExists(atPath: file.path) {
+            writer.metadata.append(("tokenizer.chat_template", .string(try String(contentsOf: file, encoding: .utf8))))
+        } else if let template = settings["chat_template"]?.string {
+            writer.metadata.append(("tokenizer.chat_template", .string(template)))
+        } else if case .array(let templates)? = settings["chat_template"],
+            let template = (templates.first { $0["name"]?.string == "default" } ?? templates.first)?["template"]?.string
+        {
+            writer.metadata.append(("tokenizer.chat_template", .string(template)))
+        }
+        try writer.write(to: url, progress: progress) { path in
+            let file = try GGUFFile(path: path)
+            let shape = try ModelShape(file: file)
+            _ = try DecoderModel.bytesPerToken(file: file, shape: shape, pool: .shared())
+            _ = try Tokenizer(file: file)
+        }
+    }
+
+    private func optionalJSON(_ name: String) throws -> JSONValue? {
+        let url = folder.appendingPathComponent(name)
+        return FileManager.default.fileExists(atPath: url.path) ? try Self.json(url) : nil
+    }
+
+    private static func json(_ url: URL) throws -> JSONValue {
+        let data = try contents(url)
+        do { return try JSONParser.parse(data) } catch {
+            throw ModelError.invalid(field: url.lastPathComponent, reason: "is not valid JSON: \(error)")
         }
     }
 
@@ -249,11 +326,15 @@ package struct HuggingFaceFolder {
     }
 
     static func read<Value: Decodable>(_ type: Value.Type, _ url: URL) throws -> Value {
+        try decode(type, contents(url), url.lastPathComponent)
+    }
+
+    private static func contents(_ url: URL) throws -> Data {
         let source = try SourceFile(path: url.path)
         guard source.size <= 1 << 30 else { throw ModelError.invalid(field: url.lastPathComponent, reason: "is too large") }
         var data = Data(count: source.size)
         try data.withUnsafeMutableBytes { try source.read(into: $0, at: 0) }
-        return try decode(type, data, url.lastPathComponent)
+        return data
     }
 
     static func decode<Value: Decodable>(_ type: Value.Type, _ data: Data, _ name: String) throws -> Value {

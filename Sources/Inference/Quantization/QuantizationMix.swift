@@ -1,4 +1,4 @@
-package import Foundation
+internal import Foundation
 
 /// A choice of types for the tensors of a model. Each tensor's type is that of llama.cpp's quantiser for the same name.
 package enum QuantizationMix: String, CaseIterable, Sendable {
@@ -89,7 +89,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     ]
 
     /// Whether a tensor is written with another type.
-    static func isQuantized(_ tensor: GGUFTensor) -> Bool {
+    private static func isQuantized(_ tensor: Tensor) -> Bool {
         tensor.shape.count >= 2 && tensor.name.hasSuffix("weight") && tensor.name != "position_embd.weight"
             && tensor.name != "token_types.weight" && !kept.contains { tensor.name.contains($0) }
     }
@@ -97,6 +97,27 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     private static func layer(_ name: String) -> Int? {
         let parts = name.split(separator: ".")
         return parts.count > 1 && parts[0] == "blk" ? Int(parts[1]) : nil
+    }
+
+    /// What the choice depends on.
+    package struct Tensor {
+        var name: String
+        /// Dimensions, fastest-varying first.
+        var shape: [Int]
+        var type: TensorType
+    }
+
+    /// What the choice depends on besides the tensors.
+    package struct Properties {
+        var architecture = "llama"
+        var layers = 0
+        var experts = 0
+        /// Query heads for each head of keys.
+        var groups = 1
+        /// Whether the importance of columns is known.
+        var hasImportance = false
+        /// Types for tensors in whose names a pattern is found; the first that matches counts.
+        var overrides: [(pattern: Regex<AnyRegexOutput>, type: TensorType)] = []
     }
 
     /// The types of all tensors of a model.
@@ -112,32 +133,34 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             guard case .integer? = model.metadata["\(architecture).\(key)"] else { return nil }
             return try model.metadata.integer("\(architecture).\(key)", in: 0...Int(Int32.max))
         }
-        let layers = try number("block_count") ?? 0
-        let experts = try number("expert_count") ?? 0
         let heads = try number("attention.head_count") ?? 1
-        let groups = heads / max(1, try number("attention.head_count_kv") ?? heads)
-        let names = model.tensorNames.sorted {
-            (Self.layer($0) ?? -1, $0) < (Self.layer($1) ?? -1, $1)
-        }
-        let isTied = model.tensors["output.weight"] == nil
-        let values = names.count { Self.role($0) == .value }
+        return types(
+            model.tensors.values.map { Tensor(name: $0.name, shape: $0.shape, type: $0.type) },
+            Properties(
+                architecture: architecture, layers: try number("block_count") ?? 0, experts: try number("expert_count") ?? 0,
+                groups: heads / max(1, try number("attention.head_count_kv") ?? heads), hasImportance: hasImportance,
+                overrides: overrides))
+    }
+
+    func types(_ tensors: [Tensor], _ model: Properties) -> [String: TensorType] {
+        // Values and feed-forward networks are counted in the order of the layers.
+        let tensors = tensors.sorted { (Self.layer($0.name) ?? -1, $0.name) < (Self.layer($1.name) ?? -1, $1.name) }
+        let isTied = !tensors.contains { $0.name == "output.weight" }
+        let values = tensors.count { Self.role($0.name) == .value }
         var (value, down) = (0, 0)
         var types: [String: TensorType] = [:]
-        for name in names {
-            guard let tensor = model.tensors[name] else { continue }
+        for tensor in tensors {
+            let name = tensor.name
             let role = Self.role(name)
             let isQuantized = Self.isQuantized(tensor)
             var type = isQuantized ? self.type : tensor.type
             // Numbers of 16 bits do not become numbers of 32.
             if isQuantized, self != .f16, self != .bf16 {
-                if let override = overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
+                if let override = model.overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
                     type = override.type
                 } else {
-                    let place = experts > 1 ? Self.layer(name) ?? 0 : down
-                    type = self.type(
-                        of: role, tensor, isTied: isTied, place: (value, values), down: (place, layers), groups: groups,
-                        experts: experts, hasImportance: hasImportance,
-                        isLarge: layers == 80 && ["llama", "qwen2"].contains(architecture))
+                    let place = model.experts > 1 ? Self.layer(name) ?? 0 : down
+                    type = self.type(of: role, tensor, model, isTied: isTied, place: (value, values), down: (place, model.layers))
                 }
                 type = Self.fitting(type, columns: tensor.shape[0])
             }
@@ -149,9 +172,10 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     }
 
     private func type(
-        of role: Role, _ tensor: GGUFTensor, isTied: Bool, place: (index: Int, count: Int), down: (index: Int, count: Int),
-        groups: Int, experts: Int, hasImportance: Bool, isLarge: Bool
+        of role: Role, _ tensor: Tensor, _ model: Properties, isTied: Bool, place: (index: Int, count: Int),
+        down: (index: Int, count: Int)
     ) -> TensorType {
+        let hasImportance = model.hasImportance
         func needsMore(_ place: (index: Int, count: Int)) -> Bool {
             place.index < place.count / 8 || place.index >= 7 * place.count / 8 || (place.index - place.count / 8) % 3 == 2
         }
@@ -162,17 +186,19 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         case .value:
             var type = self.type
             switch self {
-            case .q2_K: type = groups >= 4 ? .q4_K : .q3_K
+            case .q2_K: type = model.groups >= 4 ? .q4_K : .q3_K
             case .q3_K_M: type = place.index < 2 ? .q5_K : .q4_K
             case .q3_K_L: type = .q5_K
-            case .iq4_NL, .iq4_XS: if groups >= 4 { type = .q5_K }
+            case .iq4_NL, .iq4_XS: if model.groups >= 4 { type = .q5_K }
             case .q4_K_M, .q5_K_M: if needsMore(place) { type = .q6_K }
             case .q4_K_S: if place.index < 4 { type = .q5_K }
             default: break
             }
+            // Of the models with 70 billion weights, eight heads share the values.
+            let isLarge = model.layers == 80 && ["llama", "qwen2"].contains(model.architecture)
             if isLarge, type == .q3_K || type == .q4_K { type = .q5_K }
-            return experts == 8 ? .q8_0 : type
-        case .key: return experts == 8 ? .q8_0 : self.type
+            return model.experts == 8 ? .q8_0 : type
+        case .key: return model.experts == 8 ? .q8_0 : self.type
         case .down:
             switch self {
             case .q2_K: return .q3_K
@@ -186,7 +212,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             default: return self.type
             }
         case .attentionOutput:
-            if experts == 8 {
+            if model.experts == 8 {
                 return [.q2_K, .q3_K_S, .q3_K_M, .iq4_NL, .iq4_XS, .q4_K_S, .q4_K_M].contains(self) ? .q5_K : self.type
             }
             switch self {
@@ -199,7 +225,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         }
     }
 
-    private func outputType(_ tensor: GGUFTensor) -> TensorType {
+    private func outputType(_ tensor: Tensor) -> TensorType {
         if self == .mxfp4 || tensor.shape[0] % type.blockElements != 0 { return .q8_0 }
         return self == .q8_0 ? .q8_0 : .q6_K
     }

@@ -1,5 +1,5 @@
 internal import CKernels
-package import Foundation
+internal import Foundation
 
 /// Runs a model over texts to measure it: the importance of its columns, its perplexity, its divergence from another model.
 ///
@@ -33,7 +33,9 @@ package final class TextMeasurement: @unchecked Sendable {
 
     /// The windows of texts, each with the token that begins texts of this model, if there is one. The rest of the texts is left out.
     package func windows(of texts: [String], length: Int = TextMeasurement.usualWindow, limit: Int = .max) -> [[TokenID]] {
-        let beginning: [TokenID] = Array(tokenizer.encode([], addsBoundaryTokens: true).prefix(1))
+        // What the file wants before a text.
+        let (plain, whole) = (tokenizer.encode("a"), tokenizer.encode([.user("a")], addsBoundaryTokens: true))
+        let beginning: [TokenID] = Array(whole.prefix(plain.first.flatMap { whole.firstIndex(of: $0) } ?? 0))
         let tokens: [TokenID] = texts.flatMap { tokenizer.encode($0) }
         let size = length - beginning.count
         let count = min(limit, tokens.count / size)

@@ -1,0 +1,238 @@
+internal import Foundation
+internal import JSON
+
+/// The tokenizer of a decoder, from `tokenizer.json` and the files beside it.
+///
+/// Two kinds of byte-pair encoding are read: that of bytes (GPT-2, Llama 3, Qwen), whose words are found by a pattern, and that of
+/// characters with bytes for unknown ones (SentencePiece: Llama 2, Mistral, Gemma).
+struct TokenizerImport {
+    private let tokenizer: JSONValue
+    private let config: JSONValue
+    /// The name of the pre-tokenizer, if it is not recognised.
+    private let preName: String?
+
+    /// - Parameters:
+    ///   - config: `tokenizer_config.json`.
+    init(tokenizer: JSONValue, config: JSONValue, preName: String?) {
+        (self.tokenizer, self.config, self.preName) = (tokenizer, config, preName)
+    }
+
+    // The numbers of `tokenizer.ggml.token_type`.
+    private enum Kind: Int32 { case normal = 1, unknown, control, userDefined, unused, byte }
+
+    private struct Token {
+        var text: String
+        var kind: Kind
+        var score: Float = 0
+    }
+
+    /// The metadata of the tokenizer.
+    ///
+    /// - Parameters:
+    ///   - count: the number of rows of the embeddings; more tokens are an error, missing ones are marked as unused.
+    ///   - ends: the numbers of tokens that end texts, by the model's configuration.
+    func metadata(count: Int, ends: [Int]) throws(ModelError) -> [(String, GGUFWriter.Value)] {
+        let model = tokenizer["model"]
+        guard case .string("BPE")? = model?["type"] ?? .string("BPE"), case .object(let vocabulary)? = model?["vocab"],
+            case .array(let list)? = model?["merges"]
+        else {
+            throw .unsupported(
+                field: "the model of tokenizer.json", value: model?["type"]?.text ?? "none", supported: "BPE with vocab and merges")
+        }
+        let isOfCharacters = model?["byte_fallback"] == .bool(true)
+        var tokens = [Token?](repeating: nil, count: count)
+        func place(_ token: Token, at id: Int?) throws(ModelError) {
+            guard let id, id >= 0 else { throw .invalid(field: "tokenizer.json", reason: "has the token \(token.text) without a number") }
+            guard id < count else {
+                throw .invalid(field: "tokenizer.json", reason: "has the token \(id), and the model has \(count) embeddings")
+            }
+            tokens[id] = token
+        }
+        let unknown = model?["unk_token"]?.string
+        for member in vocabulary {
+            var kind = Kind.normal
+            if isOfCharacters, member.name.utf8.count == 6, member.name.hasPrefix("<0x"), member.name.hasSuffix(">") { kind = .byte }
+            if member.name == unknown { kind = .unknown }
+            try place(Token(text: member.name, kind: kind), at: member.value.integer)
+        }
+        if case .array(let added)? = tokenizer["added_tokens"] {
+            for item in added {
+                guard let text = item["content"]?.string else { continue }
+                var kind = item["special"] == .bool(true) || Self.looksSpecial(text) ? Kind.control : .userDefined
+                if text == unknown, isOfCharacters { kind = .unknown }
+                // SentencePiece has no score for them; they are found before anything is merged.
+                try place(Token(text: text, kind: kind, score: isOfCharacters ? -1000 : 0), at: item["id"]?.integer)
+            }
+        }
+        let merges = try pairs(list)
+        var all = tokens.enumerated().map { $1 ?? Token(text: "[PAD\($0)]", kind: .unused) }
+        if isOfCharacters { score(&all, merges) }
+        var result: [(String, GGUFWriter.Value)] = [
+            ("tokenizer.ggml.model", .string(isOfCharacters ? "llama" : "gpt2")),
+            ("tokenizer.ggml.pre", .string(isOfCharacters ? "default" : try preTokenizer())),
+            ("tokenizer.ggml.tokens", .strings(all.map(\.text))), ("tokenizer.ggml.token_type", .int32s(all.map(\.kind.rawValue))),
+        ]
+        if isOfCharacters {
+            result.append(("tokenizer.ggml.scores", .float32s(all.map(\.score))))
+            result.append(("tokenizer.ggml.add_space_prefix", .bool(addsSpace)))
+        } else {
+            // A space within a half is written as the letter that stands for it.
+            result.append(
+                (
+                    "tokenizer.ggml.merges",
+                    .strings(
+                        merges.map { [$0.0, $0.1].map { $0.replacingOccurrences(of: " ", with: "\u{120}") }.joined(separator: " ") })
+                ))
+        }
+        return try result + special(all, ends)
+    }
+
+    /// Added tokens that are not marked as special although they are.
+    private static func looksSpecial(_ text: String) -> Bool {
+        (text.hasPrefix("<|") && text.hasSuffix("|>")) || ["<start_of_turn>", "<end_of_turn>", "<mask>", "<2mass>", "[@BOS@]"].contains(text)
+    }
+
+    private func pairs(_ list: [JSONValue]) throws(ModelError) -> [(String, String)] {
+        var pairs: [(String, String)] = []
+        pairs.reserveCapacity(list.count)
+        for item in list {
+            switch item {
+            case .string(let text):
+                guard let space = text.utf8.dropFirst().firstIndex(of: UInt8(ascii: " ")) else {
+                    throw .invalid(field: "the merges of tokenizer.json", reason: "contain “\(text)”")
+                }
+                pairs.append((String(text[..<space]), String(text[text.utf8.index(after: space)...])))
+            case .array(let halves) where halves.count == 2:
+                guard let first = halves[0].string, let second = halves[1].string else { fallthrough }
+                pairs.append((first, second))
+            default: throw .invalid(field: "the merges of tokenizer.json", reason: "are not pairs of texts")
+            }
+        }
+        return pairs
+    }
+
+    /// Scores that merge in the order of the merges: SentencePiece merges the pair whose token has the largest score first.
+    private func score(_ tokens: inout [Token], _ merges: [(String, String)]) {
+        var ranks: [[UInt8]: Int] = [:]
+        for (rank, pair) in merges.enumerated() {
+            let text = Array((pair.0 + pair.1).utf8)
+            if ranks[text] == nil { ranks[text] = rank }
+        }
+        // Tokens that result from no merge come last; their score is never compared.
+        for index in tokens.indices where tokens[index].kind == .normal {
+            tokens[index].score = -Float(ranks[Array(tokens[index].text.utf8)] ?? merges.count)
+        }
+    }
+
+    /// Whether a space is added before the first word.
+    private var addsSpace: Bool {
+        for part in Self.parts(tokenizer["normalizer"], list: "normalizers") where part["type"]?.string == "Prepend" { return true }
+        for part in Self.parts(tokenizer["pre_tokenizer"], list: "pretokenizers") where part["type"]?.string == "Metaspace" {
+            if let scheme = part["prepend_scheme"]?.string { return scheme != "never" }
+            return part["add_prefix_space"] != .bool(false)
+        }
+        return config["add_prefix_space"] == .bool(true)
+    }
+
+    private static func parts(_ value: JSONValue?, list: String) -> [JSONValue] {
+        guard let value, value != .null else { return [] }
+        if value["type"]?.string == "Sequence", case .array(let parts)? = value[list] { return parts }
+        return [value]
+    }
+
+    // MARK: - The pre-tokenizer
+
+    private static let contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+    private static let ending = #" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"#
+    private static let upper = #"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"#
+    private static let lower = #"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"#
+
+    /// The published patterns, as they stand in `tokenizer.json`, and the names that GGUF has for them: with and without
+    /// `ignore_merges`.
+    private static let known: [(parts: [String], name: String, ignoring: String)] = [
+        (["ByteLevel"], "gpt-2", "gpt-2"), (["Digits", "ByteLevel"], "smollm", "smollm"),
+        ([contractions + #"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"# + ending], "smaug-bpe", "llama-bpe"),
+        ([contractions + #"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|"# + ending], "qwen2", "qwen2"),
+        (
+            [contractions + #"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"#],
+            "qwen35", "qwen35"
+        ),
+        (
+            [
+                "\(upper)\(contractions)?|\(lower)\(contractions)?" + #"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"#
+            ], "gpt-4o", "gpt-4o"
+        ),
+        ([upper + "|" + lower + #"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"#], "tekken", "tekken"),
+        (
+            [
+                #"\p{N}{1,3}"#, "[一-龥぀-ゟ゠-ヿ]+",
+                ##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##,
+            ], "deepseek-v3", "deepseek-v3"
+        ),
+    ]
+
+    /// The name of the pre-tokenizer with these patterns.
+    private func preTokenizer() throws(ModelError) -> String {
+        if let preName {
+            _ = try PreTokenizer(name: preName)
+            return preName
+        }
+        var parts: [String] = []
+        for part in Self.parts(tokenizer["pre_tokenizer"], list: "pretokenizers") {
+            switch part["type"]?.string {
+            case "Split"?: parts.append(part["pattern"]?["Regex"]?.string ?? part["pattern"]?["String"]?.string ?? "?")
+            case "Digits"? where part["individual_digits"] == .bool(true): parts.append("Digits")
+            case "ByteLevel"?: if part["use_regex"] != .bool(false) { parts.append("ByteLevel") }
+            case let other?: parts.append(other)
+            case nil: parts.append("?")
+            }
+        }
+        let ignores = tokenizer["model"]?["ignore_merges"] == .bool(true)
+        guard let found = Self.known.first(where: { $0.parts == parts }) else {
+            throw .unsupported(
+                field: "the pre_tokenizer of tokenizer.json", value: parts.joined(separator: " ; "),
+                supported: "the published patterns of the families that run here. Name one with --pre: \(PreTokenizer.names.joined(separator: ", "))")
+        }
+        return ignores ? found.ignoring : found.name
+    }
+
+    // MARK: - Special tokens
+
+    private func special(_ tokens: [Token], _ ends: [Int]) throws(ModelError) -> [(String, GGUFWriter.Value)] {
+        func id(_ key: String) -> Int? {
+            guard let text = config[key]?.string ?? config[key]?["content"]?.string else { return nil }
+            return tokens.firstIndex { $0.text.utf8.elementsEqual(text.utf8) }
+        }
+        var result: [(String, GGUFWriter.Value)] = []
+        let beginning = id("bos_token")
+        for (name, id) in [
+            ("bos", beginning), ("eos", id("eos_token") ?? ends.first), ("unknown", id("unk_token")), ("padding", id("pad_token")),
+        ] {
+            if let id, tokens.indices.contains(id) { result.append(("tokenizer.ggml.\(name)_token_id", .uint32(UInt32(id)))) }
+        }
+        // What is added is said by the post-processor; older tokenizers have only the setting.
+        var added: Set<String> = []
+        for part in Self.parts(tokenizer["post_processor"], list: "processors") where part["type"]?.string == "TemplateProcessing" {
+            guard case .array(let list)? = part["single"] else { continue }
+            let sequence = list.firstIndex { $0["Sequence"] != nil } ?? list.count
+            for (index, item) in list.enumerated() {
+                if item["SpecialToken"] != nil { added.insert(index < sequence ? "bos" : "eos") }
+            }
+        }
+        for name in ["bos", "eos"] {
+            let setting = config["add_\(name)_token"]
+            if case .bool(let flag)? = setting {
+                result.append(("tokenizer.ggml.add_\(name)_token", .bool(flag)))
+            } else if name == "bos" || added.contains(name) {
+                result.append(("tokenizer.ggml.add_\(name)_token", .bool(added.contains(name))))
+            }
+        }
+        return result
+    }
+}
+
+extension JSONValue {
+    var string: String? { if case .string(let text) = self { text } else { nil } }
+    var integer: Int? { if case .number(let number) = self { Int(number.text) } else { nil } }
+    var double: Double? { if case .number(let number) = self { Double(number.text) } else { nil } }
+}

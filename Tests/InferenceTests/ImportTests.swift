@@ -1,0 +1,109 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Inference
+
+/// Language models in the Hugging Face form. `Tests/Tools/check_import.py` compares every tensor with llama.cpp's converter.
+@Suite struct ImportTests {
+    struct Expected: Decodable {
+        struct Line: Decodable { var text: String, ids: [TokenID] }
+        var lines: [Line]
+        var tokens: [TokenID]
+        var logits: [Float]
+    }
+
+    /// A copy of a recorded folder that may be changed.
+    private final class Folder {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("import-\(UUID().uuidString)")
+        var output: URL { url.appendingPathComponent("model.gguf") }
+
+        init(_ name: String) throws {
+            let source = try #require(Bundle.module.url(forResource: "Golden", withExtension: nil)).appendingPathComponent("Import/\(name)")
+            try FileManager.default.copyItem(at: source, to: url)
+        }
+        deinit { try? FileManager.default.removeItem(at: url) }  // best effort
+
+        func change(_ file: String, _ from: String, _ to: String) throws {
+            let path = url.appendingPathComponent(file)
+            let text = try String(contentsOf: path, encoding: .utf8)
+            #expect(text.contains(from))
+            try text.replacingOccurrences(of: from, with: to).write(to: path, atomically: true, encoding: .utf8)
+        }
+
+        func write(_ type: TensorType? = .f32, pre: String? = nil) throws {
+            try HuggingFaceFolder(url).write(to: output, name: "tiny", type: type, pre: pre)
+        }
+    }
+
+    @Test("[H1] the tokens and logits of transformers", arguments: ["qwen2", "mistral", "llama", "gemma2"])
+    func equalsTransformers(_ name: String) throws {
+        let folder = try Folder(name)
+        try folder.write()
+        let expected = try JSONDecoder().decode(
+            Expected.self, from: Data(contentsOf: folder.url.appendingPathComponent("expected.json")))
+        let file = try GGUFFile(path: folder.output.path)
+        let tokenizer = try Tokenizer(file: file)
+        for line in expected.lines { #expect(tokenizer.encode(line.text) == line.ids, "\(line.text)") }
+        let model = try DecoderModel(file: file, pool: .shared())
+        let cache = try KVCache(shape: model.shape, capacity: 64)
+        try model.forward(expected.tokens[...], cache: cache)
+        // The cache has 16 bits.
+        for (value, wanted) in zip(model.logits, expected.logits) { #expect(abs(value - wanted) < 5e-3) }
+        #expect(try file.metadata.string("tokenizer.chat_template")?.contains("im_start") == true)
+    }
+
+    @Test("[H1] the type of matrices, and the template's file before the setting") func types() throws {
+        let folder = try Folder("qwen2")
+        try "{{ messages }}".write(
+            to: folder.url.appendingPathComponent("chat_template.jinja"), atomically: true, encoding: .utf8)
+        try folder.write(.bf16)
+        let file = try GGUFFile(path: folder.output.path)
+        #expect(file.tensors["blk.0.attn_q.weight"]?.type == .bf16 && file.tensors["blk.0.attn_norm.weight"]?.type == .f32)
+        #expect(try file.metadata.string("tokenizer.chat_template") == "{{ messages }}")
+        #expect(try file.metadata.integer("general.file_type", in: 0...100) == 32)
+    }
+
+    @Test("[H1] what is not read is refused by name") func refusals() throws {
+        for (file, from, to, message) in [
+            ("config.json", "\"model_type\": \"qwen2\"", "\"model_type\": \"elephant\"", "elephant"),
+            ("config.json", "\"model_type\": \"qwen2\"", "\"quantization_config\": {\"quant_method\": \"awq\"}, \"model_type\": \"qwen2\"", "awq"),
+            ("config.json", "\"rope_type\": \"default\"", "\"rope_type\": \"spiral\"", "spiral"),
+            ("config.json", "\"num_attention_heads\"", "\"heads\"", "num_attention_heads"),
+            ("tokenizer.json", "\\\\p{N}", "\\\\p{Lu}", "--pre"), ("tokenizer.json", "\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"),
+        ] {
+            let folder = try Folder("qwen2")
+            try folder.change(file, from, to)
+            #expect { try folder.write() } throws: { "\($0)".contains(message) }
+            #expect(!FileManager.default.fileExists(atPath: folder.output.path))
+        }
+        let folder = try Folder("qwen2")
+        try folder.change("tokenizer.json", "\\\\p{N}", "\\\\p{Lu}")
+        try folder.write(pre: "qwen2")
+        #expect(throws: ModelError.self) { try folder.write(pre: "no such") }
+    }
+
+    @Test("[H1] damaged folders are errors") func damaged() throws {
+        var random = SeededGenerator(3)
+        let folder = try Folder("mistral")
+        let originals = try ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"].map {
+            (folder.url.appendingPathComponent($0), try Data(contentsOf: folder.url.appendingPathComponent($0)))
+        }
+        var refused = 0
+        for round in 0..<120 {
+            let (url, good) = originals[round % originals.count]
+            var bad = good
+            if round % 3 == 0 {
+                bad = good.prefix(Int.random(in: 0..<good.count, using: &random))
+            } else {
+                // The head of the weights is what is interpreted.
+                let reach = url.pathExtension == "safetensors" ? 3000 : good.count
+                for _ in 0..<4 { bad[Int.random(in: 0..<min(reach, good.count), using: &random)] = UInt8.random(in: 32...126, using: &random) }
+            }
+            try bad.write(to: url)
+            do { try folder.write() } catch is ModelError { refused += 1 }
+            try good.write(to: url)
+        }
+        #expect(refused > 40)
+    }
+}
