@@ -57,7 +57,8 @@ let package = Package(
         .target(name: "LanguageTable", exclude: ["languages.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "GuardrailTable", exclude: ["guardrail.bin"], cSettings: [.unsafeFlags(["-O2"])]),
         .target(
-            name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"], cSettings: [.unsafeFlags(["-O2"])]),
+            name: "TaggingAdapters", exclude: ["qwen2.5-coder-1.5b.fmadapter", "smollm2-135m.fmadapter"],
+            cSettings: [.unsafeFlags(["-O2"])]),
         .target(name: "AsyncLocks", swiftSettings: settings),
         // The part of Apple's module that data attachments need; on Apple's platforms the system has it.
         .target(name: "UniformTypeIdentifiers", swiftSettings: settings),

@@ -119,8 +119,8 @@ INLINE NAME(fit) NAME(fit_affine)(const float *x, const float *w, int n, float h
     NAME(sums) s = NAME(constant_sums)(x, w, n);
     NAME(fit) best = {0, least, s.xx - 2 * least * s.x + least * least * s.w};
     if (!(most > least)) return best;
-    for (int step = -9; step <= 12; step++) {
-        float inverse = (high + 0.1f * (float)step) / (most - least);
+    for (int step = -6; step <= 8; step++) {
+        float inverse = (high + 0.15f * (float)step) / (most - least);
         NAME(code_sums)(x, w, n, inverse, least, 0, high, &s);
         NAME(fit) next = NAME(solve)(s, true, negative);
         if (next.error < best.error) best = next;
@@ -137,8 +137,8 @@ INLINE NAME(fit) NAME(fit_scale)(const float *x, const float *w, int n, float lo
     NAME(fit) best = {0, 0, s.xx};
     if (largest == 0) return best;
     for (int side = 0; side < 2; side++)
-        for (int step = -9; step <= 9; step++) {
-            float inverse = ((side ? high : low) + 0.1f * (float)step) / largest;
+        for (int step = -6; step <= 6; step++) {
+            float inverse = ((side ? high : low) + 0.15f * (float)step) / largest;
             NAME(code_sums)(x, w, n, inverse, 0, low, high, &s);
             NAME(fit) next = NAME(solve)(s, false, false);
             if (next.error < best.error) best = next;
@@ -176,14 +176,15 @@ static TARGET void NAME(fit_affine_block)(const float *x, const float *w, int gr
         float s = d > 0 ? scales[g] / d + 0.5f : 0, m = dmin > 0 ? minimums[g] / dmin + 0.5f : 0;
         out->scale[g] = (int)(s < limit ? s : limit), out->minimum[g] = (int)(m < limit ? m : limit);
     }
+    // First the scale of the block is solved, then the neighbours of the scales are tried with it.
     for (int pass = 0; pass < 2; pass++) {
         float aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
         for (int g = 0; g < groups; g++) {
             const float *xg = x + g * n, *wg = w + g * n;
             int scale = out->scale[g], minimum = out->minimum[g], best_scale = scale, best_minimum = minimum;
             float best = -1;
-            for (int s = scale - 1; s <= scale + 1; s++)
-                for (int m = minimum - 1; m <= minimum + 1; m++) {
+            for (int s = scale - pass; s <= scale + pass; s++)
+                for (int m = minimum - pass; m <= minimum + pass; m++) {
                     if (s < 0 || m < 0 || s > (int)limit || m > (int)limit) continue;
                     float error = NAME(assign)(xg, wg, n, d * (float)s, -dmin * (float)m, 0, high, codes);
                     if (best < 0 || error < best) best = error, best_scale = s, best_minimum = m;
@@ -232,7 +233,7 @@ static TARGET void NAME(fit_scale_block)(const float *x, const float *w, int gro
             const float *xg = x + g * n, *wg = w + g * n;
             int scale = out->scale[g], chosen = scale;
             float best = -1;
-            for (int s = scale - 1; s <= scale + 1; s++) {
+            for (int s = scale - pass; s <= scale + pass; s++) {
                 if (s < least || s > -least - 1) continue;
                 float error = NAME(assign)(xg, wg, n, d * (float)s, 0, low, high, codes);
                 if (best < 0 || error < best) best = error, chosen = s;
@@ -325,7 +326,7 @@ static TARGET void NAME(fit_table_block)(const float *x, const float *w, int gro
             const float *xg = x + 32 * g, *wg = w + 32 * g;
             int scale = out->scale[g], chosen = scale;
             float best = -1;
-            for (int s = scale - 1; s <= scale + 1; s++) {
+            for (int s = scale - pass; s <= scale + pass; s++) {
                 if (s < -32 || s > 31) continue;
                 float error = NAME(look_up)(xg, wg, 32, d * (float)s, table, count, NULL, &xq, &qq);
                 if (best < 0 || error < best) best = error, chosen = s;

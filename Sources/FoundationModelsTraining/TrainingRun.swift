@@ -215,7 +215,8 @@ final class TrainingRun {
         return AdapterTrainer.Progress(
             step: point.step, steps: steps, epoch: Double(point.step) / Double(schedule.stepsPerEpoch), loss: point.loss ?? 0,
             validationLoss: point.validationLoss, validationAccuracy: point.validationAccuracy, rate: point.rate ?? 0,
-            gradientNorm: point.gradientNorm ?? 0, divergence: point.divergence, tokensPerSecond: Double(tokens) / max(1e-3, seconds),
+            gradientNorm: point.gradientNorm ?? 0, divergence: point.divergence,
+            tokensPerSecond: Double(tokens) / max(1e-3, seconds),
             secondsLeft: seconds / Double(max(1, stepsOfThisProcess)) * Double(steps - point.step))
     }
 
@@ -225,7 +226,8 @@ final class TrainingRun {
         return AdapterTrainer.Summary(
             steps: state.step, validationLossBefore: state.validationBefore, validationLoss: state.bestLoss,
             validationAccuracy: state.bestAccuracy,
-            divergence: divergences.isEmpty ? nil : divergences.reduce(0, +) / Double(divergences.count), loss: losses.isEmpty ? 0 : losses.reduce(0, +) / Double(losses.count),
+            divergence: divergences.isEmpty ? nil : divergences.reduce(0, +) / Double(divergences.count),
+            loss: losses.isEmpty ? 0 : losses.reduce(0, +) / Double(losses.count),
             tokens: tokens, seconds: (ContinuousClock.now - started).seconds,
             stoppedEarly: state.step < trainer.options.steps ?? 1)
     }

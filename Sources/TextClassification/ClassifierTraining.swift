@@ -94,7 +94,8 @@ struct ClassifierTraining: Sendable {
         targets = data.examples.map { example in Array(Set(example.labels.compactMap { numbers[$0] })).sorted() }
         guard labels.count >= 2 else { throw .unsuitableData("All texts have the same label: there is nothing to learn.") }
         guard labels.count <= Self.maximumLabels else {
-            throw .unsuitableData("There are \(labels.count) different labels, at most \(Self.maximumLabels) are allowed. Is it the right column?")
+            throw .unsuitableData(
+                "There are \(labels.count) different labels, at most \(Self.maximumLabels) are allowed. Is it the right column?")
         }
         var counts = [Int](repeating: 0, count: labels.count)
         for target in targets { for label in target { counts[label] += 1 } }
@@ -106,7 +107,9 @@ struct ClassifierTraining: Sendable {
         if let penalty = options.penalty, !(penalty > 0 && penalty <= 1e6) {
             throw .invalidOption("The penalty must be greater than 0 and at most 1,000,000.")
         }
-        if let folds = options.folds, !(2...20).contains(folds) { throw .invalidOption("The number of parts must be from 2 to 20.") }
+        if let folds = options.folds, !(2...20).contains(folds) {
+            throw .invalidOption("The number of parts must be from 2 to 20.")
+        }
         testTexts = test?.examples.map(\.text) ?? []
         var testTargets: [[Int]] = []
         for example in test?.examples ?? [] {
@@ -204,7 +207,8 @@ struct ClassifierTraining: Sendable {
     }
 
     private func fit(
-        _ rows: SparseRows, _ chosen: [Int], penalty: Double, isRough: Bool, start: LinearClassifier? = nil, check: () throws -> Void
+        _ rows: SparseRows, _ chosen: [Int], penalty: Double, isRough: Bool, start: LinearClassifier? = nil,
+        check: () throws -> Void
     ) throws -> LinearClassifier {
         try LinearClassifier(
             kind, rows: rows, targets: chosen.map { outputs(of: targets[$0]) }, outputs: outputs, penalty: penalty,

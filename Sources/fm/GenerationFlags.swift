@@ -17,7 +17,8 @@ struct GenerationFlags: ParsableArguments {
             "An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
     var adapter: String?
 
-    @Option(help: "What the model is used for: general, or content-tagging for the topics, emotions, actions and objects of texts.")
+    @Option(
+        help: "What the model is used for: general, or content-tagging for the topics, emotions, actions and objects of texts.")
     var useCase = UseCase.general
 
     enum UseCase: String, ExpressibleByArgument, CaseIterable {

@@ -21,7 +21,7 @@ struct Model: AsyncParsableCommand {
             """,
         subcommands: [
             List.self, Pull.self, Import.self, Use.self, Path.self, Info.self, Check.self, Recommend.self, Quantize.self,
-            Imatrix.self, Compare.self, Remove.self, Cache.self,
+            Imatrix.self, Compare.self, Profile.self, Remove.self, Cache.self,
         ],
         defaultSubcommand: List.self)
 
@@ -213,7 +213,8 @@ struct Model: AsyncParsableCommand {
 
         func run() throws {
             let type = try type.map { name in
-                guard let type = [TensorType.f32, .f16, .bf16, .q8_0].first(where: { $0.name.lowercased() == name.lowercased() }) else {
+                guard let type = [TensorType.f32, .f16, .bf16, .q8_0].first(where: { $0.name.lowercased() == name.lowercased() })
+                else {
                     throw ValidationError("“\(name)” is not a type that can be written: use f32, f16, bf16 or q8_0.")
                 }
                 return type
@@ -230,7 +231,9 @@ struct Model: AsyncParsableCommand {
                 try FileManager.default.createDirectory(
                     at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
                 let line = ProgressLine("Importing", total: 1_000)
-                try model.write(to: target, name: name, type: type, pre: pre) { line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %") }
+                try model.write(to: target, name: name, type: type, pre: pre) {
+                    line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
+                }
                 line.end()
                 print("Imported \(name): \(target.path)")
                 if !model.isEncoder { Message.say("“fm model check \(out ?? name)” asks it twenty questions.") }

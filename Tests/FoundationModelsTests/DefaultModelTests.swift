@@ -20,6 +20,29 @@ struct DefaultModelTests {
         GenerationOptions(samplingMode: .greedy, maximumResponseTokens: tokens)
     }
 
+    @Generable struct Topics { @Guide(.count(2)) var topics: [String] }
+
+    @Test("[A9] two tags of a text are tags, not the text: as text, and guided")
+    func tagging() async throws {
+        let text = """
+            The council wants to turn the old railway line into a cycle path. Some residents fear for their gardens, others cannot wait \
+            to ride to work without traffic.
+            """
+        let selected = ModelStore.selectedModel
+        defer { ModelStore.selectedModel = selected }
+        ModelStore.selectedModel = ModelCatalogue.standard.name
+        let tagging = SystemLanguageModel(useCase: .contentTagging)
+        let adapter = try #require(TaggingAdapter.path(for: ModelStore.path(of: ModelCatalogue.standard.name)))
+        #expect(tagging.localModel.adapter == adapter && TaggingAdapter.path(for: "/none.gguf") == nil)
+        #expect(SystemLanguageModel.default.localModel.adapter == nil)
+        let prompt = "Provide two tags that describe the main topics of this text: \(text)"
+        func session() -> LanguageModelSession { LanguageModelSession(model: tagging) }
+        let answer = try await session().respond(to: prompt, options: greedy(60)).content
+        #expect(answer.count < 60 && !answer.contains("council wants"), "\(answer)")
+        let topics = try await session().respond(to: prompt, generating: Topics.self, options: greedy(60)).content.topics
+        #expect(topics.count == 2 && topics.allSatisfy { !$0.isEmpty && $0.count < 30 }, "\(topics)")
+    }
+
     struct GetWeather: Tool {
         let name = "getWeather"
         let description = "Returns the current weather in a city."

@@ -38,6 +38,23 @@ struct AdapterTrainerTests {
         return try tiny.file()
     }
 
+    @Test("[A10] predictions for other texts are kept the better, the more they count") func keeps() async throws {
+        let (model, folder) = (try Self.model(), try Folder())
+        var divergences: [Double] = []
+        for keep in [0.01, 100] {
+            var options = Self.options(steps: 40)
+            options.keep = keep
+            let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options)
+            let summary = try await trainer.train(to: folder.url.appendingPathComponent("a.fmadapter"))
+            divergences.append(try #require(summary.divergence))
+        }
+        #expect(divergences[0] > 3 * divergences[1], "\(divergences)")
+        var options = Self.options(steps: 2)
+        options.keep = 0
+        let trainer = try AdapterTrainer(model: model.path, data: Self.rows(), options: options)
+        #expect(try await trainer.train(to: folder.url.appendingPathComponent("b.fmadapter")).divergence == nil)
+    }
+
     @Test("[A10] the loss falls, and the adapter changes what the engine computes", arguments: [TensorType.f32, .q8_0])
     func learns(type: TensorType) async throws {
         let (model, folder) = (try Self.model(type), try Folder())

@@ -106,5 +106,39 @@ struct GradientTests {
         }
     }
 
+    /// With soft caps of logits and attention, with a window, and without any.
+    @Test(
+        "[A10] the gradient of the divergence from known predictions equals differences", arguments: ["gemma2", "llama", "qwen3"])
+    func divergence(name: String) throws {
+        let (pass, reference, _) = try pass(name, kept: 1)
+        let batch = reference.batch
+        let likely = 8
+        let predictions = try pass.predictions(batch, likely: likely, isCancelled: { false })
+        #expect(predictions.tokens.count == batch.targets.count * likely)
+        for target in batch.targets.indices {
+            let range = target * likely..<(target + 1) * likely
+            #expect(Set(predictions.tokens[range]).count == likely && predictions.probabilities[range].reduce(0, +) <= 1.00001)
+        }
+        // The model alone predicts what it predicts.
+        pass.isBase = true
+        #expect(abs(try pass.run(batch, divisor: nil, expected: predictions).loss) < 1e-4)
+        pass.isBase = false
+        let count = pass.factors.count
+        pass.factors.gradients.clear()
+        let loss = try pass.run(batch, divisor: 1, expected: predictions).loss
+        #expect(loss > 1e-3)
+        let gradients = pass.factors.gradients.values
+        // Along the gradient, the loss changes by the square of its length.
+        let square = gradients.reduce(0.0) { $0 + Double($1) * Double($1) }
+        let step = Float(0.02 * loss / square)
+        func moved(by factor: Float) throws -> Double {
+            for index in 0..<count { pass.factors.values.pointer[index] += factor * gradients[index] }
+            defer { for index in 0..<count { pass.factors.values.pointer[index] -= factor * gradients[index] } }
+            return try pass.run(batch, divisor: nil, expected: predictions).loss
+        }
+        let slope = try (moved(by: step) - moved(by: -step)) / (2 * Double(step))
+        #expect(abs(slope - square) < 0.02 * square, "\(slope) \(square)")
+    }
+
     private func ck_squares(_ buffer: Buffer) -> Double { buffer.values.reduce(0) { $0 + Double($1) * Double($1) } }
 }

@@ -19,7 +19,8 @@ import Testing
         var output: URL { url.appendingPathComponent("model.gguf") }
 
         init(_ name: String) throws {
-            let source = try #require(Bundle.module.url(forResource: "Golden", withExtension: nil)).appendingPathComponent("Import/\(name)")
+            let source = try #require(Bundle.module.url(forResource: "Golden", withExtension: nil)).appendingPathComponent(
+                "Import/\(name)")
             try FileManager.default.copyItem(at: source, to: url)
         }
         deinit { try? FileManager.default.removeItem(at: url) }  // best effort
@@ -67,10 +68,14 @@ import Testing
     @Test("[H1] what is not read is refused by name") func refusals() throws {
         for (file, from, to, message) in [
             ("config.json", "\"model_type\": \"qwen2\"", "\"model_type\": \"elephant\"", "elephant"),
-            ("config.json", "\"model_type\": \"qwen2\"", "\"quantization_config\": {\"quant_method\": \"awq\"}, \"model_type\": \"qwen2\"", "awq"),
+            (
+                "config.json", "\"model_type\": \"qwen2\"",
+                "\"quantization_config\": {\"quant_method\": \"awq\"}, \"model_type\": \"qwen2\"", "awq"
+            ),
             ("config.json", "\"rope_type\": \"default\"", "\"rope_type\": \"spiral\"", "spiral"),
             ("config.json", "\"num_attention_heads\"", "\"heads\"", "num_attention_heads"),
-            ("tokenizer.json", "\\\\p{N}", "\\\\p{Lu}", "--pre"), ("tokenizer.json", "\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"),
+            ("tokenizer.json", "\\\\p{N}", "\\\\p{Lu}", "--pre"),
+            ("tokenizer.json", "\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"),
         ] {
             let folder = try Folder("qwen2")
             try folder.change(file, from, to)
@@ -98,7 +103,9 @@ import Testing
             } else {
                 // The head of the weights is what is interpreted.
                 let reach = url.pathExtension == "safetensors" ? 3000 : good.count
-                for _ in 0..<4 { bad[Int.random(in: 0..<min(reach, good.count), using: &random)] = UInt8.random(in: 32...126, using: &random) }
+                for _ in 0..<4 {
+                    bad[Int.random(in: 0..<min(reach, good.count), using: &random)] = UInt8.random(in: 32...126, using: &random)
+                }
             }
             try bad.write(to: url)
             do { try folder.write() } catch is ModelError { refused += 1 }

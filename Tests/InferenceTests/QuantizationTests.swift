@@ -51,7 +51,8 @@ import Testing
             var tensors = (0..<model.n_layer).flatMap { layer in
                 parts.map { part in
                     QuantizationMix.Tensor(
-                        name: "blk.\(layer).\(part).weight", shape: [part == "ffn_down" ? model.n_ff : model.n_embd, 256], type: .f32)
+                        name: "blk.\(layer).\(part).weight", shape: [part == "ffn_down" ? model.n_ff : model.n_embd, 256],
+                        type: .f32)
                 }
             }
             tensors.append(.init(name: "blk.0.attn_norm.weight", shape: [model.n_embd], type: .f32))
@@ -71,7 +72,8 @@ import Testing
                 let found = mix.types(
                     tensors,
                     .init(
-                        architecture: "llama", layers: model.n_layer, groups: model.n_head / model.n_head_kv, hasImportance: true))
+                        architecture: "llama", layers: model.n_layer, groups: model.n_head / model.n_head_kv, hasImportance: true)
+                )
                 // Recorded with an importance matrix for the types that need one, and without for the others.
                 let other = mix.types(
                     tensors, .init(architecture: "llama", layers: model.n_layer, groups: model.n_head / model.n_head_kv))
@@ -90,7 +92,8 @@ import Testing
 
     private func quantize(
         _ file: TemporaryFile, _ mix: QuantizationMix, importance: ImportanceMatrix? = nil, requantize: Bool = false,
-        overrides: [(pattern: Regex<AnyRegexOutput>, type: TensorType)] = [], to url: URL, progress: (Double) throws -> Void = { _ in }
+        overrides: [(pattern: Regex<AnyRegexOutput>, type: TensorType)] = [], to url: URL,
+        progress: (Double) throws -> Void = { _ in }
     ) throws -> ModelQuantizer.Result {
         let model = try GGUFFile(path: file.path)
         let types = try mix.types(of: model, hasImportance: importance != nil, overrides: overrides)

@@ -23,7 +23,8 @@ import Testing
                 let first = words[index % classes]
                 let second = words[(index / 2) % classes]
                 let chosen = several && first.label != second.label ? [first, second] : [first]
-                let text = chosen.flatMap { item in (0..<4).map { _ in item.words[Int.random(in: item.words.indices, using: &random)] } }
+                let text =
+                    chosen.flatMap { item in (0..<4).map { _ in item.words[Int.random(in: item.words.indices, using: &random)] } }
                     + ["the", "and", "of"]
                 return .init(text: text.shuffled(using: &random).joined(separator: " "), labels: chosen.map(\.label))
             })
@@ -48,7 +49,9 @@ import Testing
         for (text, label) in [("a rake and a tulip", "garden"), ("Butter and FLOUR, then simmer", "kitchen")] {
             let (one, other) = (try await classifier.predictions(for: text), try await read.predictions(for: text))
             #expect(one.first?.label == label && abs(one.reduce(0) { $0 + $1.probability } - 1) < 1e-9)
-            for (one, other) in zip(one, other) { #expect(one.label == other.label && abs(one.probability - other.probability) < 1e-3) }
+            for (one, other) in zip(one, other) {
+                #expect(one.label == other.label && abs(one.probability - other.probability) < 1e-3)
+            }
         }
         // Of a text without a known word, nothing is known.
         #expect(try await read.label(of: "zzz qqq", threshold: 0.9) == nil)
@@ -59,7 +62,8 @@ import Testing
         var files: [Data] = []
         for _ in 0..<2 {
             let file = try TemporaryFile([])
-            try await TextClassifier.train(Self.data(60), options: Self.options(nil)).classifier.write(to: URL(filePath: file.path))
+            try await TextClassifier.train(Self.data(60), options: Self.options(nil)).classifier.write(
+                to: URL(filePath: file.path))
             files.append(try Data(contentsOf: URL(filePath: file.path)))
         }
         #expect(files[0] == files[1])

@@ -131,8 +131,9 @@ void ck_add_low_rank(
 void ck_quantize_q8_0(const float *x, size_t count, uint8_t *blocks);
 /// Whether `ck_encode` can write a type.
 bool ck_can_encode(ck_type type);
-/// Encodes `count` elements (whole blocks) of a type of blocks, so that the square error is small. With `importance`, each element's
-/// error counts as much as its importance, which is not negative. Every processor gives the same bytes.
+/// Encodes `count` elements (whole blocks) of a type of blocks, so that the square error is small; that of large elements counts more.
+/// With `importance`, each element's error counts also as much as its importance, which is not negative. Every processor gives the same
+/// bytes.
 void ck_encode(ck_type type, const float *x, size_t count, const float *importance, uint8_t *out);
 /// Decodes one row of a packed matrix, for example a token embedding.
 void ck_matrix_row(const ck_matrix *matrix, int32_t row, float *destination);

@@ -9,22 +9,43 @@ package struct OperationTime: Sendable {
     package var weightBytes = 0
 }
 
+/// One call of an operation.
+struct OperationCall {
+    var name: String
+    var seconds: Double
+    /// The matrices that were multiplied, and the rows of activations.
+    var matrices: [(data: UnsafeRawPointer?, bytes: Int, weights: Int)] = []
+    var rows = 0
+}
+
 /// Measures the operations of another back end, for a profile of the forward pass.
 final class TimedOperations: Operations {
     private let base: any Operations
     private(set) var times: [OperationTime] = []
+    /// All calls in order, if they are recorded.
+    private(set) var calls: [OperationCall]?
     /// Called with the input of each product before it is computed.
     private let observe: ((Activations, Matrix) -> Void)?
 
-    init(_ base: any Operations, observe: ((Activations, Matrix) -> Void)? = nil) {
+    init(_ base: any Operations, recordsCalls: Bool = false, observe: ((Activations, Matrix) -> Void)? = nil) {
         self.base = base
         self.observe = observe
+        calls = recordsCalls ? [] : nil
     }
 
-    private func measure<Result>(_ name: String, weightBytes: Int = 0, _ body: () -> Result) -> Result {
+    private func measure<Result>(
+        _ name: String, weightBytes: Int = 0, rows: Int = 0, _ matrices: @autoclosure () -> [Matrix] = [], _ body: () -> Result
+    ) -> Result {
         let start = ContinuousClock.now
         let result = body()
         let seconds = (ContinuousClock.now - start).seconds
+        if calls != nil {
+            calls?.append(
+                OperationCall(
+                    name: name, seconds: seconds,
+                    matrices: matrices().map { (UnsafeRawPointer($0.data), $0.bytes, Int($0.rows) * Int($0.columns)) }, rows: rows
+                ))
+        }
         let index = times.firstIndex { $0.name == name } ?? times.count
         if index == times.count { times.append(OperationTime(name: name)) }
         times[index].calls += 1
@@ -36,9 +57,13 @@ final class TimedOperations: Operations {
     var sumsBlocks: Bool { base.sumsBlocks }
 
     func multiply(_ input: Activations, _ products: UnsafePointer<Product>, count: Int) {
-        if let observe { for index in 0..<count { observe(products[index].activations?.pointee ?? input, products[index].matrix) } }
+        if let observe {
+            for index in 0..<count { observe(products[index].activations?.pointee ?? input, products[index].matrix) }
+        }
         let bytes = (0..<count).reduce(0) { $0 + products[$1].matrix.bytes }
-        measure("products", weightBytes: bytes) { base.multiply(input, products, count: count) }
+        measure("products", weightBytes: bytes, rows: Int(input.count), (0..<count).map { products[$0].matrix }) {
+            base.multiply(input, products, count: count)
+        }
     }
 
     func multiply(_ input: Activations, _ product: UnsafePointer<Product>, rows: [TokenID]) {

@@ -64,7 +64,11 @@ struct DecoderImport {
                 path = (prefix.hasPrefix("model.") ? "model." : "") + path.dropFirst(prefix.count)
             }
             // Towers of images are another file.
-            if ["vision_tower.", "model.vision_tower.", "multi_modal_projector.", "model.multi_modal_projector."].contains(where: path.hasPrefix) { continue }
+            if ["vision_tower.", "model.vision_tower.", "multi_modal_projector.", "model.multi_modal_projector."].contains(
+                where: path.hasPrefix)
+            {
+                continue
+            }
             if path.hasSuffix("rotary_emb.inv_freq") { continue }
             found[path] = tensor
         }
@@ -73,7 +77,8 @@ struct DecoderImport {
             throw .missing("tensor model.embed_tokens.weight")
         }
         // Gemma's table has rows for tokens that do not exist.
-        vocabulary = family.shiftsNorms && family.architecture == "gemma3" ? min(embeddings.shape[0], tokens) : embeddings.shape[0]
+        vocabulary =
+            family.shiftsNorms && family.architecture == "gemma3" ? min(embeddings.shape[0], tokens) : embeddings.shape[0]
     }
 
     /// The number of rows of the embeddings.
@@ -120,7 +125,9 @@ struct DecoderImport {
     func metadata() throws(ModelError) -> [(String, GGUFWriter.Value)] {
         let a = family.architecture
         var result: [(String, GGUFWriter.Value)] = []
-        func add(_ key: String, _ value: Int?) { if let value { result.append(("\(a).\(key)", .uint32(UInt32(clamping: value)))) } }
+        func add(_ key: String, _ value: Int?) {
+            if let value { result.append(("\(a).\(key)", .uint32(UInt32(clamping: value)))) }
+        }
         func add(_ key: String, _ value: Double?) { if let value { result.append(("\(a).\(key)", .float32(Float(value)))) } }
         add("block_count", try layers)
         add("context_length", try integer("max_position_embeddings"))
@@ -165,7 +172,8 @@ struct DecoderImport {
             add("attention.sliding_window", try integer("sliding_window"))
             add("attn_logit_softcapping", config["attn_logit_softcapping"]?.double)
             add("final_logit_softcapping", config["final_logit_softcapping"]?.double)
-            let local = config["rope_parameters"]?["sliding_attention"]?["rope_theta"]?.double ?? config["rope_local_base_freq"]?.double
+            let local =
+                config["rope_parameters"]?["sliding_attention"]?["rope_theta"]?.double ?? config["rope_local_base_freq"]?.double
             if a == "gemma3" { add("rope.freq_base_swa", local) }
             // The scale of attention is not in the file: it follows from the number of layers.
             if let scalar = config["query_pre_attn_scalar"]?.integer {
@@ -241,7 +249,8 @@ struct DecoderImport {
 
     private var isTied: Bool {
         // Of a model with equal tables, only one is written.
-        config["tie_word_embeddings"] == .bool(true) || (family.architecture.hasPrefix("gemma") && config["tie_word_embeddings"] == nil)
+        config["tie_word_embeddings"] == .bool(true)
+            || (family.architecture.hasPrefix("gemma") && config["tie_word_embeddings"] == nil)
     }
 
     private static let parts = [
@@ -288,14 +297,17 @@ struct DecoderImport {
         columns % type.blockElements == 0 ? type : .f16
     }
 
-    private func tensor(_ target: String, _ tensor: Safetensors.Tensor, _ type: TensorType?) throws(ModelError) -> GGUFWriter.Tensor {
+    private func tensor(_ target: String, _ tensor: Safetensors.Tensor, _ type: TensorType?) throws(ModelError)
+        -> GGUFWriter.Tensor
+    {
         let isNorm = target.hasSuffix("_norm.weight")
         guard tensor.shape.count == 2 || tensor.shape.count == 1 else {
             throw .invalid(field: target, reason: "has the shape \(tensor.shape)")
         }
         var shape = Array(tensor.shape.reversed())
         let own: TensorType =
-            tensor.shape.count == 1 || isNorm || target.contains("ffn_gate_inp") ? .f32 : Self.fitting(type ?? tensor.type, shape[0])
+            tensor.shape.count == 1 || isNorm || target.contains("ffn_gate_inp")
+            ? .f32 : Self.fitting(type ?? tensor.type, shape[0])
         if target == "token_embd.weight" { shape[1] = vocabulary }
         let shift: Float = family.shiftsNorms && isNorm ? 1 : 0
         let isQuery = target.contains(".attn_q.")
@@ -336,7 +348,9 @@ struct DecoderImport {
             let factor = rope?["factor"]?.double ?? 8
             let (low, high) = (rope?["low_freq_factor"]?.double ?? 1, rope?["high_freq_factor"]?.double ?? 4)
             let original = Double(originalContext ?? 8192)
-            guard factor > 0, high > low else { throw .invalid(field: "rope_parameters", reason: "has factors that make no sense") }
+            guard factor > 0, high > low else {
+                throw .invalid(field: "rope_parameters", reason: "has factors that make no sense")
+            }
             let values = stride(from: 0, to: dimension, by: 2).map { index -> Float in
                 let length = 2 * Double.pi * pow(base, Double(index) / Double(dimension))
                 if length < original / high { return 1 }
@@ -350,7 +364,10 @@ struct DecoderImport {
                 guard case .array(let list)? = rope?[key] else { throw .missing("\(key) in config.json") }
                 return list.compactMap { $0.double.map(Float.init) }
             }
-            return [("rope_factors_long.weight", try values("long_factor")), ("rope_factors_short.weight", try values("short_factor"))]
+            return [
+                ("rope_factors_long.weight", try values("long_factor")),
+                ("rope_factors_short.weight", try values("short_factor")),
+            ]
         default: return []
         }
     }

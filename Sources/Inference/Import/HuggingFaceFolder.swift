@@ -27,7 +27,9 @@ package struct HuggingFaceFolder {
         guard config.model_type == "bert" || DecoderImport.names.contains(config.model_type) else {
             throw ModelError.unsupported(
                 field: "model_type of config.json", value: config.model_type,
-                supported: "bert, \(DecoderImport.names.joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF")
+                supported:
+                    "bert, \(DecoderImport.names.joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
+            )
         }
         weights = try Safetensors(folder: folder)
     }
@@ -51,7 +53,8 @@ package struct HuggingFaceFolder {
         progress: (Double) -> Void = { _ in }
     ) throws {
         guard [nil, .f32, .f16, .bf16, .q8_0].contains(type), !isEncoder || type != .bf16 else {
-            throw ModelError.unsupported(field: "the type", value: type?.name ?? "", supported: "F32, F16, Q8_0, of decoders BF16")
+            throw ModelError.unsupported(
+                field: "the type", value: type?.name ?? "", supported: "F32, F16, Q8_0, of decoders BF16")
         }
         guard isEncoder else { return try writeDecoder(to: url, name: name, type: type, license: license, pre: pre, progress) }
         let type = type ?? .q8_0
@@ -95,7 +98,10 @@ package struct HuggingFaceFolder {
         let matrices = writer.tensors.filter { $0.shape.count > 1 }.map(\.type)
         writer.metadata = [
             ("general.architecture", .string(String(architecture[0].0.prefix { $0 != "." }))), ("general.name", .string(name)),
-            ("general.file_type", .uint32(matrices.contains(.q8_0) ? 7 : matrices.contains(.bf16) ? 32 : matrices.contains(.f16) ? 1 : 0)),
+            (
+                "general.file_type",
+                .uint32(matrices.contains(.q8_0) ? 7 : matrices.contains(.bf16) ? 32 : matrices.contains(.f16) ? 1 : 0)
+            ),
             ("general.quantization_version", .uint32(2)),
         ]
         if let license { writer.metadata.append(("general.license", .string(license))) }

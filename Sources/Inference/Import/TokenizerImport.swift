@@ -37,12 +37,15 @@ struct TokenizerImport {
             case .array(let list)? = model?["merges"]
         else {
             throw .unsupported(
-                field: "the model of tokenizer.json", value: model?["type"]?.text ?? "none", supported: "BPE with vocab and merges")
+                field: "the model of tokenizer.json", value: model?["type"]?.text ?? "none",
+                supported: "BPE with vocab and merges")
         }
         let isOfCharacters = model?["byte_fallback"] == .bool(true)
         var tokens = [Token?](repeating: nil, count: count)
         func place(_ token: Token, at id: Int?) throws(ModelError) {
-            guard let id, id >= 0 else { throw .invalid(field: "tokenizer.json", reason: "has the token \(token.text) without a number") }
+            guard let id, id >= 0 else {
+                throw .invalid(field: "tokenizer.json", reason: "has the token \(token.text) without a number")
+            }
             guard id < count else {
                 throw .invalid(field: "tokenizer.json", reason: "has the token \(id), and the model has \(count) embeddings")
             }
@@ -51,7 +54,9 @@ struct TokenizerImport {
         let unknown = model?["unk_token"]?.string
         for member in vocabulary {
             var kind = Kind.normal
-            if isOfCharacters, member.name.utf8.count == 6, member.name.hasPrefix("<0x"), member.name.hasSuffix(">") { kind = .byte }
+            if isOfCharacters, member.name.utf8.count == 6, member.name.hasPrefix("<0x"), member.name.hasSuffix(">") {
+                kind = .byte
+            }
             if member.name == unknown { kind = .unknown }
             try place(Token(text: member.name, kind: kind), at: member.value.integer)
         }
@@ -70,7 +75,8 @@ struct TokenizerImport {
         var result: [(String, GGUFWriter.Value)] = [
             ("tokenizer.ggml.model", .string(isOfCharacters ? "llama" : "gpt2")),
             ("tokenizer.ggml.pre", .string(isOfCharacters ? "default" : try preTokenizer())),
-            ("tokenizer.ggml.tokens", .strings(all.map(\.text))), ("tokenizer.ggml.token_type", .int32s(all.map(\.kind.rawValue))),
+            ("tokenizer.ggml.tokens", .strings(all.map(\.text))),
+            ("tokenizer.ggml.token_type", .int32s(all.map(\.kind.rawValue))),
         ]
         if isOfCharacters {
             result.append(("tokenizer.ggml.scores", .float32s(all.map(\.score))))
@@ -81,7 +87,9 @@ struct TokenizerImport {
                 (
                     "tokenizer.ggml.merges",
                     .strings(
-                        merges.map { [$0.0, $0.1].map { $0.replacingOccurrences(of: " ", with: "\u{120}") }.joined(separator: " ") })
+                        merges.map {
+                            [$0.0, $0.1].map { $0.replacingOccurrences(of: " ", with: "\u{120}") }.joined(separator: " ")
+                        })
                 ))
         }
         return try result + special(all, ends)
@@ -89,7 +97,8 @@ struct TokenizerImport {
 
     /// Added tokens that are not marked as special although they are.
     private static func looksSpecial(_ text: String) -> Bool {
-        (text.hasPrefix("<|") && text.hasSuffix("|>")) || ["<start_of_turn>", "<end_of_turn>", "<mask>", "<2mass>", "[@BOS@]"].contains(text)
+        (text.hasPrefix("<|") && text.hasSuffix("|>"))
+            || ["<start_of_turn>", "<end_of_turn>", "<mask>", "<2mass>", "[@BOS@]"].contains(text)
     }
 
     private func pairs(_ list: [JSONValue]) throws(ModelError) -> [(String, String)] {
@@ -126,7 +135,9 @@ struct TokenizerImport {
 
     /// Whether a space is added before the first word.
     private var addsSpace: Bool {
-        for part in Self.parts(tokenizer["normalizer"], list: "normalizers") where part["type"]?.string == "Prepend" { return true }
+        for part in Self.parts(tokenizer["normalizer"], list: "normalizers") where part["type"]?.string == "Prepend" {
+            return true
+        }
         for part in Self.parts(tokenizer["pre_tokenizer"], list: "pretokenizers") where part["type"]?.string == "Metaspace" {
             if let scheme = part["prepend_scheme"]?.string { return scheme != "never" }
             return part["add_prefix_space"] != .bool(false)
@@ -159,7 +170,8 @@ struct TokenizerImport {
         ),
         (
             [
-                "\(upper)\(contractions)?|\(lower)\(contractions)?" + #"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"#
+                "\(upper)\(contractions)?|\(lower)\(contractions)?"
+                    + #"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"#
             ], "gpt-4o", "gpt-4o"
         ),
         ([upper + "|" + lower + #"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"#], "tekken", "tekken"),
@@ -191,7 +203,9 @@ struct TokenizerImport {
         guard let found = Self.known.first(where: { $0.parts == parts }) else {
             throw .unsupported(
                 field: "the pre_tokenizer of tokenizer.json", value: parts.joined(separator: " ; "),
-                supported: "the published patterns of the families that run here. Name one with --pre: \(PreTokenizer.names.joined(separator: ", "))")
+                supported:
+                    "the published patterns of the families that run here. Name one with --pre: \(PreTokenizer.names.joined(separator: ", "))"
+            )
         }
         return ignores ? found.ignoring : found.name
     }
@@ -206,13 +220,15 @@ struct TokenizerImport {
         var result: [(String, GGUFWriter.Value)] = []
         let beginning = id("bos_token")
         for (name, id) in [
-            ("bos", beginning), ("eos", id("eos_token") ?? ends.first), ("unknown", id("unk_token")), ("padding", id("pad_token")),
+            ("bos", beginning), ("eos", id("eos_token") ?? ends.first), ("unknown", id("unk_token")),
+            ("padding", id("pad_token")),
         ] {
             if let id, tokens.indices.contains(id) { result.append(("tokenizer.ggml.\(name)_token_id", .uint32(UInt32(id)))) }
         }
         // What is added is said by the post-processor; older tokenizers have only the setting.
         var added: Set<String> = []
-        for part in Self.parts(tokenizer["post_processor"], list: "processors") where part["type"]?.string == "TemplateProcessing" {
+        for part in Self.parts(tokenizer["post_processor"], list: "processors") where part["type"]?.string == "TemplateProcessing"
+        {
             guard case .array(let list)? = part["single"] else { continue }
             let sequence = list.firstIndex { $0["Sequence"] != nil } ?? list.count
             for (index, item) in list.enumerated() {

@@ -104,6 +104,16 @@ package final class DecoderModel {
         return timed.times
     }
 
+    /// All operations of the calls that `body` makes, in order.
+    func calls(of body: () throws -> Void) rethrows -> [OperationCall] {
+        let plain = operations
+        let timed = TimedOperations(plain, recordsCalls: true)
+        operations = timed
+        defer { operations = plain }
+        try body()
+        return timed.calls ?? []
+    }
+
     /// Calls a function with the names and inputs of all matrices that the calls of `body` multiply with the activations of a batch.
     func observe(_ input: @escaping (String, Activations) -> Void, _ body: () throws -> Void) rethrows {
         let plain = operations

@@ -34,7 +34,9 @@ package struct ImportanceMatrix: Sendable {
         name = url.lastPathComponent
         if let array = try file.metadata.array("imatrix.datasets", of: .string) {
             var names: [String] = []
-            try file.forEachString(in: array) { (_, bytes) throws(ModelError) in names.append(String(decoding: bytes, as: UTF8.self)) }
+            try file.forEachString(in: array) { (_, bytes) throws(ModelError) in
+                names.append(String(decoding: bytes, as: UTF8.self))
+            }
             datasets = names
         }
         chunks = try file.metadata.integer("imatrix.chunk_count", in: 0...Int(UInt32.max)) ?? 0

@@ -75,7 +75,8 @@ package enum ModelQuantizer {
                 throw ModelError.invalid(field: tensor.name, reason: "has numbers that are infinite or not a number")
             }
             return try encode(
-                numbers, columns: columns, firstRow: first, rowsOfMatrix: tensor.shape.count > 1 ? tensor.shape[1] : 1, entry.type,
+                numbers, columns: columns, firstRow: first, rowsOfMatrix: tensor.shape.count > 1 ? tensor.shape[1] : 1,
+                entry.type,
                 values)
         }
         let total = entries.reduce(0) { $0 + $1.tensor.elementCount }

@@ -8,9 +8,9 @@ internal import Foundation
 package final class TextMeasurement: @unchecked Sendable {
     package let path: String
     package let file: GGUFFile
-    private let model: DecoderModel
+    let model: DecoderModel
     private let tokenizer: Tokenizer
-    private let cache: KVCache
+    let cache: KVCache
 
     package static let usualWindow = 512
 

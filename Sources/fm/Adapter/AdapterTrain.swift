@@ -186,7 +186,8 @@ extension Adapter {
                 "Loss of the validation rows: \(loss(summary.validationLossBefore)) before, \(loss(summary.validationLoss)) after\(summary.stoppedEarly ? "; it stopped falling, so training ended early" : ""). \(Self.time(summary.seconds))."
             )
             if let divergence = summary.divergence {
-                Message.say(String(format: "Divergence from the model for texts of other kinds: %.3f nats per token.", divergence))
+                Message.say(
+                    String(format: "Divergence from the model for texts of other kinds: %.3f nats per token.", divergence))
             }
             if samples > 0, !json {
                 // The adapter is written: answers to look at must not make the run fail.

@@ -11,7 +11,8 @@ struct ClassifierPage {
 
     private var how: String {
         report.isSeparate
-            ? "Judged with \(report.count) texts of the test file." : "Judged by cross-validation: each of the \(report.count) texts by a classifier that had not learned it."
+            ? "Judged with \(report.count) texts of the test file."
+            : "Judged by cross-validation: each of the \(report.count) texts by a classifier that had not learned it."
     }
 
     private var figures: [(name: String, value: String)] {
@@ -34,7 +35,9 @@ struct ClassifierPage {
         lines += ["", row(["class", "texts", "precision", "recall", "F1"])]
         for item in report.classes {
             lines.append(
-                row([item.label, "\(item.support)", Self.percent(item.precision), Self.percent(item.recall), Self.percent(item.f1)]))
+                row([
+                    item.label, "\(item.support)", Self.percent(item.precision), Self.percent(item.recall), Self.percent(item.f1),
+                ]))
         }
         if !report.confusion.isEmpty {
             let pairs = report.confusion.indices.flatMap { row in
@@ -53,7 +56,8 @@ struct ClassifierPage {
         lines += ["", "accuracy by number of examples learned"]
         lines += report.learningCurve.map {
             let bar = String(repeating: "█", count: Int((40 * $0.accuracy).rounded()))
-            return "  " + "\($0.examples)".padding(toLength: 8, withPad: " ", startingAt: 0) + bar + " " + Self.percent($0.accuracy)
+            return "  " + "\($0.examples)".padding(toLength: 8, withPad: " ", startingAt: 0) + bar + " "
+                + Self.percent($0.accuracy)
         }
         return lines.joined(separator: "\n")
     }
@@ -119,7 +123,8 @@ struct ClassifierPage {
             let cells = counts.enumerated().map { column, count in
                 let share = Int((100 * Double(count) / total).rounded())
                 let colour = row == column ? "var(--ok)" : "var(--bad)"
-                return "<td style=\"background:color-mix(in srgb,\(colour) \(share)%,transparent)\">\(count == 0 ? "" : "\(count)")"
+                return
+                    "<td style=\"background:color-mix(in srgb,\(colour) \(share)%,transparent)\">\(count == 0 ? "" : "\(count)")"
             }.joined()
             return "<tr><th>\(names[row])</th>\(cells)</tr>"
         }.joined()
@@ -128,7 +133,9 @@ struct ClassifierPage {
     }
 
     private func chart(_ points: [(x: Double, y: Double)], _ low: String, _ high: String, diagonal: Bool) -> String {
-        func place(_ point: (x: Double, y: Double)) -> String { String(format: "%.1f,%.1f", 50 + 420 * point.x, 230 - 210 * point.y) }
+        func place(_ point: (x: Double, y: Double)) -> String {
+            String(format: "%.1f,%.1f", 50 + 420 * point.x, 230 - 210 * point.y)
+        }
         let dots = points.map { point in
             let place = place(point).split(separator: ",")
             return "<circle cx=\"\(place[0])\" cy=\"\(place[1])\" r=\"4\" fill=\"var(--ok)\"/>"

@@ -102,7 +102,8 @@ struct ModelComparison: Encodable {
         let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
         guard models.0.vocabularySize == models.1.vocabularySize else {
             throw ModelError.unsupported(
-                field: "a vocabulary of", value: "\(models.1.vocabularySize) tokens", supported: "\(models.0.vocabularySize), as the first model has")
+                field: "a vocabulary of", value: "\(models.1.vocabularySize) tokens",
+                supported: "\(models.0.vocabularySize), as the first model has")
         }
         let windows = models.0.windows(of: texts, limit: chunks)
         guard !windows.isEmpty else {
@@ -117,14 +118,16 @@ struct ModelComparison: Encodable {
             try divergence.add(window, models.0, models.1, memory: &memory, isCancelled: isCancelled)
             line.show(index + 1, text: "\(index + 1) of \(windows.count) parts")
         }
-        let sides = try [(models.0, divergence.losses.map(\.first)), (models.1, divergence.losses.map(\.other))].map { model, losses in
+        let sides = try [(models.0, divergence.losses.map(\.first)), (models.1, divergence.losses.map(\.other))].map {
+            model, losses in
             let speed = try model.speed(isCancelled: isCancelled)
             let perplexity = ModelDivergence.perplexity(losses)
             let tensors = model.file.tensorNames.compactMap { model.file.tensors[$0] }
             let weights = tensors.reduce(0) { $0 + $1.elementCount }
             return Side(
                 file: model.path, megabytes: Double(model.file.size) / 1e6,
-                bitsPerWeight: 8 * Double(model.file.size) / Double(max(1, weights)), memoryMegabytes: Double(model.weightBytes) / 1e6,
+                bitsPerWeight: 8 * Double(model.file.size) / Double(max(1, weights)),
+                memoryMegabytes: Double(model.weightBytes) / 1e6,
                 promptTokensPerSecond: speed.prompt, generatedTokensPerSecond: speed.generation, perplexity: perplexity.value,
                 perplexityError: perplexity.error, importance: try model.file.metadata.string("quantize.imatrix.file"),
                 types: Dictionary(grouping: tensors, by: \.type.name).mapValues(\.count))
@@ -158,7 +161,8 @@ struct ModelComparison: Encodable {
             ("importance matrix", models.map { $0.importance ?? "none" }),
         ]
         if models.allSatisfy({ $0.answers != nil }) {
-            rows.append(("questions answered", models.map { "\($0.answers?.count(where: \.isRight) ?? 0) of \($0.answers?.count ?? 0)" }))
+            rows.append(
+                ("questions answered", models.map { "\($0.answers?.count(where: \.isRight) ?? 0) of \($0.answers?.count ?? 0)" }))
         }
         return rows
     }
@@ -180,11 +184,14 @@ struct ModelComparison: Encodable {
         for (mark, model) in zip(["A", "B"], models) { lines.append("\(mark)  \(URL(filePath: model.file).lastPathComponent)") }
         lines.append("")
         let width = 28
-        lines.append("".padding(toLength: width, withPad: " ", startingAt: 0) + "A".padding(toLength: 24, withPad: " ", startingAt: 0) + "B")
+        lines.append(
+            "".padding(toLength: width, withPad: " ", startingAt: 0) + "A".padding(toLength: 24, withPad: " ", startingAt: 0)
+                + "B")
         for row in rows {
             lines.append(
                 row.name.padding(toLength: width, withPad: " ", startingAt: 0)
-                    + row.values[0].padding(toLength: max(24, row.values[0].count + 2), withPad: " ", startingAt: 0) + row.values[1])
+                    + row.values[0].padding(toLength: max(24, row.values[0].count + 2), withPad: " ", startingAt: 0)
+                    + row.values[1])
         }
         lines.append("")
         lines += figures.map { $0.name.padding(toLength: width, withPad: " ", startingAt: 0) + $0.value }
@@ -199,9 +206,12 @@ struct ModelComparison: Encodable {
         let bars = histogram.enumerated().map { index, share in
             let height = 160 * share / highest
             return String(
-                format: "<rect x=\"%d\" y=\"%.1f\" width=\"26\" height=\"%.1f\" fill=\"#2a9d5c\"><title>%.2f %%</title></rect>", 30 * index + 20,
+                format: "<rect x=\"%d\" y=\"%.1f\" width=\"26\" height=\"%.1f\" fill=\"#2a9d5c\"><title>%.2f %%</title></rect>",
+                30 * index + 20,
                 170 - height, height, 100 * share)
-                + (index % 4 == 1 ? "<text x=\"\(30 * index + 20)\" y=\"188\">2<tspan dy=\"-4\" font-size=\"9\">\(index - 17)</tspan></text>" : "")
+                + (index % 4 == 1
+                    ? "<text x=\"\(30 * index + 20)\" y=\"188\">2<tspan dy=\"-4\" font-size=\"9\">\(index - 17)</tspan></text>"
+                    : "")
         }.joined()
         let answers =
             zip(models[0].answers ?? [], models[1].answers ?? []).map { one, two in

@@ -26,7 +26,8 @@ extension Model {
         var imatrix: String?
         @Option(
             name: .customLong("tensor"),
-            help: ArgumentHelp("A type for matrices in whose names a pattern is found. Can be repeated.", valueName: "pattern=type"))
+            help: ArgumentHelp(
+                "A type for matrices in whose names a pattern is found. Can be repeated.", valueName: "pattern=type"))
         var overrides: [String] = []
         @Flag(help: "Also quantise matrices again that have fewer than 16 bits.") var requantize = false
 
@@ -82,7 +83,8 @@ extension Model {
                 let counts = written.counts.map { "\($0.count) × \($0.type.name)" }.joined(separator: ", ")
                 Message.say(
                     String(
-                        format: "%@: %d MB before, %d MB now, %.2f bits for each weight (%@)", type.rawValue, file.size / 1_000_000,
+                        format: "%@: %d MB before, %d MB now, %.2f bits for each weight (%@)", type.rawValue,
+                        file.size / 1_000_000,
                         written.bytes / 1_000_000, written.bitsPerWeight, counts))
                 if !written.withoutImportance.isEmpty {
                     Message.say(
@@ -131,7 +133,8 @@ extension Model {
                         let measurement = try TextMeasurement(path: path)
                         let windows = measurement.windows(of: contents, limit: limit)
                         guard !windows.isEmpty else {
-                            throw ModelError.invalid(field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
+                            throw ModelError.invalid(
+                                field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
                         }
                         let line = ProgressLine("Reading", total: windows.count)
                         defer { line.end() }

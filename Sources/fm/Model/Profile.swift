@@ -1,0 +1,272 @@
+import ArgumentParser
+import AsyncLocks
+import Foundation
+import Inference
+
+extension Model {
+    struct Profile: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "profile",
+            abstract: "Show where the time of a model goes, and how it is built.",
+            discussion: """
+                For each layer and operation: time, weights that are read, and arithmetic, for a prompt of \(ModelProfile.promptTokens) \
+                tokens and for generated ones. The HTML page shows it as a picture, with the structure of the model, its tensors, \
+                shapes and types. Close other programs first.
+                """)
+
+        @Argument(help: "The model (default: the one in use).") var name: String?
+        @Flag(help: "Show every layer.") var layers = false
+        @Flag(help: "Write one JSON object.") var json = false
+        @Option(help: ArgumentHelp("Write an HTML page.", valueName: "file")) var html: String?
+
+        func run() async throws {
+            let path = try Model.file(named: name)
+            do {
+                let work = Task {
+                    try await onAnotherThread(cancellable: { check in
+                        try ModelProfile(path: path, isCancelled: { Imatrix.isCancelled(check) })
+                    })
+                }
+                let interrupt = Interrupt { work.cancel() }
+                defer { interrupt.stop() }
+                let profile = try await work.value
+                let page = ProfilePage(profile)
+                if let html { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
+                if json {
+                    let encoder = JSONEncoder()
+                    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                    print(String(decoding: try encoder.encode(profile), as: UTF8.self))
+                } else {
+                    print(page.text(allLayers: layers))
+                }
+            } catch is CancellationError {
+                throw ExitCode(130)
+            } catch {
+                throw Model.fail(error)
+            }
+        }
+    }
+}
+
+/// A profile for people: as text, and as an HTML page that works offline.
+struct ProfilePage {
+    private let profile: ModelProfile
+
+    init(_ profile: ModelProfile) { self.profile = profile }
+
+    /// Machines by how fast they read memory, in bytes per second.
+    private static let machines: [(name: String, rate: Double)] = [
+        ("DDR4, two channels", 40e9), ("DDR5, two channels", 80e9), ("Apple M-series", 100e9),
+        ("Apple Pro, 8-channel server", 250e9),
+        ("Apple Max, 12-channel server", 450e9),
+    ]
+
+    private var phases: [(name: String, phase: ModelProfile.Phase)] {
+        [("prompt of \(profile.prompt.tokens) tokens", profile.prompt), ("generated token", profile.generation)]
+    }
+
+    private static func total(_ phase: ModelProfile.Phase) -> [ModelProfile.Operation] {
+        var sums: [ModelProfile.Operation] = []
+        for operation in phase.layers.flatMap(\.operations) {
+            if let index = sums.firstIndex(where: { $0.name == operation.name }) {
+                sums[index].milliseconds += operation.milliseconds
+                sums[index].bytes += operation.bytes
+                sums[index].operations += operation.operations
+            } else {
+                sums.append(operation)
+            }
+        }
+        return sums.sorted { $0.milliseconds > $1.milliseconds }
+    }
+
+    /// Gigabytes and billions of operations per second.
+    private static func rates(_ bytes: Int, _ operations: Int, _ milliseconds: Double) -> (bytes: Double, operations: Double) {
+        (Double(bytes) / max(1e-9, milliseconds) / 1e6, Double(operations) / max(1e-9, milliseconds) / 1e6)
+    }
+
+    private func share(_ bytes: Int, _ milliseconds: Double) -> String {
+        guard let rate = profile.memoryRate, bytes > 0 else { return "" }
+        return String(format: "%.0f %%", 100 * Double(bytes) / max(1e-9, milliseconds) * 1e3 / rate)
+    }
+
+    private var facts: [(name: String, value: String)] {
+        func tokens(_ phase: ModelProfile.Phase) -> String {
+            String(format: "%.1f tokens/s", Double(phase.tokens) / max(1e-9, phase.milliseconds) * 1e3)
+        }
+        var facts = [
+            ("model", "\(profile.name) (\(profile.architecture))"), ("kernels", "\(profile.kernels), \(profile.threads) threads"),
+            ("loading", String(format: "%.2f s", profile.loadSeconds)),
+            ("weights in memory", "\(profile.weightBytes / 1_000_000) MB"),
+            ("KV cache", "\(profile.cacheBytesPerToken * 4096 / 1_000_000) MB for 4,096 tokens"),
+            ("prompt", tokens(profile.prompt)), ("generation", tokens(profile.generation)),
+            ("weights read for a token", "\(profile.generation.bytes / 1_000_000) MB"),
+        ]
+        if let rate = profile.memoryRate {
+            facts.append(("memory of this machine", String(format: "%.0f GB/s", rate / 1e9)))
+            facts.append(("share of it in generation", share(profile.generation.bytes, profile.generation.milliseconds)))
+        }
+        return facts
+    }
+
+    private var predictions: [(name: String, value: String)] {
+        Self.machines.compactMap { machine in
+            profile.generationMilliseconds(memoryRate: machine.rate).map {
+                ("\(machine.name), \(Int(machine.rate / 1e9)) GB/s", String(format: "%.0f tokens/s", 1e3 / $0))
+            }
+        }
+    }
+
+    func text(allLayers: Bool) -> String {
+        func pad(_ text: String, _ width: Int) -> String {
+            text.padding(toLength: max(width, text.count + 1), withPad: " ", startingAt: 0)
+        }
+        var lines = facts.map { pad($0.name, 28) + $0.value }
+        for (name, phase) in phases {
+            lines += ["", String(format: "%@: %.2f ms", name, phase.milliseconds)]
+            lines.append("  " + pad("operation", 34) + "      ms   share     GB/s   GFLOP/s  of the memory")
+            func row(_ operation: ModelProfile.Operation, _ title: String) -> String {
+                let rates = Self.rates(operation.bytes, operation.operations, operation.milliseconds)
+                func right(_ text: String, _ width: Int) -> String {
+                    String(repeating: " ", count: max(0, width - text.count)) + text
+                }
+                return "  " + pad(title, 34)
+                    + String(format: "%8.2f %6.1f %%", operation.milliseconds, 100 * operation.milliseconds / phase.milliseconds)
+                    + right(operation.bytes > 0 ? String(format: "%.1f", rates.bytes) : "", 9)
+                    + right(operation.operations > 0 ? String(format: "%.0f", rates.operations) : "", 10)
+                    + right(share(operation.bytes, operation.milliseconds), 15)
+            }
+            if allLayers {
+                for layer in phase.layers {
+                    for operation in layer.operations { lines.append(row(operation, "\(layer.name)  \(operation.name)")) }
+                }
+            } else {
+                lines += Self.total(phase).map { row($0, $0.name) }
+            }
+        }
+        if !predictions.isEmpty {
+            lines += ["", "generation on machines whose memory is faster or slower, if the memory limits it there too"]
+            lines += predictions.map { "  " + pad($0.name, 40) + $0.value }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    // MARK: - HTML
+
+    var html: String {
+        func xml(_ text: String) -> String { EvalReport.xml(text) }
+        func table(_ rows: [(name: String, value: String)]) -> String {
+            "<table>" + rows.map { "<tr><th>\(xml($0.name))<td>\(xml($0.value))</tr>" }.joined() + "</table>"
+        }
+        let pictures = phases.map { name, phase in
+            "<h2>\(xml(name)): \(String(format: "%.2f ms", phase.milliseconds))</h2>\(flames(phase))\(operations(phase))"
+        }.joined()
+        return """
+            <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>\(xml(profile.name))</title>
+            <meta name="viewport" content="width=device-width"><style>
+            :root{color-scheme:light dark;--line:#8884}
+            body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:2em auto;padding:0 1em}
+            table{border-collapse:collapse}th,td{text-align:left;padding:.2em 1em .2em 0;vertical-align:top}
+            tr{border-bottom:1px solid var(--line)}th{font-weight:500}h2{font-size:1.1rem;margin-top:2em}
+            .flame{position:relative;height:5.6em;overflow:hidden;font-size:12px}
+            .flame div{position:absolute;height:1.7em;overflow:hidden;white-space:nowrap;box-sizing:border-box;padding:0 .3em;\
+            border:1px solid Canvas;cursor:pointer;color:#000}
+            .n{text-align:right}details{margin:.2em 0}summary{cursor:pointer}.soft{opacity:.7}
+            </style><h1>\(xml(profile.name))</h1>\(table(facts))
+            \(pictures)
+            <p class="soft">The first row is the whole, the second are layers, the third their operations. A click on a part enlarges it; a \
+            click on the whole shows all.</p>
+            \(predictions.isEmpty ? "" : "<h2>Generation on machines whose memory limits it too</h2>\(table(predictions))")
+            <h2>Structure</h2>\(structure)
+            <script>
+            for (const flame of document.querySelectorAll(".flame")) {
+              const parts = [...flame.children];
+              function show(from, to) {
+                for (const part of parts) {
+                  const start = (part.dataset.x - from) / (to - from), width = part.dataset.w / (to - from);
+                  part.style.left = 100 * start + "%"; part.style.width = 100 * width + "%";
+                  part.hidden = start + width <= 0 || start >= 1;
+                }
+              }
+              for (const part of parts) part.onclick = () => show(+part.dataset.x, +part.dataset.x + +part.dataset.w);
+              show(0, 1);
+            }
+            </script></html>
+            """
+    }
+
+    private static let colours = ["#f4a261", "#2a9d8f", "#e9c46a", "#8ab17d", "#e76f51", "#90b4d8", "#c8a2c8", "#b5b5b5"]
+
+    /// Nested parts whose widths are their times.
+    private func flames(_ phase: ModelProfile.Phase) -> String {
+        let total = max(1e-9, phase.milliseconds)
+        let names = Self.total(phase).map(\.name)
+        func part(_ level: Int, _ start: Double, _ time: Double, _ text: String, _ colour: String) -> String {
+            let title = EvalReport.xml(String(format: "%@: %.3f ms, %.1f %%", text, time, 100 * time / total))
+            return String(
+                format: "<div style=\"top:%.1fem;background:%@\" data-x=\"%.6f\" data-w=\"%.6f\" title=\"%@\">%@</div>",
+                1.85 * Double(level),
+                colour, start / total, time / total, title, EvalReport.xml(text))
+        }
+        var html = part(0, 0, total, "all", "#ddd")
+        var start = 0.0
+        for layer in phase.layers {
+            html += part(1, start, layer.milliseconds, Int(layer.name) == nil ? layer.name : "layer \(layer.name)", "#cfd8dc")
+            var inner = start
+            for operation in layer.operations {
+                let colour = Self.colours[min(names.firstIndex(of: operation.name) ?? 7, 7)]
+                html += part(2, inner, operation.milliseconds, operation.name, colour)
+                inner += operation.milliseconds
+            }
+            start += layer.milliseconds
+        }
+        return "<div class=\"flame\">\(html)</div>"
+    }
+
+    private func operations(_ phase: ModelProfile.Phase) -> String {
+        let rows = Self.total(phase).map { operation -> String in
+            let rates = Self.rates(operation.bytes, operation.operations, operation.milliseconds)
+            return String(
+                format: "<tr><td>%@<td class=n>%.2f<td class=n>%.1f %%<td class=n>%@<td class=n>%@<td class=n>%@</tr>",
+                EvalReport.xml(operation.name), operation.milliseconds,
+                100 * operation.milliseconds / max(1e-9, phase.milliseconds),
+                operation.bytes > 0 ? String(format: "%.1f", rates.bytes) : "",
+                operation.operations > 0 ? String(format: "%.0f", rates.operations) : "",
+                share(operation.bytes, operation.milliseconds))
+        }
+        return
+            "<details open><summary>operations</summary><table><tr><th>operation<th>ms<th>share<th>GB/s<th>GFLOP/s<th>of the memory</tr>"
+            + rows.joined() + "</table></details>"
+    }
+
+    /// The tensors by layer.
+    private var structure: String {
+        func size(_ bytes: Int) -> String {
+            bytes < 1_000_000 ? "\(bytes / 1_000) KB" : String(format: "%.1f MB", Double(bytes) / 1e6)
+        }
+        func table(_ tensors: [ModelProfile.Tensor]) -> String {
+            "<table><tr><th>tensor<th>shape<th>type<th>size</tr>"
+                + tensors.map {
+                    "<tr><td>\(EvalReport.xml($0.name))<td>\($0.shape.map(String.init).joined(separator: " × "))<td>\($0.type)<td class=n>\(size($0.bytes))</tr>"
+                }.joined() + "</table>"
+        }
+        func layer(_ tensor: ModelProfile.Tensor) -> Int? {
+            let parts = tensor.name.split(separator: ".")
+            return parts.count > 1 && parts[0] == "blk" ? Int(parts[1]) : nil
+        }
+        let groups = Dictionary(grouping: profile.tensors, by: layer)
+        let whole = (groups[nil] ?? []).filter {
+            $0.name.hasPrefix("token") || $0.name.hasPrefix("rope") || $0.name.hasPrefix("position")
+        }
+        let rest = (groups[nil] ?? []).filter { tensor in !whole.contains { $0.name == tensor.name } }
+        var html = table(whole)
+        for (number, tensors) in groups.compactMap({ key, value in key.map { ($0, value) } }).sorted(by: { $0.0 < $1.0 }) {
+            let types = Dictionary(grouping: tensors.filter { $0.shape.count > 1 }, by: \.type).map {
+                "\($0.value.count) \($0.key)"
+            }.sorted()
+            html +=
+                "<details><summary>layer \(number) <span class=\"soft\">\(size(tensors.reduce(0) { $0 + $1.bytes })), "
+                + "\(types.joined(separator: ", "))</span></summary>\(table(tensors))</details>"
+        }
+        return html + table(rest)
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Inference
+import TestSupport
+import Testing
+
+/// `fm model quantize`, `imatrix`, `compare`, `profile` and `import`, and `fm classify`, as a person or a script uses them.
+struct ModelToolsCommandTests {
+    private let commands = CommandTests()
+
+    private final class Folder {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("tools-\(UUID().uuidString)")
+        init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(at: url) }  // best effort
+        func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+        var environment: [String: String] { ["XDG_DATA_HOME": url.path, "FM_EMBEDDER": "/none"] }
+    }
+
+    private func fm(_ folder: Folder, _ arguments: String..., input: String? = nil) throws -> CommandTests.Run {
+        try commands.fm(arguments, input: input, environment: folder.environment)
+    }
+
+    @Test("[H1][H2] importance, quantising, comparing and a profile, with pages") func model() throws {
+        let folder = try Folder()
+        var tiny = TinyModel()
+        tiny.context = 1024
+        let model = try tiny.file()
+        let text = String(repeating: "the thing in the hand of her on and an other ring\n", count: 120)
+        try text.write(toFile: folder.path("text.txt"), atomically: true, encoding: .utf8)
+        let measured = try fm(
+            folder, "model", "imatrix", model.path, folder.path("text.txt"), "--chunks", "2", "-o", folder.path("i.gguf"))
+        #expect(measured.status == 0 && measured.output.contains("i.gguf"), "\(measured.error)")
+        let more = try fm(
+            folder, "model", "imatrix", model.path, folder.path("text.txt"), "--chunks", "3", "-o", folder.path("i.gguf"),
+            "--resume")
+        #expect(more.status == 0 && more.error.contains("3 parts"))
+        let quantized = try fm(
+            folder, "model", "quantize", model.path, "q4_0", "-o", folder.path("q.gguf"), "--imatrix", folder.path("i.gguf"),
+            "--tensor", "ffn_down=Q8_0")
+        #expect(quantized.status == 0 && quantized.error.contains("Q8_0"), "\(quantized.error)")
+        struct Comparison: Decodable { var tokens: Int, divergence: Double, sameToken: Double }
+        let compared = try fm(
+            folder, "model", "compare", model.path, folder.path("q.gguf"), "--text", folder.path("text.txt"), "--chunks", "2",
+            "--json",
+            "--html", folder.path("c.html"))
+        let comparison = try JSONDecoder().decode(Comparison.self, from: Data(compared.output.utf8))
+        #expect(compared.status == 0 && comparison.tokens > 400 && comparison.divergence > 0 && comparison.sameToken <= 1)
+        let profiled = try fm(folder, "model", "profile", model.path, "--layers", "--html", folder.path("p.html"))
+        #expect(
+            profiled.status == 0 && profiled.output.contains("attn_q") && profiled.output.contains("head"), "\(profiled.error)")
+        for page in ["c.html", "p.html"] {
+            let html = try String(contentsOfFile: folder.path(page), encoding: .utf8)
+            #expect(html.contains("<table") && !html.contains("http"))
+        }
+        let again = try fm(folder, "model", "quantize", folder.path("q.gguf"), "Q8_0", "-o", folder.path("r.gguf"))
+        #expect(again.status == 3 && again.error.contains("--requantize"))
+        #expect(try fm(folder, "model", "quantize", model.path, "Q9").status == 64)
+        #expect(try fm(folder, "model", "quantize", model.path, "Q8_0", "--tensor", "x=Q9").status == 64)
+        #expect(try fm(folder, "model", "compare", model.path, "/none.gguf").status == 64)
+    }
+
+    @Test("[H3] a classifier from a table: train, report, lines in, labels out, none of them") func classify() throws {
+        let folder = try Folder()
+        let words = [("garden", "tulip spade hedge lawn rake"), ("kitchen", "oven whisk flour knife butter")]
+        var table = "text,label\n"
+        for index in 0..<60 {
+            let (label, list) = words[index % 2]
+            let parts = list.split(separator: " ")
+            table += "\"the \(parts[index % 5]), and a \(parts[(index / 2) % 5])\",\(label)\n"
+        }
+        try table.write(toFile: folder.path("t.csv"), atomically: true, encoding: .utf8)
+        let trained = try fm(
+            folder, "classify", "train", folder.path("t.csv"), "--out", folder.path("t.classifier"), "--html",
+            folder.path("t.html"))
+        #expect(
+            trained.status == 0 && trained.output.contains("accuracy") && trained.error.contains("60 texts"), "\(trained.error)")
+        #expect(try String(contentsOfFile: folder.path("t.html"), encoding: .utf8).contains("id=\"confusion\""))
+        let one = try fm(folder, "classify", folder.path("t.classifier"), "a tulip", "an oven")
+        #expect(one.output.split(separator: "\n").map { $0.split(separator: "\t")[0] } == ["garden", "kitchen"])
+        let lines = try fm(folder, "classify", folder.path("t.classifier"), "--json", input: "the rake\nflour\n")
+        #expect(lines.output.contains("\"labels\":[\"garden\"]") && lines.output.contains("\"labels\":[\"kitchen\"]"))
+        #expect(try fm(folder, "classify", folder.path("t.classifier"), "--threshold", "0.999", "zzz").output.hasPrefix("none\t"))
+        let wrong = try fm(folder, "classify", folder.path("t.csv"), "x")
+        #expect(wrong.status == 1 && wrong.error.contains("no classifier"))
+        #expect(try fm(folder, "classify", "train", folder.path("t.csv"), "--label", "colour").error.contains("no column"))
+    }
+}
