@@ -133,7 +133,7 @@ struct Model: AsyncParsableCommand {
         }
 
         /// Asks a new model some questions, so that a file that does not work here is seen at once.
-        private static func check(_ path: String) async {
+        static func check(_ path: String) async {
             // An encoder answers nothing, and errors are shown when the model is used.
             guard let answers = try? await ModelQuestions.ask(path, Array(ModelQuestions.all.prefix(5))) else { return }
             if !answers.contains(where: \.isRight) {
@@ -193,7 +193,7 @@ struct Model: AsyncParsableCommand {
         }
     }
 
-    struct Import: ParsableCommand {
+    struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "import",
             abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
@@ -211,7 +211,7 @@ struct Model: AsyncParsableCommand {
         @Option(name: .shortAndLong, help: "The file to write (default: among the installed models).")
         var out: String?
 
-        func run() throws {
+        func run() async throws {
             let type = try type.map { name in
                 guard let type = [TensorType.f32, .f16, .bf16, .q8_0].first(where: { $0.name.lowercased() == name.lowercased() })
                 else {
@@ -236,7 +236,20 @@ struct Model: AsyncParsableCommand {
                 }
                 line.end()
                 print("Imported \(name): \(target.path)")
-                if !model.isEncoder { Message.say("“fm model check \(out ?? name)” asks it twenty questions.") }
+                guard !model.isEncoder else { return }
+                let file = try GGUFFile(path: target.path)
+                let types = Dictionary(grouping: file.tensors.values, by: \.type.name).map { "\($0.value.count) × \($0.key)" }
+                    .sorted()
+                Message.say(
+                    "\(try file.metadata.string("general.architecture") ?? ""): \(file.tensors.count) tensors (\(types.joined(separator: ", "))), \(try file.metadata.string("tokenizer.ggml.pre") ?? "") tokenizer"
+                )
+                if try file.metadata.string("tokenizer.chat_template") == nil {
+                    Message.say(
+                        "The folder has no chat template: the model can be quantised and measured, but not used in conversations."
+                    )
+                } else {
+                    await Pull.check(target.path)
+                }
             } catch {
                 throw Model.fail(error)
             }

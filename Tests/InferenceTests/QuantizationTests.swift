@@ -164,7 +164,7 @@ import Testing
         let file = try TinyModel().file()
         let window: [TokenID] = (0..<24).map { TokenID(3 + $0 % 20) }
         let first = try TextMeasurement(path: file.path, window: 32)
-        var memory: [Float] = []
+        let expected = try WindowPredictions(window, by: first, isCancelled: { false })
         var means: [Double] = []
         for mix in [QuantizationMix.f16, .q8_0, .q4_0] {
             let url = output()
@@ -172,16 +172,47 @@ import Testing
             _ = try quantize(file, mix, to: url)
             let other = try TextMeasurement(path: url.path, window: 32)
             var divergence = ModelDivergence()
-            try divergence.add(window, first, other, memory: &memory, isCancelled: { false })
+            try divergence.add(window, expected, other, isCancelled: { false })
             #expect(divergence.count == 11 && divergence.quantile(1) >= divergence.quantile(0.5))
             means.append(divergence.mean)
         }
         #expect(means[0] < means[2] && means[1] < means[2])
         var same = ModelDivergence()
-        try same.add(window, first, try TextMeasurement(path: file.path, window: 32), memory: &memory, isCancelled: { false })
+        try same.add(window, expected, TextMeasurement(path: file.path, window: 32), isCancelled: { false })
         #expect(same.mean < 1e-6 && same.equalShare == 1)
         // The perplexity is that of the log-probabilities of the engine's own scoring.
         let losses = same.losses.map(\.first)
         #expect(ModelDivergence.perplexity(losses).value == exp(losses.reduce(0, +) / Double(losses.count)))
+    }
+
+    @Test("[H1] a mixture keeps to a size, and with more bytes it diverges less") func mixtureSearch() throws {
+        let file = try TinyModel().file()
+        let model = try GGUFFile(path: file.path)
+        let temporary = output()
+        let window: [TokenID] = (0..<24).map { TokenID(3 + $0 % 20) }
+        let search = try MixtureSearch(
+            model, importance: nil, windows: { _ in [window] }, temporary: temporary, isCancelled: { false }, progress: { _ in })
+        #expect(!FileManager.default.fileExists(atPath: temporary.path))
+        let whole = search.mixture()
+        #expect(whole.bytes > search.smallestBytes)
+        var last = Double.infinity
+        for share in [0.0, 0.3, 0.6, 1] {
+            let limit = search.smallestBytes + Int(share * Double(whole.bytes - search.smallestBytes))
+            let mixture = search.mixture(bytes: limit)
+            #expect(mixture.bytes <= limit && mixture.divergence <= last && mixture.curve.last?.bytes == mixture.bytes)
+            last = mixture.divergence
+        }
+        let some = search.mixture(divergence: whole.divergence * 2)
+        #expect(some.divergence <= whole.divergence * 2 && some.bytes <= whole.bytes)
+        // What is chosen can be written.
+        let url = output()
+        defer { unlink(url.path) }
+        _ = try ModelQuantizer.write(
+            model, types: some.types, fileType: .q4_K_M, importance: nil, allowsQuantized: false, to: url, progress: { _ in })
+        #expect(throws: CancellationError.self) {
+            try MixtureSearch(
+                model, importance: nil, windows: { _ in [window] }, temporary: temporary, isCancelled: { true },
+                progress: { _ in })
+        }
     }
 }

@@ -89,7 +89,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     ]
 
     /// Whether a tensor is written with another type.
-    private static func isQuantized(_ tensor: Tensor) -> Bool {
+    static func isQuantized(_ tensor: Tensor) -> Bool {
         tensor.shape.count >= 2 && tensor.name.hasSuffix("weight") && tensor.name != "position_embd.weight"
             && tensor.name != "token_types.weight" && !kept.contains { tensor.name.contains($0) }
     }

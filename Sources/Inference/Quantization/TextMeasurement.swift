@@ -14,13 +14,15 @@ package final class TextMeasurement: @unchecked Sendable {
 
     package static let usualWindow = 512
 
-    /// - Parameter window: the length of windows in tokens.
+    /// - Parameters:
+    ///   - window: the length of windows in tokens.
+    ///   - isKept: whether the packed weights are written to the cache, for later uses of the file.
     /// - Throws: ``ModelError`` if the model cannot be used.
-    package init(path: String, window: Int = TextMeasurement.usualWindow) throws(ModelError) {
+    package init(path: String, window: Int = TextMeasurement.usualWindow, isKept: Bool = true) throws(ModelError) {
         self.path = path
         file = try GGUFFile(path: path)
         try ModelShape(file: file).checkGeneratesText()
-        model = try DecoderModel(file: file, pool: .shared(), cache: PackedCache.standard)
+        model = try DecoderModel(file: file, pool: .shared(), cache: isKept ? PackedCache.standard : nil)
         tokenizer = try Tokenizer(file: file)
         cache = try KVCache(shape: model.shape, capacity: window)
     }
@@ -111,6 +113,23 @@ package final class TextMeasurement: @unchecked Sendable {
     }
 }
 
+/// The logarithms of all probabilities for the scored tokens of a window, `[tokens][vocabulary]`.
+package struct WindowPredictions: Sendable {
+    package fileprivate(set) var logarithms: [Float] = []
+    package let vocabularySize: Int
+
+    package init(_ window: [TokenID], by model: TextMeasurement, isCancelled: () -> Bool) throws {
+        vocabularySize = model.vocabularySize
+        var all: [Float] = []
+        all.reserveCapacity(window.count / 2 * vocabularySize)
+        try model.score(window, isCancelled: isCancelled) { _, logits, _ in
+            TextMeasurement.normalize(logits)
+            all.append(contentsOf: logits)
+        }
+        logarithms = all
+    }
+}
+
 /// How one model differs from another for the same tokens.
 package struct ModelDivergence: Sendable {
     /// Of each scored token: the negative logarithm of its probability by both models, the Kullback-Leibler divergence of the other model
@@ -121,24 +140,16 @@ package struct ModelDivergence: Sendable {
 
     package init() {}
 
-    /// Compares the models for a window.
+    /// Adds what another model says of a window.
     ///
-    /// - Parameter memory: kept between calls, so that it is allocated once.
+    /// - Parameter expected: what the first model says of it.
     package mutating func add(
-        _ window: [TokenID], _ first: TextMeasurement, _ other: TextMeasurement, memory: inout [Float], isCancelled: () -> Bool
+        _ window: [TokenID], _ expected: WindowPredictions, _ other: TextMeasurement, isCancelled: () -> Bool
     ) throws {
-        let size = first.vocabularySize
+        let size = expected.vocabularySize
         precondition(other.vocabularySize == size, "models with the same vocabulary")
-        if memory.count < window.count * size { memory = [Float](repeating: 0, count: window.count * size) }
-        var losses: [Double] = []
-        try memory.withUnsafeMutableBufferPointer { memory in
+        try expected.logarithms.withUnsafeBufferPointer { memory in
             guard let base = memory.baseAddress else { return }
-            try first.score(window, isCancelled: isCancelled) { row, logits, next in
-                TextMeasurement.normalize(logits)
-                guard let from = logits.baseAddress else { return }
-                (base + row * size).update(from: from, count: size)
-                losses.append(-Double(logits[Int(next)]))
-            }
             try other.score(window, isCancelled: isCancelled) { row, logits, next in
                 TextMeasurement.normalize(logits)
                 let p = base + row * size
@@ -151,7 +162,7 @@ package struct ModelDivergence: Sendable {
                 }
                 divergences.append(max(0, sum))
                 equalTokens += pBest == qBest ? 1 : 0
-                self.losses.append((losses[row], -Double(logits[Int(next)])))
+                losses.append((-Double(p[Int(next)]), -Double(logits[Int(next)])))
             }
         }
     }

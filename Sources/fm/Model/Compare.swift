@@ -113,9 +113,9 @@ struct ModelComparison: Encodable {
         let line = ProgressLine("Comparing", total: windows.count)
         defer { line.end() }
         var divergence = ModelDivergence()
-        var memory: [Float] = []
         for (index, window) in windows.enumerated() {
-            try divergence.add(window, models.0, models.1, memory: &memory, isCancelled: isCancelled)
+            let expected = try WindowPredictions(window, by: models.0, isCancelled: isCancelled)
+            try divergence.add(window, expected, models.1, isCancelled: isCancelled)
             line.show(index + 1, text: "\(index + 1) of \(windows.count) parts")
         }
         let sides = try [(models.0, divergence.losses.map(\.first)), (models.1, divergence.losses.map(\.other))].map {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import AsyncLocks
 import Foundation
+import FoundationModelsTraining
 import Inference
 
 extension Model {
@@ -16,11 +17,23 @@ extension Model {
                   fm model quantize model-f16.gguf Q4_K_M --imatrix model.imatrix.gguf
                   fm model quantize model-f16.gguf Q3_K_M --tensor 'ffn_down=Q5_K' --tensor 'blk\\.0\\.=Q8_0'
 
+                Without a type, --target-size or --max-divergence chooses a type for each matrix by measuring how much it matters, which \
+                takes some minutes:
+
+                  fm model quantize model-f16.gguf --target-size 1.0GB --imatrix model.imatrix.gguf
+
                 An importance matrix (fm model imatrix) makes files of few bits better. “fm model compare” measures what was lost.
                 """)
 
         @Argument(help: "A model with 16 or 32 bits: a GGUF file, or an installed model.") var model: String
-        @Argument(help: "The type.") var type: QuantizationMix
+        @Argument(help: "The type.") var type: QuantizationMix?
+        @Option(help: ArgumentHelp("The largest size of the file, such as 900MB or 1.2GB.", valueName: "size"))
+        var targetSize: String?
+        @Option(help: "The largest divergence from the model, in nats per token: 0.01 is hardly to be noticed.")
+        var maxDivergence: Double?
+        @Option(
+            help: "A text file to measure with, for --target-size and --max-divergence (default: a short text of many kinds).")
+        var text: [String] = []
         @Option(name: .shortAndLong, help: "The file to write (default: the model's name with the type).") var out: String?
         @Option(help: ArgumentHelp("The importance of the columns, a file of “fm model imatrix”.", valueName: "file"))
         var imatrix: String?
@@ -47,12 +60,32 @@ extension Model {
             }
         }
 
+        func validate() throws {
+            let count = (type == nil ? 0 : 1) + (targetSize == nil ? 0 : 1) + (maxDivergence == nil ? 0 : 1)
+            guard count == 1 else { throw ValidationError("Give one of TYPE, --target-size and --max-divergence.") }
+            if let targetSize, Self.bytes(targetSize) == nil {
+                throw ValidationError("“\(targetSize)” is no size: use 900MB or 1.2GB.")
+            }
+            if let maxDivergence, !(maxDivergence > 0 && maxDivergence <= 10) {
+                throw ValidationError("--max-divergence must be greater than 0 and at most 10.")
+            }
+        }
+
+        /// Bytes of a size such as 1.2GB.
+        private static func bytes(_ text: String) -> Int? {
+            for (unit, factor) in [("GB", 1e9), ("MB", 1e6), ("G", 1e9), ("M", 1e6)] where text.uppercased().hasSuffix(unit) {
+                guard let number = Double(text.dropLast(unit.count)), number > 0, number < 1e6 else { return nil }
+                return Int(number * factor)
+            }
+            return nil
+        }
+
         private var outputURL: URL {
             if let out { return URL(filePath: out) }
             let name = URL(filePath: ModelStore.path(of: model)).deletingPathExtension().lastPathComponent
             // A name that says “F16” says what the file is.
             let base = name.replacingOccurrences(of: "[-.]([fF]16|[bB][fF]16|[fF]32)$", with: "", options: .regularExpression)
-            return URL(filePath: "\(base)-\(type.rawValue).gguf")
+            return URL(filePath: "\(base)-\(type?.rawValue ?? targetSize ?? "mixed").gguf")
         }
 
         func run() async throws {
@@ -62,9 +95,10 @@ extension Model {
             do {
                 let file = try GGUFFile(path: path)
                 let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
+                guard let type else { return try await search(file, importance, overrides, url) }
                 let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
                 let line = ProgressLine("Quantising", total: 1_000)
-                let (type, requantize) = (type, requantize)
+                let requantize = requantize
                 let work = Task {
                     try await onAnotherThread(cancellable: { check in
                         try ModelQuantizer.write(
@@ -97,6 +131,27 @@ extension Model {
             } catch {
                 throw Model.fail(error)
             }
+        }
+
+        /// Chooses a mixture, writes it, and measures what was reached.
+        private func search(
+            _ file: GGUFFile, _ importance: ImportanceMatrix?, _ overrides: [(pattern: Regex<AnyRegexOutput>, type: TensorType)],
+            _ url: URL
+        ) async throws {
+            guard overrides.isEmpty else {
+                throw ValidationError("--tensor cannot be combined with --target-size and --max-divergence.")
+            }
+            let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
+            let (size, most) = (targetSize.flatMap { Self.bytes($0) }, maxDivergence)
+            let work = Task {
+                try await onAnotherThread(cancellable: { check in
+                    try MixtureRun(file, importance, contents, to: url, size: size, most: most) { Imatrix.isCancelled(check) }
+                })
+            }
+            let interrupt = Interrupt { work.cancel() }
+            defer { interrupt.stop() }
+            Message.say(try await work.value.text)
+            print(url.path)
         }
     }
 
