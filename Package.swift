@@ -140,7 +140,7 @@ let package = Package(
         .executableTarget(
             name: "fm",
             dependencies: [
-                "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
+                "AsyncLocks", "ContextKit", "Embeddings", "EvaluationCore", "FoundationModels", "FoundationModelsGGUF",
                 "FoundationModelsTraining",
                 "Grammar", "Inference", "JSON", "Retrieval", "Safety", "TextClassification", "TextScreening",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -157,16 +157,15 @@ void ck_encode_with(ck_isa isa, ck_type type, const float *x, size_t count, cons
     }
     float weights[256];
     for (size_t start = 0; start < count; start += block, out += bytes) {
-        // A block whose columns were never used is rounded as if nothing was known.
-        float known = 0;
-        for (size_t i = start; importance && i < start + block; i++) known += importance[i];
         for (size_t group = start; group < start + block; group += 32) {
-            float squares = 0;
+            float squares = 0, known[2] = {0, 0};
             for (size_t i = group; i < group + 32; i++) squares += x[i] * x[i];
+            // Columns that were never used are rounded as if nothing was known; scales are those of 16 or 32 columns.
+            for (size_t i = group; importance && i < group + 32; i++) known[(i - group) / 16] += importance[i];
             float usual = sqrtf(squares / 32);
             // Errors of large weights count more. With equal weights, the square error is smaller, but the model diverges more
             // (BENCHMARKS.md, “Quantisation”).
-            for (size_t i = group; i < group + 32; i++) weights[i - start] = (known > 0 ? importance[i] : 1) * (usual + fabsf(x[i]));
+            for (size_t i = group; i < group + 32; i++) weights[i - start] = (known[(i - group) / 16] > 0 ? importance[i] : 1) * (usual + fabsf(x[i]));
         }
         if (block == 32) quantize_group(k, type, x + start, weights, out);
         else quantize_block(k, type, x + start, weights, out);

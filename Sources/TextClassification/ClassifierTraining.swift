@@ -92,7 +92,10 @@ struct ClassifierTraining: Sendable {
         hasSeveralLabels = data.hasSeveralLabels
         let numbers = Dictionary(labels.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
         targets = data.examples.map { example in Array(Set(example.labels.compactMap { numbers[$0] })).sorted() }
-        guard labels.count >= 2 else { throw .unsuitableData("All texts have the same label: there is nothing to learn.") }
+        // With or without one label is a question too.
+        guard labels.count >= 2 || labels.count == 1 && hasSeveralLabels else {
+            throw .unsuitableData("All texts have the same label: there is nothing to learn.")
+        }
         guard labels.count <= Self.maximumLabels else {
             throw .unsuitableData(
                 "There are \(labels.count) different labels, at most \(Self.maximumLabels) are allowed. Is it the right column?")
@@ -112,11 +115,11 @@ struct ClassifierTraining: Sendable {
         }
         testTexts = test?.examples.map(\.text) ?? []
         var testTargets: [[Int]] = []
-        for example in test?.examples ?? [] {
+        for (index, example) in (test?.examples ?? []).enumerated() {
             let known = example.labels.compactMap { numbers[$0] }
             guard known.count == example.labels.count, hasSeveralLabels || known.count == 1 else {
                 throw .unsuitableData(
-                    "The test texts have the labels \(example.labels.joined(separator: ", ")), which the training texts do not have in this form."
+                    "Test text \(index + 1) has the labels “\(example.labels.joined(separator: ", "))”, which the training texts do not have in this form."
                 )
             }
             testTargets.append(known)
@@ -260,8 +263,10 @@ struct ClassifierTraining: Sendable {
         let all = texts + testTexts
         var counts: [WordGrams.Part: [[UInt32: Int32]]] = [:]
         for part in Set(candidates.flatMap(Self.parts)) {
-            try check()
-            counts[part] = all.map { WordGrams.counts($0, part) }
+            counts[part] = try all.map { text in
+                try check()
+                return WordGrams.counts(text, part)
+            }
         }
         let contents = Contents(counts: counts, vectors: vectors)
         let penalties = options.penalty.map { [$0] } ?? Self.penalties

@@ -44,13 +44,7 @@ public struct LabelledTexts: Sendable {
         if isDirectory.boolValue {
             examples = try Self.folder(url)
         } else {
-            let data: Data
-            do { data = try Data(contentsOf: url) } catch {
-                throw .unreadable(path: url.path, reason: error.localizedDescription)
-            }
-            guard let content = String(bytes: data, encoding: .utf8) else {
-                throw .unreadable(path: url.path, reason: "it is not UTF-8")
-            }
+            let content = try Self.text(of: url)
             switch url.pathExtension.lowercased() {
             case "csv": examples = try Self.table(content, ",", text, label)
             case "tsv": examples = try Self.table(content, "\t", text, label)
@@ -61,31 +55,47 @@ public struct LabelledTexts: Sendable {
     }
 
     private static func folder(_ url: URL) throws(ClassifierError) -> [Example] {
-        var examples: [Example] = []
-        do {
-            for folder in try FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: [.isDirectoryKey])
-                .sorted(by: { $0.path < $1.path })
-            where try folder.resourceValues(forKeys: [.isDirectoryKey]).isDirectory == true {
-                for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-                    .sorted(by: { $0.path < $1.path }) where !file.lastPathComponent.hasPrefix(".")
-                {
-                    examples.append(
-                        Example(text: try String(contentsOf: file, encoding: .utf8), labels: [folder.lastPathComponent]))
-                }
+        func contents(_ folder: URL) throws(ClassifierError) -> [URL] {
+            do {
+                return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+                    .filter { !$0.lastPathComponent.hasPrefix(".") }.sorted { $0.path < $1.path }
+            } catch {
+                throw .unreadable(path: folder.path, reason: error.localizedDescription)
             }
-        } catch {
-            throw .unreadable(path: url.path, reason: error.localizedDescription)
+        }
+        /// Links are followed. What is neither a folder nor a file, such as a pipe, is left out.
+        func kind(_ url: URL) -> FileAttributeType? {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)  // nil for none
+            return attributes?[.type] as? FileAttributeType
+        }
+        var examples: [Example] = []
+        for folder in try contents(url) where kind(folder) == .typeDirectory {
+            for file in try contents(folder) where kind(file) == .typeRegular {
+                examples.append(Example(text: try text(of: file), labels: [folder.lastPathComponent]))
+            }
         }
         return examples
     }
 
+    private static func text(of url: URL) throws(ClassifierError) -> String {
+        let data: Data
+        do { data = try Data(contentsOf: url) } catch {
+            throw .unreadable(path: url.path, reason: error.localizedDescription)
+        }
+        guard let text = String(bytes: data, encoding: .utf8) else {
+            throw .unreadable(path: url.path, reason: "it is not UTF-8")
+        }
+        return text
+    }
+
     private static func lines(_ content: String, _ text: String, _ label: String?) throws(ClassifierError) -> [Example] {
         var examples: [Example] = []
-        for (index, line) in content.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+        for (index, line) in content.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map({ String($0) })
+            .enumerated()
         where !line.allSatisfy(\.isWhitespace) {
             let value: JSONValue
-            do { value = try JSONParser.parse(String(line)) } catch {
-                throw .invalidData(line: index + 1, reason: "it is not JSON: \(error)")
+            do { value = try JSONParser.parse(line) } catch {
+                throw .invalidData(line: index + 1, reason: "it is not a JSON object")
             }
             guard case .string(let content)? = value[text] else {
                 throw .invalidData(line: index + 1, reason: "it has no text “\(text)”")
@@ -93,7 +103,7 @@ public struct LabelledTexts: Sendable {
             let member = label.flatMap { value[$0] } ?? value["label"] ?? value["labels"] ?? value["category"]
             switch member {
             case .string(let label)?: examples.append(Example(text: content, labels: [label]))
-            case .number(let number)?: examples.append(Example(text: content, labels: ["\(number)"]))
+            case .number(let number)?: examples.append(Example(text: content, labels: [number.text]))
             case .bool(let flag)?: examples.append(Example(text: content, labels: ["\(flag)"]))
             case .array(let list)?:
                 var labels: [String] = []
@@ -111,7 +121,7 @@ public struct LabelledTexts: Sendable {
     }
 
     private static func table(
-        _ content: String, _ separator: Character, _ text: String?, _ label: String?
+        _ content: String, _ separator: Unicode.Scalar, _ text: String?, _ label: String?
     ) throws(ClassifierError) -> [Example] {
         let rows = try records(content, separator)
         guard let header = rows.first else { return [] }
@@ -121,59 +131,68 @@ public struct LabelledTexts: Sendable {
             for name in wanted { if let index = names.firstIndex(of: name) { return index } }
             throw .invalidData(
                 line: 1,
-                reason: "no column is named \(wanted.joined(separator: ", ")): the header has \(names.joined(separator: ", "))")
+                reason:
+                    "no column is named \(wanted.joined(separator: ", ")): the header has \(names.joined(separator: ", ").prefix(200))"
+            )
         }
         let textColumn = try column(text, ["text", "message", "content", "sentence", "review", "body"])
         let labelColumn = try column(label, ["label", "class", "category", "target", "sentiment", "topic"])
         var examples: [Example] = []
         for row in rows.dropFirst() {
-            guard row.fields.count > max(textColumn, labelColumn) else {
-                throw .invalidData(line: row.line, reason: "it has \(row.fields.count) fields, the header \(names.count)")
+            guard row.fields.count == names.count else {
+                throw .invalidData(
+                    line: row.line,
+                    reason:
+                        "it has \(row.fields.count) fields, and the header \(names.count): texts with commas need quotation marks"
+                )
             }
-            examples.append(Example(text: row.fields[textColumn], labels: [row.fields[labelColumn]]))
+            let label = row.fields[labelColumn].trimmingCharacters(in: .whitespaces)
+            guard !label.isEmpty else { throw .invalidData(line: row.line, reason: "it has no label") }
+            examples.append(Example(text: row.fields[textColumn], labels: [label]))
         }
         return examples
     }
 
     /// The records of a text with separated values, quoted as RFC 4180 says.
     private static func records(
-        _ content: String, _ separator: Character
+        _ content: String, _ separator: Unicode.Scalar
     ) throws(ClassifierError) -> [(line: Int, fields: [String])] {
         var records: [(line: Int, fields: [String])] = []
         var fields: [String] = []
-        var field = ""
+        var field = String.UnicodeScalarView()
         var (line, first) = (1, 1)
         var (isQuoted, hasContent) = (false, false)
-        func isBreak(_ character: Character) -> Bool { character == "\n" || character == "\r\n" }
-        var rest = Substring(content)
+        // By code points: a mark that follows a separator does not change it.
+        var rest = content.unicodeScalars[...]
         // A byte order mark is no part of the first name.
         if rest.first == "\u{FEFF}" { rest.removeFirst() }
-        while let character = rest.popFirst() {
+        while let scalar = rest.popFirst() {
             if isQuoted {
-                if isBreak(character) { line += 1 }
-                if character != "\"" {
-                    field.append(character)
+                if scalar == "\n" { line += 1 }
+                if scalar != "\"" {
+                    field.append(scalar)
                 } else if rest.first == "\"" {
                     field.append("\"")
                     rest.removeFirst()
                 } else {
                     isQuoted = false
                 }
-            } else if character == "\"" && field.isEmpty {
+            } else if scalar == "\"" && field.isEmpty {
                 (isQuoted, hasContent) = (true, true)
-            } else if character == separator {
-                fields.append(field)
-                (field, hasContent) = ("", true)
-            } else if isBreak(character) {
+            } else if scalar == separator {
+                fields.append(String(field))
+                (field, hasContent) = (String.UnicodeScalarView(), true)
+            } else if scalar == "\n" || scalar == "\r" {
+                if scalar == "\r", rest.first == "\n" { rest.removeFirst() }
                 line += 1
-                if hasContent || !field.isEmpty { records.append((first, fields + [field])) }
-                (fields, field, hasContent, first) = ([], "", false, line)
+                if hasContent || !field.isEmpty { records.append((first, fields + [String(field)])) }
+                (fields, field, hasContent, first) = ([], String.UnicodeScalarView(), false, line)
             } else {
-                field.append(character)
+                field.append(scalar)
             }
         }
         guard !isQuoted else { throw .invalidData(line: first, reason: "a quotation mark is not closed") }
-        if hasContent || !field.isEmpty { records.append((first, fields + [field])) }
+        if hasContent || !field.isEmpty { records.append((first, fields + [String(field)])) }
         return records
     }
 }

@@ -53,7 +53,8 @@ extension TextClassifier {
             }
             for (index, weight) in linear.weights.enumerated() {
                 let factor = factors[index % outputs]
-                put(Int16(factor > 0 ? (weight / factor).rounded() : 0))
+                // A factor that is hardly a number may leave too large a quotient.
+                put(Int16(max(-32_767, min(32_767, factor > 0 ? (weight / factor).rounded() : 0))))
             }
             try data.write(to: url, options: .atomic)
         } catch {
@@ -68,7 +69,7 @@ extension TextClassifier {
     public init(contentsOf url: URL, embedder: any EmbeddingModel = GGUFEmbeddingModel.default) throws(ClassifierError) {
         let data: Data
         do {
-            let size = try url.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
+            let size = try url.resolvingSymlinksInPath().resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
             guard size <= Self.maximumBytes else { throw ClassifierError.damagedFile("it has \(size) bytes") }
             data = try Data(contentsOf: url)
         } catch let error as ClassifierError {
@@ -98,7 +99,8 @@ extension TextClassifier {
         do { head = try JSONDecoder().decode(Head.self, from: text) } catch { throw .damagedFile("its head is damaged") }
         let outputs = head.bias.count
         let isBinary = head.hasSeveralLabels || head.labels.count == 2
-        guard head.labels.count >= 2, Set(head.labels).count == head.labels.count, head.width >= 0, head.width <= data.count,
+        guard head.labels.count >= (head.hasSeveralLabels ? 1 : 2), Set(head.labels).count == head.labels.count, head.width >= 0,
+            head.width <= data.count,
             outputs == (head.labels.count == 2 && !head.hasSeveralLabels ? 1 : head.labels.count), head.factors.count == outputs,
             (head.bias + head.factors).allSatisfy(\.isFinite), head.temperature > 0, head.temperature.isFinite,
             (head.features == .embeddings) == (head.embedder != nil), (head.features == .embeddings) == head.tables.isEmpty,

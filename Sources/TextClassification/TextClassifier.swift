@@ -68,6 +68,9 @@ public struct TextClassifier: Sendable {
                 throw ClassifierError.wrongEmbedder(
                     "The classifier was trained with the embedding model \(embedder.name), and the one in use is \(info.name).")
             }
+            guard info.dimension * linear.outputs == linear.weights.count else {
+                throw ClassifierError.damagedFile("its weights do not fit the vectors of \(info.name)")
+            }
             rows = try await model.checkedVectors(of: texts, as: .document, dimension: info.dimension).map(Self.row)
         } else {
             rows = texts.map { text in Self.row(tables.map { WordGrams.counts(text, $0.part) }, tables) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import AsyncLocks
 import Foundation
 import Inference
 
@@ -15,7 +16,7 @@ struct Model: AsyncParsableCommand {
             fm model check qwen3-4b                   ask it twenty questions with known answers
             fm model use small                        make it the model in use
             fm model pull embedder                    the model for embeddings and search (all-MiniLM-L6-v2, 84 MB)
-            fm model import FOLDER                    a model for embeddings from a Hugging Face folder
+            fm model import FOLDER                    a model from a Hugging Face folder
             fm model quantize model-f16.gguf Q4_K_M   a model with fewer bits
             fm model compare model-f16.gguf model-Q4_K_M.gguf   what was lost
             """,
@@ -230,11 +231,24 @@ struct Model: AsyncParsableCommand {
                         : ModelStore.directory.appendingPathComponent("\(name).gguf"))
                 try FileManager.default.createDirectory(
                     at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-                let line = ProgressLine("Importing", total: 1_000)
-                try model.write(to: target, name: name, type: type, pre: pre) {
-                    line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
+                for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+                    try OutputFile.check(target.path, inputs: [source.appendingPathComponent(file).path])
                 }
+                let line = ProgressLine("Importing", total: 1_000)
+                let pre = pre
+                let work = Task {
+                    try await onAnotherThread(cancellable: { check in
+                        try model.write(to: target, name: name, type: type, pre: pre) {
+                            try check()
+                            line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
+                        }
+                    })
+                }
+                let interrupt = Interrupt { work.cancel() }
+                defer { interrupt.stop() }
+                let result = await work.result
                 line.end()
+                try result.get()
                 print("Imported \(name): \(target.path)")
                 guard !model.isEncoder else { return }
                 let file = try GGUFFile(path: target.path)
@@ -250,6 +264,10 @@ struct Model: AsyncParsableCommand {
                 } else {
                     await Pull.check(target.path)
                 }
+            } catch is CancellationError {
+                throw ExitCode(130)
+            } catch let error as ValidationError {
+                throw error
             } catch {
                 throw Model.fail(error)
             }

@@ -13,7 +13,10 @@ enum TaggingAdapter {
     /// model, or if the cache cannot be written.
     static func path(for model: String) -> String? {
         let key = Key(path: model, identity: GGUFFile.identity(ofModel: model))
-        if let known = paths.withLock({ $0[key] }) { return known }
+        // The cache may be removed while the program runs.
+        if let known = paths.withLock({ $0[key] }), known.map({ FileManager.default.fileExists(atPath: $0) }) != false {
+            return known
+        }
         let path = makePath(for: model)
         // The model may be installed later.
         if key.identity != nil { paths.withLock { $0[key] = path } }

@@ -13,7 +13,7 @@ package struct GGUFWriter {
         var name: String
         /// Dimensions, fastest-varying first.
         var shape: [Int]
-        /// F32, F16 or Q8_0.
+        /// F32, F16, BF16 or Q8_0.
         var type: TensorType
         var values: (Range<Int>) throws -> [Float]
 
@@ -32,7 +32,7 @@ package struct GGUFWriter {
     /// - Parameters:
     ///   - progress: called with the share of the work that is done, from 0 to 1.
     ///   - check: receives the path of the complete file under its temporary name. If it throws, the file is removed.
-    func write(to url: URL, progress: (Double) -> Void, check: (String) throws -> Void) throws {
+    func write(to url: URL, progress: (Double) throws -> Void, check: (String) throws -> Void) throws {
         let temporary = url.appendingPathExtension("\(getpid()).part")
         guard FileManager.default.createFile(atPath: temporary.path, contents: nil) else {
             throw ModelError.unreadable(path: temporary.path, reason: "it cannot be created")
@@ -46,8 +46,13 @@ package struct GGUFWriter {
         for tensor in tensors {
             for start in stride(from: 0, to: tensor.count, by: Self.partCount) {
                 let part = start..<min(start + Self.partCount, tensor.count)
-                try file.write(contentsOf: Data(tensor.type.encode(try tensor.values(part))))
-                progress((Double(done) + Double(tensor.bytes) * Double(part.upperBound) / Double(tensor.count)) / total)
+                let values = try tensor.values(part)
+                guard tensor.type != .f16 || values.allSatisfy({ !(abs($0) > 65_504) }) else {
+                    throw ModelError.invalid(
+                        field: tensor.name, reason: "has numbers that are too large for F16: use BF16 or F32")
+                }
+                try file.write(contentsOf: Data(tensor.type.encode(values)))
+                try progress((Double(done) + Double(tensor.bytes) * Double(part.upperBound) / Double(tensor.count)) / total)
             }
             try file.write(contentsOf: Self.padding(after: tensor.bytes))
             done += tensor.bytes

@@ -70,7 +70,9 @@ struct DecoderImport {
                 continue
             }
             if path.hasSuffix("rotary_emb.inv_freq") { continue }
-            found[path] = tensor
+            guard found.updateValue(tensor, forKey: path) == nil else {
+                throw .invalid(field: "tensor \(path)", reason: "appears twice, with and without a prefix")
+            }
         }
         self.weights = found
         guard let embeddings = found["model.embed_tokens.weight"], embeddings.shape.count == 2 else {
@@ -79,32 +81,77 @@ struct DecoderImport {
         // Gemma's table has rows for tokens that do not exist.
         vocabulary =
             family.shiftsNorms && family.architecture == "gemma3" ? min(embeddings.shape[0], tokens) : embeddings.shape[0]
+        try check()
+        for name in weights.skipped {
+            guard self.name(of: name) == nil, name != "lm_head.weight" else {
+                throw .unsupported(field: "tensor \(name)", value: "integers", supported: "F32, F16, BF16")
+            }
+        }
     }
 
     /// The number of rows of the embeddings.
     var embeddingCount: Int { vocabulary }
 
-    private func integer(_ key: String) throws(ModelError) -> Int {
-        guard let value = config[key]?.integer, (0...Int(Int32.max)).contains(value) else {
-            throw .missing("\(key) in config.json, a number")
+    /// A number of config.json; nil if it is missing or null.
+    private func optionalInteger(_ key: String, in range: ClosedRange<Int> = 1...(1 << 24)) throws(ModelError) -> Int? {
+        guard let value = config[key], value != .null else { return nil }
+        guard let number = value.integer, range.contains(number) else {
+            throw .invalid(field: "\(key) in config.json", reason: "is \(value.text.prefix(40)), not an integer of \(range)")
         }
-        return value
+        return number
     }
 
+    private func integer(_ key: String, or usual: Int? = nil) throws(ModelError) -> Int {
+        if let value = try optionalInteger(key) { return value }
+        guard let usual else { throw .missing("\(key) in config.json") }
+        return usual
+    }
+
+    /// Gemma 3's configurations leave out what equals the defaults of its class.
+    private func usual(_ gemma3: Int) -> Int? { family.architecture == "gemma3" ? gemma3 : nil }
+
     private var layers: Int { get throws(ModelError) { try integer("num_hidden_layers") } }
-    private var heads: Int { get throws(ModelError) { try integer("num_attention_heads") } }
+    private var heads: Int { get throws(ModelError) { try integer("num_attention_heads", or: usual(8)) } }
     private var keyHeads: Int {
         get throws(ModelError) {
-            if let own = config["num_key_value_heads"]?.integer { return own }
+            if let own = try optionalInteger("num_key_value_heads", in: 1...65_536) { return own }
+            if let usual = usual(4) { return usual }
             return try heads
         }
     }
     private var headDimension: Int {
         get throws(ModelError) {
             var dimension = try integer("hidden_size") / max(1, heads)
-            if let own = config["head_dim"]?.integer { dimension = own }
+            if let own = try optionalInteger("head_dim", in: 2...65_536) ?? usual(256) { dimension = own }
             guard dimension > 0, dimension % 2 == 0 else { throw .invalid(field: "head_dim", reason: "is \(dimension)") }
             return dimension
+        }
+    }
+
+    private func number(_ key: String) throws(ModelError) -> Double? {
+        guard let value = config[key], value != .null else { return nil }
+        guard let number = value.double, number.isFinite else {
+            throw .invalid(field: "\(key) in config.json", reason: "is \(value.text.prefix(40)), not a number")
+        }
+        return number
+    }
+
+    /// Checks settings that would change what the model computes.
+    private func check() throws(ModelError) {
+        let activation = config["hidden_activation"]?.string ?? config["hidden_act"]?.string
+        let allowed = family.shiftsNorms ? ["gelu_pytorch_tanh", "gelu"] : ["silu", "swish"]
+        if let activation, !allowed.contains(activation) {
+            throw .unsupported(field: "hidden_act of config.json", value: activation, supported: allowed.joined(separator: ", "))
+        }
+        for key in ["rope_parameters", "rope_scaling"] {
+            guard let value = config[key], value != .null else { continue }
+            guard case .object = value else { throw .invalid(field: "\(key) in config.json", reason: "is not an object") }
+        }
+        let layers = try layers
+        for name in weights.keys {
+            if let layer = Self.parse(name)?.layer, layer >= layers {
+                throw .invalid(field: "num_hidden_layers", reason: "is \(layers), and there is a tensor \(name)")
+            }
         }
     }
 
@@ -116,7 +163,9 @@ struct DecoderImport {
     }
 
     /// The base of the rotation; newer configurations have it among the other parameters.
-    private var base: Double { rope?["rope_theta"]?.double ?? config["rope_theta"]?.double ?? 10_000 }
+    private var base: Double {
+        rope?["rope_theta"]?.double ?? config["rope_theta"]?.double ?? (family.architecture == "gemma3" ? 1_000_000 : 10_000)
+    }
     private var ropeType: String { rope?["rope_type"]?.string ?? rope?["type"]?.string ?? "default" }
     private var originalContext: Int? {
         rope?["original_max_position_embeddings"]?.integer ?? config["original_max_position_embeddings"]?.integer
@@ -130,22 +179,27 @@ struct DecoderImport {
         }
         func add(_ key: String, _ value: Double?) { if let value { result.append(("\(a).\(key)", .float32(Float(value)))) } }
         add("block_count", try layers)
-        add("context_length", try integer("max_position_embeddings"))
+        add("context_length", try integer("max_position_embeddings", or: usual(131_072)))
         add("embedding_length", try integer("hidden_size"))
         add("feed_forward_length", try integer("intermediate_size"))
         add("attention.head_count", try heads)
         add("attention.head_count_kv", try keyHeads)
-        add("attention.layer_norm_rms_epsilon", config["rms_norm_eps"]?.double ?? 1e-6)
+        add("attention.layer_norm_rms_epsilon", try number("rms_norm_eps") ?? 1e-6)
         let isGemma = a.hasPrefix("gemma")
         if family.hasHeadDimension, config["head_dim"]?.integer != nil || isGemma {
             add("attention.key_length", try headDimension)
             add("attention.value_length", try headDimension)
         }
         add("vocab_size", vocabulary)
-        let share = rope?["partial_rotary_factor"]?.double ?? config["partial_rotary_factor"]?.double ?? 1
+        var share = try number("partial_rotary_factor") ?? 1
+        if let own = rope?["partial_rotary_factor"]?.double { share = own }
+        guard share > 0, share <= 1 else { throw .invalid(field: "partial_rotary_factor", reason: "is not from 0 to 1") }
         if !isGemma { add("rope.dimension_count", Int(share * Double(try headDimension))) }
         add("rope.freq_base", base)
         let factor = rope?["factor"]?.double
+        if ropeType == "linear" || ropeType == "yarn", factor == nil {
+            throw .missing("factor of rope_parameters in config.json")
+        }
         switch ropeType {
         case "linear":
             result.append(("\(a).rope.scaling.type", .string("linear")))
@@ -176,10 +230,10 @@ struct DecoderImport {
                 config["rope_parameters"]?["sliding_attention"]?["rope_theta"]?.double ?? config["rope_local_base_freq"]?.double
             if a == "gemma3" { add("rope.freq_base_swa", local) }
             // The scale of attention is not in the file: it follows from the number of layers.
-            if let scalar = config["query_pre_attn_scalar"]?.integer {
+            if let scalar = try number("query_pre_attn_scalar") {
                 let layers = try layers
                 let usual = layers == 46 || layers == 62 ? try integer("hidden_size") / max(1, heads) : try headDimension
-                guard scalar == usual else {
+                guard scalar == Double(usual) else {
                     throw .unsupported(field: "query_pre_attn_scalar", value: "\(scalar)", supported: "\(usual)")
                 }
             }

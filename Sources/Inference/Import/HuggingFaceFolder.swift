@@ -3,12 +3,12 @@ internal import JSON
 
 /// A model as it is published on the Hugging Face hub: a folder with `config.json`, `tokenizer.json` and safetensors
 /// files. It is imported by conversion to a GGUF file.
-package struct HuggingFaceFolder {
+package struct HuggingFaceFolder: Sendable {
     private let folder: URL
     private let config: Config
     private let weights: Safetensors
 
-    private struct Config: Decodable {
+    private struct Config: Decodable, Sendable {
         var model_type: String
         var hidden_size: Int?
         var num_hidden_layers: Int?
@@ -47,10 +47,10 @@ package struct HuggingFaceFolder {
     ///   - type: the type of matrices: F32, F16, BF16 or Q8_0; nil for Q8_0 for encoders, and for decoders the type that the folder has.
     ///     Vectors stay in F32.
     ///   - pre: the name of a decoder's pre-tokenizer, if it is not recognised.
-    ///   - progress: called with the share of the work that is done, from 0 to 1.
+    ///   - progress: called with the share of the work that is done, from 0 to 1. If it throws, no file is written.
     package func write(
         to url: URL, name: String, type: TensorType? = nil, license: String? = nil, pre: String? = nil,
-        progress: (Double) -> Void = { _ in }
+        progress: (Double) throws -> Void = { _ in }
     ) throws {
         guard [nil, .f32, .f16, .bf16, .q8_0].contains(type), !isEncoder || type != .bf16 else {
             throw ModelError.unsupported(
@@ -80,7 +80,7 @@ package struct HuggingFaceFolder {
     // MARK: - Decoders
 
     private func writeDecoder(
-        to url: URL, name: String, type: TensorType?, license: String?, pre: String?, _ progress: (Double) -> Void
+        to url: URL, name: String, type: TensorType?, license: String?, pre: String?, _ progress: (Double) throws -> Void
     ) throws {
         let tokenizer = try Self.json(folder.appendingPathComponent("tokenizer.json"))
         let settings = try optionalJSON("tokenizer_config.json") ?? .object([])
@@ -89,7 +89,7 @@ package struct HuggingFaceFolder {
         if case .object(let vocabulary)? = tokenizer["model"]?["vocab"] { tokens = vocabulary.count }
         // Numbers of added tokens, which may be among the others.
         if case .array(let added)? = tokenizer["added_tokens"] {
-            tokens = max(tokens, (added.compactMap { $0["id"]?.integer }.max() ?? -1) + 1)
+            tokens = max(tokens, (added.compactMap { $0["id"]?.integer }.filter { (0..<1 << 24).contains($0) }.max() ?? -1) + 1)
         }
         let decoder = try DecoderImport(config: config, weights: weights, tokens: tokens)
         var writer = GGUFWriter()
@@ -117,7 +117,10 @@ package struct HuggingFaceFolder {
         // The file beside the configuration takes precedence, as in transformers.
         let file = folder.appendingPathComponent("chat_template.jinja")
         if FileManager.default.fileExists(atPath: file.path) {
-            writer.metadata.append(("tokenizer.chat_template", .string(try String(contentsOf: file, encoding: .utf8))))
+            guard let template = String(bytes: try Self.contents(file), encoding: .utf8) else {
+                throw ModelError.invalid(field: "chat_template.jinja", reason: "is not UTF-8")
+            }
+            writer.metadata.append(("tokenizer.chat_template", .string(template)))
         } else if let template = settings["chat_template"]?.string {
             writer.metadata.append(("tokenizer.chat_template", .string(template)))
         } else if case .array(let templates)? = settings["chat_template"],

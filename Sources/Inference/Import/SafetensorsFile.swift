@@ -4,8 +4,8 @@ package import Foundation
 /// file's size.
 ///
 /// Format: https://github.com/huggingface/safetensors#format
-package struct Safetensors {
-    package struct Tensor {
+package struct Safetensors: Sendable {
+    package struct Tensor: Sendable {
         var source: SourceFile
         package var type: TensorType
         /// Dimensions, slowest-varying first.
@@ -27,6 +27,8 @@ package struct Safetensors {
     }
 
     package private(set) var tensors: [String: Tensor] = [:]
+    /// The names of tensors of integers, which are not read.
+    private(set) var skipped: [String] = []
     /// The values of `__metadata__`.
     package private(set) var metadata: [String: String] = [:]
 
@@ -78,7 +80,10 @@ package struct Safetensors {
             }
             let type: TensorType? = ["F32": .f32, "F16": .f16, "BF16": .bf16][kind]
             guard let type else {
-                if kind.hasPrefix("I") || kind.hasPrefix("U") || kind == "BOOL" { continue }  // indices, such as position_ids
+                if kind.hasPrefix("I") || kind.hasPrefix("U") || kind == "BOOL" {  // indices, such as position_ids
+                    skipped.append(name)
+                    continue
+                }
                 throw ModelError.unsupported(field: field, value: kind, supported: "F32, F16, BF16")
             }
             var count = 1

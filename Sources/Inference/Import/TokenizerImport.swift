@@ -71,7 +71,12 @@ struct TokenizerImport {
         }
         let merges = try pairs(list)
         var all = tokens.enumerated().map { $1 ?? Token(text: "[PAD\($0)]", kind: .unused) }
-        if isOfCharacters { score(&all, merges) }
+        if isOfCharacters {
+            guard preName == nil else {
+                throw .invalid(field: "--pre", reason: "is for tokenizers of bytes, and this one is of characters: leave it out")
+            }
+            score(&all, merges)
+        }
         var result: [(String, GGUFWriter.Value)] = [
             ("tokenizer.ggml.model", .string(isOfCharacters ? "llama" : "gpt2")),
             ("tokenizer.ggml.pre", .string(isOfCharacters ? "default" : try preTokenizer())),

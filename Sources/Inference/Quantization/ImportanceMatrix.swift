@@ -75,13 +75,49 @@ package struct ImportanceMatrix: Sendable {
     }
 
     /// The importance of a tensor's columns, `[experts][columns]`; nil if it is not known.
-    func values(of tensor: GGUFTensor) -> [[Float]]? {
+    ///
+    /// - Throws: ``ModelError`` if the numbers are too large.
+    func values(of tensor: GGUFTensor) throws(ModelError) -> [[Float]]? {
         guard let item = columns[tensor.name], item.sums.allSatisfy({ $0.count == tensor.shape[0] }) else { return nil }
         let matrices = tensor.shape.count > 2 ? tensor.shape[2] : 1
         guard item.counts.count == matrices || item.counts.count == 1 else { return nil }
-        return zip(item.sums, item.counts).map { sums, count in
+        let values = zip(item.sums, item.counts).map { sums, count in
             // Experts that were never chosen.
             count > 0 ? sums.map { $0 / count } : sums.map { _ in 1 }
+        }
+        guard values.allSatisfy({ $0.allSatisfy { $0 <= Self.largest } }) else {
+            throw .invalid(field: "the importance of \(tensor.name)", reason: "has numbers that are too large")
+        }
+        return values
+    }
+
+    /// Products with weights and their squares must be numbers of 32 bits.
+    private static let largest: Float = 1e18
+
+    /// Checks that the matrix can be continued with a model.
+    ///
+    /// - Throws: ``ModelError`` if it was made with another model, other texts, or in another way.
+    package func check(_ model: GGUFFile, datasets: [String]) throws(ModelError) {
+        let fits = columns.allSatisfy { name, item in
+            item.counts.count == 1 && model.tensors[name].map { $0.shape[0] == item.sums[0].count } ?? false
+        }
+        guard fits, datasets == self.datasets, chunkSize == TextMeasurement.usualWindow else {
+            throw .invalid(
+                field: "the importance matrix",
+                reason: "was made with another model or other texts: write to another file, or leave out --resume")
+        }
+    }
+
+    /// Adds the sums of another matrix of the same model.
+    mutating func add(_ other: ImportanceMatrix) {
+        for (name, item) in other.columns {
+            guard var own = columns.removeValue(forKey: name) else {
+                columns[name] = item
+                continue
+            }
+            for index in own.sums[0].indices { own.sums[0][index] += item.sums[0][index] }
+            own.counts[0] += item.counts[0]
+            columns[name] = own
         }
     }
 

@@ -117,7 +117,7 @@ package struct MixtureSearch {
             let row = index * rows / count
             sample += tensor.type.decode(try model.bytes(of: tensor, in: row * rowBytes..<(row + 1) * rowBytes), count: columns)
         }
-        let weights = importance?.values(of: tensor)?.first
+        let weights = try importance?.values(of: tensor)?.first
         func energy(_ values: (Int) -> Float) -> Double {
             sample.indices.reduce(0.0) { $0 + Double(values($1) * values($1)) * Double(weights?[$1 % columns] ?? 1) }
         }

@@ -61,7 +61,7 @@ package enum ModelQuantizer {
             let tensor = entry.tensor
             let columns = tensor.shape[0]
             let rows = tensor.elementCount / columns
-            let values = importance?.values(of: tensor)
+            let values = try importance?.values(of: tensor)
             if written == 0, importance != nil, values == nil, entry.type.blockElements > 1, tensor.name.hasPrefix("blk.") {
                 missing.append(tensor.name)
             }
@@ -74,10 +74,20 @@ package enum ModelQuantizer {
             guard numbers.allSatisfy(\.isFinite) else {
                 throw ModelError.invalid(field: tensor.name, reason: "has numbers that are infinite or not a number")
             }
-            return try encode(
+            let written = try encode(
                 numbers, columns: columns, firstRow: first, rowsOfMatrix: tensor.shape.count > 1 ? tensor.shape[1] : 1,
                 entry.type,
                 values)
+            // Scales have 16 bits.
+            guard
+                entry.type == .bf16 || entry.type == .f32
+                    || entry.type.decode(written, count: numbers.count).allSatisfy(\.isFinite)
+            else {
+                throw ModelError.invalid(
+                    field: tensor.name,
+                    reason: "has numbers that are too large for \(entry.type.name): use BF16, or --tensor for this matrix")
+            }
+            return written
         }
         let total = entries.reduce(0) { $0 + $1.tensor.elementCount }
         let bytes = entries.reduce(0) { $0 + $1.bytes }

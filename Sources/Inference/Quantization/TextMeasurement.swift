@@ -28,6 +28,17 @@ package final class TextMeasurement: @unchecked Sendable {
     }
 
     package var vocabularySize: Int { model.shape.vocabularySize }
+    /// Whether another model has the same tokens with the same numbers.
+    package func hasSameVocabulary(as other: TextMeasurement) -> Bool {
+        func tokens(_ file: GGUFFile) -> UnsafeRawBufferPointer.SubSequence? {
+            guard case .array(let array)? = file.metadata["tokenizer.ggml.tokens"] else { return nil }
+            return file.header.bytes[array.range]
+        }
+        guard vocabularySize == other.vocabularySize, let own = tokens(file), let others = tokens(other.file) else {
+            return false
+        }
+        return own.elementsEqual(others)
+    }
     /// The memory of the weights in bytes.
     package var weightBytes: Int { model.packedBytes }
     /// The bytes of weights that a generated token reads.
@@ -41,23 +52,22 @@ package final class TextMeasurement: @unchecked Sendable {
         let tokens: [TokenID] = texts.flatMap { tokenizer.encode($0) }
         let size = length - beginning.count
         let count = min(limit, tokens.count / size)
-        return (0..<count).map { (index: Int) -> [TokenID] in beginning + tokens[(index * size)..<((index + 1) * size)] }
+        return (0..<max(0, count)).map { (index: Int) -> [TokenID] in beginning + tokens[(index * size)..<((index + 1) * size)] }
     }
 
     /// Adds the squares of all activations of a window.
     package func collect(_ window: [TokenID], into matrix: inout ImportanceMatrix, isCancelled: () -> Bool) throws {
         cache.rewind(to: 0, keepsPages: true)
-        // The function that receives the activations escapes.
+        // The function that receives the activations escapes. A window counts only when it is complete.
         final class Box { var matrix = ImportanceMatrix() }
         let box = Box()
-        swap(&box.matrix, &matrix)
-        defer { swap(&box.matrix, &matrix) }
         try model.observe { name, rows in
             box.matrix.add(name, rows.x, count: Int(rows.count), width: Int(rows.columns))
         } _: {
             try model.forward(window[...], cache: cache, wantsLogits: false, isCancelled: isCancelled)
         }
-        box.matrix.chunks += 1
+        matrix.add(box.matrix)
+        matrix.chunks += 1
     }
 
     /// Passes the logits of the second half of a window to a function, row by row, with the token that follows. The function may
@@ -122,8 +132,11 @@ package struct WindowPredictions: Sendable {
         vocabularySize = model.vocabularySize
         var all: [Float] = []
         all.reserveCapacity(window.count / 2 * vocabularySize)
-        try model.score(window, isCancelled: isCancelled) { _, logits, _ in
+        try model.score(window, isCancelled: isCancelled) { _, logits, next in
             TextMeasurement.normalize(logits)
+            guard logits[Int(next)].isFinite else {
+                throw ModelError.invalid(field: model.path, reason: "computes numbers that are infinite or not a number")
+            }
             all.append(contentsOf: logits)
         }
         logarithms = all
@@ -156,9 +169,13 @@ package struct ModelDivergence: Sendable {
                 var (sum, pBest, qBest) = (0.0, 0, 0)
                 for token in 0..<size {
                     // Less than 1e-7 of the probability: it adds nothing.
-                    if p[token] > -16 { sum += Double(exp(p[token])) * Double(p[token] - logits[token]) }
+                    if !(p[token] <= -16) { sum += Double(exp(p[token])) * Double(p[token] - logits[token]) }
                     if p[token] > p[pBest] { pBest = token }
                     if logits[token] > logits[qBest] { qBest = token }
+                }
+                guard sum.isFinite, logits[Int(next)].isFinite, p[Int(next)].isFinite else {
+                    throw ModelError.invalid(
+                        field: other.path, reason: "computes numbers that are infinite or not a number")
                 }
                 divergences.append(max(0, sum))
                 equalTokens += pBest == qBest ? 1 : 0

@@ -118,17 +118,16 @@ struct Classify: AsyncParsableCommand {
         @Flag(help: "Write the report as JSON.") var json = false
 
         func run() async throws {
+            let url = URL(filePath: out ?? URL(filePath: data).deletingPathExtension().lastPathComponent + ".classifier")
+            for path in [url.path] + (html.map { [$0] } ?? []) {
+                try OutputFile.check(path, inputs: [data] + (test.map { [$0] } ?? []))
+            }
             do {
                 let examples = try LabelledTexts(contentsOf: URL(filePath: data), text: text, label: label)
                 let judged = try test.map { try LabelledTexts(contentsOf: URL(filePath: $0), text: text, label: label) }
                 var options = ClassifierOptions()
                 (options.features, options.penalty, options.isBalanced) = (features, penalty, balance)
                 (options.folds, options.seed) = (folds, seed)
-                let url = URL(
-                    filePath: out ?? URL(filePath: data).deletingPathExtension().lastPathComponent + ".classifier")
-                guard url.standardizedFileURL != URL(filePath: data).standardizedFileURL else {
-                    throw ClassifierError.invalidOption("\(url.path) is the data: write to another file.")
-                }
                 Message.say("\(examples.examples.count) texts, \(examples.labels.count) classes")
                 let line = ProgressLine("Training", total: 100)
                 let work = Task { [options] in

@@ -29,6 +29,7 @@ extension Model {
 
         func run() async throws {
             let paths = (try Model.file(named: first), try Model.file(named: other))
+            if let html { try OutputFile.check(html, inputs: [paths.0, paths.1] + text) }
             do {
                 let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
                 let chunks = chunks
@@ -100,10 +101,12 @@ struct ModelComparison: Encodable {
         _ first: String, _ other: String, _ texts: [String], chunks: Int, check: @Sendable () throws -> Void
     ) throws -> ModelComparison {
         let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
-        guard models.0.vocabularySize == models.1.vocabularySize else {
+        guard models.0.hasSameVocabulary(as: models.1) else {
             throw ModelError.unsupported(
-                field: "a vocabulary of", value: "\(models.1.vocabularySize) tokens",
-                supported: "\(models.0.vocabularySize), as the first model has")
+                field: "the vocabulary", value: "of \(models.1.vocabularySize) tokens",
+                supported:
+                    "that of the first model, with \(models.0.vocabularySize) tokens: only models with the same tokens can be compared"
+            )
         }
         let windows = models.0.windows(of: texts, limit: chunks)
         guard !windows.isEmpty else {
@@ -134,7 +137,7 @@ struct ModelComparison: Encodable {
         }
         var histogram = [Double](repeating: 0, count: 20)
         for value in divergence.divergences {
-            let bin = min(19, max(0, Int(log2(max(value, 1e-9)) + 17)))
+            let bin = Int(min(19, max(0, log2(max(value, 1e-9)) + 17)))
             histogram[bin] += 1 / Double(divergence.count)
         }
         return ModelComparison(

@@ -21,6 +21,7 @@ extension Model {
 
         func run() async throws {
             let path = try Model.file(named: name)
+            if let html { try OutputFile.check(html, inputs: [path]) }
             do {
                 let work = Task {
                     try await onAnotherThread(cancellable: { check in

@@ -92,6 +92,7 @@ extension Model {
             let overrides = try parsedOverrides()
             let path = try Model.file(named: model)
             let url = outputURL
+            try OutputFile.check(url.path, inputs: [path] + (imatrix.map { [$0] } ?? []) + text)
             do {
                 let file = try GGUFFile(path: path)
                 let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
@@ -171,17 +172,24 @@ extension Model {
         @Option(help: "The largest number of parts of 512 tokens that are read.") var chunks: Int?
         @Flag(help: "Add to the file, leaving out the parts that it was made of.") var resume = false
 
+        func validate() throws {
+            if let chunks, chunks < 1 { throw ValidationError("--chunks must be at least 1.") }
+        }
+
         func run() async throws {
             let path = try Model.file(named: model)
             let url = URL(
                 filePath: out ?? URL(filePath: path).deletingPathExtension().lastPathComponent + ".imatrix.gguf")
+            try OutputFile.check(url.path, inputs: [path] + texts)
             do {
                 let contents = try texts.map { try TextFile.read($0) }
                 var start = ImportanceMatrix()
                 if resume, FileManager.default.fileExists(atPath: url.path) {
                     start = try ImportanceMatrix(contentsOf: url)
                 }
-                start.datasets = texts.map { URL(filePath: $0).lastPathComponent }
+                let datasets = texts.map { URL(filePath: $0).lastPathComponent }
+                if start.chunks > 0 { try start.check(GGUFFile(path: path), datasets: datasets) }
+                start.datasets = datasets
                 let limit = chunks ?? .max
                 let work = Task { [start] in
                     try await onAnotherThread(cancellable: { check in
@@ -231,6 +239,24 @@ extension Model {
 
 extension QuantizationMix: ExpressibleByArgument {
     public init?(argument: String) { self.init(rawValue: argument.uppercased()) }
+}
+
+/// Files that commands write after long work.
+enum OutputFile {
+    /// Checks beforehand what would fail only after the work: the folder, and that no input is overwritten.
+    static func check(_ path: String, inputs: [String]) throws {
+        if inputs.contains(where: { FileIdentity($0) != nil && FileIdentity($0) == FileIdentity(path) }) {
+            throw ValidationError("\(path) is an input: write to another file.")
+        }
+        let folder = URL(filePath: path).deletingLastPathComponent().path
+        var isDirectory: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isDirectory), isDirectory.boolValue,
+            FileManager.default.isWritableFile(atPath: folder)
+        else { throw ValidationError("\(path) cannot be written: there is no folder \(folder) that can be written to.") }
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
+            throw ValidationError("\(path) is a folder: give the name of a file.")
+        }
+    }
 }
 
 /// Text files that commands are given.
