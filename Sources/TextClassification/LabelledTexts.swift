@@ -65,7 +65,8 @@ public struct LabelledTexts: Sendable {
         }
         /// Links are followed. What is neither a folder nor a file, such as a pipe, is left out.
         func kind(_ url: URL) -> FileAttributeType? {
-            let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)  // nil for none
+            // Without attributes, it is nothing that can be read.
+            let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path)
             return attributes?[.type] as? FileAttributeType
         }
         var examples: [Example] = []
