@@ -74,6 +74,13 @@ import Testing
             ),
             ("config.json", "\"rope_type\": \"default\"", "\"rope_type\": \"spiral\"", "spiral"),
             ("config.json", "\"num_attention_heads\"", "\"heads\"", "num_attention_heads"),
+            ("config.json", "\"num_attention_heads\"", "\"head_dim\": 9223372036854775806, \"num_attention_heads\"", "head_dim"),
+            (
+                "config.json", "\"num_attention_heads\"", "\"partial_rotary_factor\": 1e300, \"num_attention_heads\"",
+                "partial_rotary"
+            ),
+            ("config.json", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"relu\"", "relu"),
+            ("config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", "num_hidden_layers"),
             ("tokenizer.json", "\\\\p{N}", "\\\\p{Lu}", "--pre"),
             ("tokenizer.json", "\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"),
         ] {

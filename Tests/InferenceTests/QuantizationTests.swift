@@ -215,4 +215,21 @@ import Testing
                 progress: { _ in })
         }
     }
+
+    @Test("[H1] numbers that a type cannot hold, and importance that is none, are errors") func extremeNumbers() throws {
+        var builder = TinyModel().builder()
+        let index = try #require(builder.tensors.firstIndex { $0.name == "blk.0.ffn_gate.weight" })
+        builder.tensors[index].data.withUnsafeMutableBytes { $0.storeBytes(of: Float(1e30).bitPattern, as: UInt32.self) }
+        let file = try TemporaryFile(builder.bytes())
+        let url = output()
+        for mix in [QuantizationMix.f16, .q8_0, .q4_0] {
+            #expect(throws: ModelError.self) { try self.quantize(file, mix, to: url) }
+        }
+        #expect(!FileManager.default.fileExists(atPath: url.path))
+        let good = try TinyModel().file()
+        var matrix = ImportanceMatrix()
+        matrix.columns["blk.0.attn_q.weight"] = .init(sums: [[Float](repeating: 1, count: 64)], counts: [.leastNonzeroMagnitude])
+        #expect(throws: ModelError.self) { try self.quantize(good, .q4_0, importance: matrix, to: url) }
+        #expect(throws: ModelError.self) { try matrix.check(GGUFFile(path: good.path), datasets: ["other.txt"]) }
+    }
 }

@@ -177,6 +177,13 @@ import Testing
         #expect(try read("text\tlabel\none\tx\ntwo\ty", "a.tsv").labels == ["x", "y"])
         let lines = try read("{\"text\": \"a\", \"label\": \"x\"}\n\n{\"text\": \"b\", \"labels\": [\"x\", \"y\"]}", "a.jsonl")
         #expect(lines.hasSeveralLabels && lines.examples[1].labels == ["x", "y"])
+        // Line ends of other systems, numbers as labels, and marks after separators.
+        let other = try read("{\"text\": \"a\", \"label\": 1}\r\n{\"text\": \"b\", \"label\": 2.5}\r\n", "a.jsonl")
+        #expect(other.labels == ["1", "2.5"])
+        #expect(
+            try read("text,label\r\"\u{301}a, b\", x \rc,\u{301}y", "a.csv").examples == [
+                .init("\u{301}a, b", "x"), .init("c", "\u{301}y"),
+            ])
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }  // best effort
         for label in ["x", "y"] {
@@ -192,7 +199,9 @@ import Testing
         arguments: [
             ("text,label\na,x\nb\n", "a.csv", "Line 3"), ("words,label\na,x\n", "a.csv", "no column is named text"),
             ("text,label\n\"a,x\n", "a.csv", "quotation mark"), ("{\"text\": \"a\"}", "a.jsonl", "--label"),
-            ("{\"text\": 3}", "a.jsonl", "Line 1"), ("{", "a.jsonl", "not JSON"), ("", "a.csv", "no examples"),
+            ("{\"text\": 3}", "a.jsonl", "Line 1"), ("{", "a.jsonl", "not a JSON object"),
+            ("text,label\na, b,x\n", "a.csv", "quotation marks"),
+            ("text,label\na,\n", "a.csv", "no label"), ("", "a.csv", "no examples"),
         ])
     func badData(_ text: String, _ name: String, _ message: String) {
         #expect { try read(text, name) } throws: { ($0 as? ClassifierError)?.errorDescription?.contains(message) == true }

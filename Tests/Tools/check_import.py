@@ -28,7 +28,7 @@ PATTERNS = {
               r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + C + "?"
               r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
 }
-PRE = {"llama3": "llama-bpe", "qwen2": "qwen2", "gpt4o": "gpt-4o", "digits": "refact"}
+PRE = {"llama3": "llama-bpe", "qwen2": "qwen2", "gpt4o": "gpt-4o", "digits": "smollm"}
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 
 SIZE = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,

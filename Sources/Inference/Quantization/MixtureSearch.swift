@@ -33,6 +33,9 @@ package struct MixtureSearch {
     private static let probe = TensorType.q3_K
     private static let sampledRows = 48
 
+    /// The windows that were measured with, and what the model says of them.
+    private var windows: [[TokenID]] = []
+    private var expected: [WindowPredictions] = []
     private let model: GGUFFile
     private let importance: ImportanceMatrix?
     private var matrices: [Matrix] = []
@@ -65,10 +68,11 @@ package struct MixtureSearch {
         }
         let base = try TextMeasurement(path: model.path, isKept: false)
         let windows = try windows(base)
+        self.windows = windows
         guard !windows.isEmpty else {
             throw ModelError.invalid(field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
         }
-        let expected = try windows.map { try WindowPredictions($0, by: base, isCancelled: isCancelled) }
+        expected = try windows.map { try WindowPredictions($0, by: base, isCancelled: isCancelled) }
         defer { unlink(temporary.path) }
         let kinds = Set(matrices.map(\.kind)).sorted()
         for (index, kind) in kinds.enumerated() {
@@ -82,16 +86,14 @@ package struct MixtureSearch {
             _ = try ModelQuantizer.write(
                 model, types: types, fileType: .q3_K_M, importance: importance, allowsQuantized: false, to: temporary,
                 progress: { _ in if isCancelled() { throw CancellationError() } })
-            let divergence = try Self.divergence(windows, expected, of: temporary, isCancelled: isCancelled)
+            let divergence = try divergence(of: temporary, isCancelled: isCancelled)
             sensitivity[kind] = divergence / max(1e-12, error)
             try progress(0.3 + 0.7 * Double(index + 1) / Double(kinds.count))
         }
     }
 
     /// The mean divergence of a file's model.
-    package static func divergence(
-        _ windows: [[TokenID]], _ expected: [WindowPredictions], of file: URL, isCancelled: () -> Bool
-    ) throws -> Double {
+    package func divergence(of file: URL, isCancelled: () -> Bool) throws -> Double {
         let other = try TextMeasurement(path: file.path, isKept: false)
         var divergence = ModelDivergence()
         for (window, expected) in zip(windows, expected) {

@@ -74,20 +74,16 @@ package enum ModelQuantizer {
             guard numbers.allSatisfy(\.isFinite) else {
                 throw ModelError.invalid(field: tensor.name, reason: "has numbers that are infinite or not a number")
             }
-            let written = try encode(
-                numbers, columns: columns, firstRow: first, rowsOfMatrix: tensor.shape.count > 1 ? tensor.shape[1] : 1,
-                entry.type,
-                values)
-            // Scales have 16 bits.
-            guard
-                entry.type == .bf16 || entry.type == .f32
-                    || entry.type.decode(written, count: numbers.count).allSatisfy(\.isFinite)
-            else {
+            // Scales have 16 bits, and squares of weights must be numbers of 32 bits.
+            guard entry.type == .bf16 || entry.type == .f32 || numbers.allSatisfy({ abs($0) <= 65_504 }) else {
                 throw ModelError.invalid(
                     field: tensor.name,
                     reason: "has numbers that are too large for \(entry.type.name): use BF16, or --tensor for this matrix")
             }
-            return written
+            return try encode(
+                numbers, columns: columns, firstRow: first, rowsOfMatrix: tensor.shape.count > 1 ? tensor.shape[1] : 1,
+                entry.type,
+                values)
         }
         let total = entries.reduce(0) { $0 + $1.tensor.elementCount }
         let bytes = entries.reduce(0) { $0 + $1.bytes }

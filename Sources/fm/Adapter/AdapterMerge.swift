@@ -1,4 +1,5 @@
 import ArgumentParser
+import AsyncLocks
 import Foundation
 import Inference
 
@@ -28,10 +29,22 @@ extension Adapter {
             let adapterPath = try Adapter.file(named: adapter)
             do {
                 let line = ProgressLine("Merging", total: 1_000)
-                try ModelMerge.write(
-                    model: GGUFFile(path: path), adapter: AdapterFile(path: adapterPath), type: type.type, to: URL(filePath: out)
-                ) { share in line.show(Int(share * 1_000), text: "\(Int(share * 100)) %") }
+                let (url, type) = (URL(filePath: out), type.type)
+                let work = Task {
+                    try await onAnotherThread(cancellable: { check in
+                        try ModelMerge.write(
+                            model: GGUFFile(path: path), adapter: AdapterFile(path: adapterPath), type: type, to: url
+                        ) { share in
+                            try check()
+                            line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
+                        }
+                    })
+                }
+                let interrupt = Interrupt { work.cancel() }
+                defer { interrupt.stop() }
+                let result = await work.result
                 line.end()
+                try result.get()
                 let beside = try await Self.loss(path, adapterPath)
                 let merged = try await Self.loss(out, nil)
                 Message.say(
@@ -40,7 +53,11 @@ extension Adapter {
                             "Loss of a sample text: %.4f with the adapter beside the weights, %.4f merged (%+.2f %% of the perplexity).",
                         beside, merged, 100 * (exp(merged - beside) - 1)))
                 print(out)
-            } catch { throw Adapter.fail(error) }
+            } catch is CancellationError {
+                throw ExitCode(130)
+            } catch {
+                throw Adapter.fail(error)
+            }
         }
 
         /// The mean loss of a token of a plain text, in nats.

@@ -19,15 +19,9 @@ struct MixtureRun: Sendable {
         let line = ProgressLine("Measuring", total: 1_000)
         defer { line.end() }
         func check() throws { if isCancelled() { throw CancellationError() } }
-        var windows: [[TokenID]] = []
-        var expected: [WindowPredictions] = []
         let search = try MixtureSearch(
-            file, importance: importance,
-            windows: { model in
-                windows = model.windows(of: texts, limit: Self.windows)
-                expected = try windows.map { try WindowPredictions($0, by: model, isCancelled: isCancelled) }
-                return windows
-            }, temporary: URL(filePath: url.path + ".\(getpid()).measure"), isCancelled: isCancelled
+            file, importance: importance, windows: { $0.windows(of: texts, limit: Self.windows) },
+            temporary: URL(filePath: url.path + ".\(getpid()).measure"), isCancelled: isCancelled
         ) { share in
             try check()
             line.show(Int(share * 1_000), text: "how much each kind of matrix matters")
@@ -49,7 +43,7 @@ struct MixtureRun: Sendable {
                 try check()
                 line.show(Int(share * 1_000), text: "writing\(round > 0 ? " again, with more bits" : "")")
             }
-            let measured = try MixtureSearch.divergence(windows, expected, of: url, isCancelled: isCancelled)
+            let measured = try search.divergence(of: url, isCancelled: isCancelled)
             result = (mixture, measured)
             guard let most, measured > most else { break }
             wanted *= 0.9 * most / measured
