@@ -161,5 +161,17 @@ struct AdapterCommandTests {
             try fm(folder, "distill", folder.path("prompts.txt"), "--schema", schema, "-i", "Answer.", "--out", out).status == 0)
         #expect(try String(contentsOfFile: out, encoding: .utf8).split(separator: "\n").count == 3)
         #expect(try fm(folder, "train", out, "--preview").status == 0)
+        // Answers that do not pass are left out.
+        for (filter, count) in [(#"{"contains": ["n"]}"#, 3), (#"{"excludes": ["n"]}"#, 0)] {
+            let filtered = try fm(
+                folder, "distill", folder.path("prompts.txt"), "--schema", schema, "--filter", filter, "--out",
+                folder.path("filtered\(count).jsonl"))
+            #expect(filtered.status == 0 && filtered.error.contains("\(count) of 3"), "\(filtered.error)")
+        }
+        for filter in ["x", #"{"expected": 1}"#, #"{"regex": "("}"#] {
+            #expect(
+                try fm(folder, "distill", folder.path("prompts.txt"), "--filter", filter, "--out", folder.path("x.jsonl")).status
+                    == 64)
+        }
     }
 }

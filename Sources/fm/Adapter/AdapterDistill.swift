@@ -28,6 +28,11 @@ extension Adapter {
         var learn: String?
         @OptionGroup var format: FormatFlags
         @Option(help: "Answers that are longer are left out, in tokens.") var maxTokens = 400
+        @Option(
+            help: ArgumentHelp(
+                "Leave out answers that do not pass: a JSON object with contains, excludes, regex, schema or rubric, as in rows of “fm eval”.",
+                valueName: "json"))
+        var filter: String?
         @Option(help: "The file of rows to write.") var out: String
 
         private struct Item {
@@ -38,6 +43,8 @@ extension Adapter {
         func run() async throws {
             if let teacher { ModelStore.selectedModel = teacher }
             let items = try readItems()
+            // A mistake in the requirements is seen before the teacher writes.
+            if let first = items.first { _ = try requirements(first) }
             let url = URL(filePath: out)
             if FileIdentity(out) != nil, FileIdentity(out) == FileIdentity(prompts) {
                 throw ValidationError("\(out) has the prompts: write to another file.")
@@ -50,7 +57,7 @@ extension Adapter {
             }
             defer { close(lock) }
             let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
-            let options = [teacher ?? "", learn ?? "-", format.schema ?? "", "\(maxTokens)"]
+            let options = [teacher ?? "", learn ?? "-", format.schema ?? "", "\(maxTokens)", filter ?? ""]
             let identity = "\(GGUFFile.hash(Array((parts + options).joined(separator: "\0").utf8)))"
             var before = try Self.lines(state)
             if !FileManager.default.fileExists(atPath: out), !before.isEmpty {
@@ -144,7 +151,7 @@ extension Adapter {
                 } catch is LanguageModelError {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
-                if let text, !text.isEmpty {
+                if let text, !text.isEmpty, try await passes(item, text) {
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
                 }
@@ -154,6 +161,28 @@ extension Adapter {
             line.end()
             Message.say("\(written) of \(items.count) prompts have an answer to learn.")
             print(url.path)
+        }
+
+        /// The row of an evaluation with the requirements of the filter; nil without one.
+        private func requirements(_ item: Item) throws -> EvalSample? {
+            guard let filter else { return nil }
+            // Whatever is wrong with it, the message is the same.
+            guard let value = try? JSONParser.parse(filter), case .object(let members) = value else {
+                throw ValidationError("--filter is not a JSON object: use '{\"excludes\": [\"sorry\"]}'.")
+            }
+            let allowed = ["contains", "excludes", "regex", "schema", "rubric"]
+            if let other = members.first(where: { !allowed.contains($0.name) }) {
+                throw ValidationError("--filter has “\(other.name)”: use \(allowed.joined(separator: ", ")).")
+            }
+            let row = JSONValue.object(members + [.init("prompt", .string(item.prompt))])
+            do { return try EvalSample.read(Data(row.bytes), name: "--filter")[0] } catch {
+                throw ValidationError("\(error)")
+            }
+        }
+
+        private func passes(_ item: Item, _ text: String) async throws -> Bool {
+            guard let sample = try requirements(item) else { return true }
+            return try await EvalChecks().results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
         }
 
         private func row(_ item: Item, _ request: String, _ answer: String) -> String {
