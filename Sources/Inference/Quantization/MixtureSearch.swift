@@ -66,6 +66,11 @@ package struct MixtureSearch {
             matrices.append(Matrix(name: name, kind: Self.kind(name), steps: try steps(tensor)))
             try progress(0.3 * Double(matrices.count) / Double(model.tensorNames.count))
         }
+        guard !matrices.isEmpty else {
+            throw ModelError.unsupported(
+                field: "a model whose matrices are quantised", value: model.path,
+                supported: "models with 16 or 32 bits, such as those of fm model import")
+        }
         let base = try TextMeasurement(path: model.path, isKept: false)
         let windows = try windows(base)
         self.windows = windows

@@ -100,7 +100,7 @@ struct ModelComparison: Encodable {
     static func measure(
         _ first: String, _ other: String, _ texts: [String], chunks: Int, check: @Sendable () throws -> Void
     ) throws -> ModelComparison {
-        let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
+        let models = (try TextMeasurement(path: first, isKept: false), try TextMeasurement(path: other, isKept: false))
         guard models.0.hasSameVocabulary(as: models.1) else {
             throw ModelError.unsupported(
                 field: "the vocabulary", value: "of \(models.1.vocabularySize) tokens",

@@ -193,7 +193,7 @@ extension Model {
                 let limit = chunks ?? .max
                 let work = Task { [start] in
                     try await onAnotherThread(cancellable: { check in
-                        let measurement = try TextMeasurement(path: path)
+                        let measurement = try TextMeasurement(path: path, isKept: false)
                         let windows = measurement.windows(of: contents, limit: limit)
                         guard !windows.isEmpty else {
                             throw ModelError.invalid(
