@@ -33,17 +33,27 @@ package struct LinearClassifier: Sendable {
         _ kind: Kind, rows: SparseRows, targets: [[Int]], outputs: Int, penalty: Double, counts: [Double]? = nil,
         maximumSteps: Int = 500, tolerance: Double = 1e-7, start: LinearClassifier? = nil, check: () throws -> Void = {}
     ) throws {
-        precondition(targets.count == rows.count, "a target for each row")
-        let loss = Loss(kind: kind, rows: rows, targets: targets, outputs: outputs, penalty: penalty, counts: counts)
         var point = [Double](repeating: 0, count: (rows.width + 1) * outputs)
         if let start, start.weights.count == rows.width * outputs { point = (start.weights + start.bias).map(Double.init) }
-        let result = try Minimizer.minimum(from: point, maximumSteps: maximumSteps, tolerance: tolerance) { point, gradient in
-            try check()
-            return loss.value(at: point, gradient: &gradient)
-        }
+        let result = try Self.minimum(
+            kind, rows: rows, targets: targets, outputs: outputs, penalty: penalty, counts: counts, maximumSteps: maximumSteps,
+            tolerance: tolerance, from: point, check: check)
         self.init(
             kind: kind, outputs: outputs, weights: result.dropLast(outputs).map(Float.init),
             bias: result.suffix(outputs).map(Float.init))
+    }
+
+    /// The weights `[features][outputs]`, then the constants, with 64 bits.
+    static func minimum(
+        _ kind: Kind, rows: SparseRows, targets: [[Int]], outputs: Int, penalty: Double, counts: [Double]?, maximumSteps: Int,
+        tolerance: Double, from start: [Double], check: () throws -> Void
+    ) throws -> [Double] {
+        precondition(targets.count == rows.count, "a target for each row")
+        let loss = Loss(kind: kind, rows: rows, targets: targets, outputs: outputs, penalty: penalty, counts: counts)
+        return try Minimizer.minimum(from: start, maximumSteps: maximumSteps, tolerance: tolerance) { point, gradient in
+            try check()
+            return loss.value(at: point, gradient: &gradient)
+        }
     }
 
     /// The log-odds of the outputs, for softmax up to a constant.

@@ -1,6 +1,5 @@
-internal import Foundation
-
-/// Binary logistic regression with a penalty on the squares of the weights.
+/// Binary logistic regression with a penalty on the squares of the weights: ``LinearClassifier`` with one output, dense features, and
+/// weights of 64 bits.
 ///
 /// Minimises ½·penalty·|w|² + Σ cᵢ·log(1 + exp(-yᵢ(w·xᵢ + b))) with L-BFGS (Nocedal and Wright, "Numerical Optimization", algorithm 7.4).
 /// The constant b has no penalty. With the same features, the result is that of scikit-learn with C = 1 / penalty.
@@ -24,54 +23,16 @@ package struct LogisticRegression: Sendable {
         let positive = Double(labels.count { $0 })
         let total = Double(labels.count)
         let balanced = labels.map { 0.5 * total / max(1, $0 ? positive : total - positive) }
-        let loss = Loss(features: features, labels: labels, counts: counts ?? balanced, penalty: penalty)
         let width = features.first?.count ?? 0
-        let result = try Minimizer.minimum(from: [Double](repeating: 0, count: width + 1), maximumSteps: maximumSteps) {
-            point, gradient in
-            try check()
-            return loss.value(at: point, gradient: &gradient)
-        }
+        var rows = SparseRows(width: width)
+        for row in features { rows.append(row.enumerated().map { (column: $0, value: $1) }) }
+        let result = try LinearClassifier.minimum(
+            .binary, rows: rows, targets: labels.map { $0 ? [0] : [] }, outputs: 1, penalty: penalty, counts: counts ?? balanced,
+            maximumSteps: maximumSteps, tolerance: 1e-7, from: [Double](repeating: 0, count: width + 1), check: check)
         weights = Array(result.dropLast())
         bias = result.last ?? 0
     }
 
     /// The log odds that a sample is positive.
     package func logOdds(_ sample: [Float]) -> Double { zip(sample, weights).reduce(bias) { $0 + Double($1.0) * $1.1 } }
-
-    private struct Loss {
-        let features: [[Float]]
-        let labels: [Bool]
-        let counts: [Double]
-        let penalty: Double
-
-        /// The loss at a point, and its gradient.
-        func value(at point: [Double], gradient: inout [Double]) -> Double {
-            let width = point.count - 1
-            var loss = 0.0
-            for index in 0..<width {
-                loss += 0.5 * penalty * point[index] * point[index]
-                gradient[index] = penalty * point[index]
-            }
-            gradient[width] = 0
-            point.withUnsafeBufferPointer { point in
-                gradient.withUnsafeMutableBufferPointer { gradient in
-                    for (sample, row) in features.enumerated() {
-                        row.withUnsafeBufferPointer { row in
-                            var sum = point[width]
-                            for index in 0..<width { sum += Double(row[index]) * point[index] }
-                            let sign = labels[sample] ? 1.0 : -1
-                            // log(1 + exp(-x)) without overflow.
-                            let margin = sign * sum
-                            let count = counts[sample]
-                            loss += count * (margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin)
-                            let slope = -sign * count / (1 + exp(margin))
-                            for index in 0..<width { gradient[index] += slope * Double(row[index]) }
-                            gradient[width] += slope
-                        }
-                    }
-                }
-            }
-            return loss
-        }
-    }
 }

@@ -85,10 +85,7 @@ public struct ClassifierReport: Sendable, Codable {
         count = texts.count
         self.isSeparate = isSeparate
         self.features = features
-        let predicted = probabilities.map { row -> [Int] in
-            if hasSeveralLabels { return row.indices.filter { row[$0] >= 0.5 } }
-            return [row.indices.max { (row[$0], $1) < (row[$1], $0) } ?? 0]
-        }
+        let predicted = probabilities.map { Self.predicted($0, hasSeveralLabels) }
         let right = zip(targets, predicted).map { Set($0) == Set($1) }
         let total = Double(max(1, texts.count))
         accuracy = Double(right.count { $0 }) / total
@@ -149,6 +146,12 @@ public struct ClassifierReport: Sendable, Codable {
                 probability: certainty)
         }
         mistakes = Array(wrong.sorted { $0.probability > $1.probability }.prefix(Self.mistakeCount))
+    }
+
+    /// The labels of a text by their probabilities; of equal ones, the first.
+    static func predicted(_ row: [Double], _ hasSeveralLabels: Bool) -> [Int] {
+        if hasSeveralLabels { return row.indices.filter { row[$0] >= 0.5 } }
+        return [row.indices.max { (row[$0], $1) < (row[$1], $0) } ?? 0]
     }
 
     static func logLoss(_ targets: [[Int]], _ probabilities: [[Double]], _ hasSeveralLabels: Bool) -> Double {

@@ -152,12 +152,6 @@ struct ClassifierTraining: Sendable {
         outputs == 1 ? (target == [1] ? [0] : []) : target
     }
 
-    /// Rows of texts for one kind of features, with the tables that were made from some of the texts.
-    private struct Matrix {
-        var rows: SparseRows
-        var tables: [GramTable]
-    }
-
     /// What each text contains.
     private struct Contents {
         var counts: [WordGrams.Part: [[UInt32: Int32]]]
@@ -224,10 +218,7 @@ struct ClassifierTraining: Sendable {
     }
 
     private func accuracy(_ targets: [[Int]], _ probabilities: [[Double]]) -> Double {
-        let right = zip(targets, probabilities).count { target, row in
-            hasSeveralLabels
-                ? target == row.indices.filter { row[$0] >= 0.5 } : row.indices.max { row[$0] < row[$1] } == target.first
-        }
+        let right = zip(targets, probabilities).count { $0 == ClassifierReport.predicted($1, hasSeveralLabels) }
         return Double(right) / Double(max(1, targets.count))
     }
 

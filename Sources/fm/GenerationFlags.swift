@@ -17,17 +17,6 @@ struct GenerationFlags: ParsableArguments {
             "An adapter of the model to use this time: a file, a name of “fm adapter list”, or none.", valueName: "file"))
     var adapter: String?
 
-    @Option(
-        help: "What the model is used for: general, or content-tagging for the topics, emotions, actions and objects of texts.")
-    var useCase = UseCase.general
-
-    enum UseCase: String, ExpressibleByArgument, CaseIterable {
-        case general
-        case contentTagging = "content-tagging"
-
-        var value: SystemLanguageModel.UseCase { self == .general ? .general : .contentTagging }
-    }
-
     @Flag(name: .shortAndLong, help: "Always select the most probable token: the answer is repeatable.")
     var greedy = false
 
@@ -82,10 +71,5 @@ struct GenerationFlags: ParsableArguments {
         {
             ModelStore.selectedAdapter = path
         }
-    }
-
-    func makeSession(_ guardrails: SystemLanguageModel.Guardrails) -> LanguageModelSession {
-        LanguageModelSession(
-            model: SystemLanguageModel(useCase: useCase.value, guardrails: guardrails), instructions: instructions)
     }
 }

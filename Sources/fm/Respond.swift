@@ -31,6 +31,17 @@ struct Respond: AsyncParsableCommand {
         }
     }
 
+    @Option(
+        help: "What the model is used for: general, or content-tagging for the topics, emotions, actions and objects of texts.")
+    var useCase = UseCase.general
+
+    enum UseCase: String, ExpressibleByArgument, CaseIterable {
+        case general
+        case contentTagging = "content-tagging"
+
+        var value: SystemLanguageModel.UseCase { self == .general ? .general : .contentTagging }
+    }
+
     @Option(help: "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe.")
     var guardrails = Guardrails.default
 
@@ -74,7 +85,8 @@ struct Respond: AsyncParsableCommand {
     }
 
     private func makeSession() throws -> LanguageModelSession {
-        guard let loadTranscript else { return flags.makeSession(guardrails.value) }
+        let model = SystemLanguageModel(useCase: useCase.value, guardrails: guardrails.value)
+        guard let loadTranscript else { return LanguageModelSession(model: model, instructions: flags.instructions) }
         guard flags.instructions == nil else {
             throw ValidationError("A transcript has its own instructions: leave out --instructions or --load-transcript.")
         }
@@ -86,8 +98,7 @@ struct Respond: AsyncParsableCommand {
         } catch {
             throw ValidationError("“\(loadTranscript)” cannot be read: \(error.localizedDescription)")
         }
-        return LanguageModelSession(
-            model: SystemLanguageModel(useCase: flags.useCase.value, guardrails: guardrails.value), transcript: transcript)
+        return LanguageModelSession(model: model, transcript: transcript)
     }
 
     private func save(_ transcript: Transcript) throws {

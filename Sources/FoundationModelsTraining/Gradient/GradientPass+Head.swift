@@ -53,15 +53,13 @@ extension GradientPass {
             computeLogits(targets)
             for row in targets.indices.lazy.map({ $0 - start }) {
                 let row = UnsafeMutableBufferPointer(start: logits.pointer + row * vocabulary, count: vocabulary)
+                if isCancelled() { throw .cancelled }
                 let cap = Float(model.shape.logitSoftCap)
-                if cap > 0 { for index in row.indices { row[index] = cap * tanh(row[index] / cap) } }
+                if cap > 0 { kernels.pointee.soft_cap(row.baseAddress, cap, Int32(vocabulary)) }
                 let largest = Self.largest(row, count: count)
-                let maximum = row[largest[0]]
-                let sum = row.reduce(0) { $0 + Double(exp($1 - maximum)) }
-                for token in largest {
-                    predictions.tokens.append(Int32(token))
-                    predictions.probabilities.append(Float(Double(exp(row[token] - maximum)) / sum))
-                }
+                let sum = kernels.pointee.exponentials(row.baseAddress, row[largest[0]], Int32(vocabulary))
+                predictions.tokens += largest.map(Int32.init)
+                predictions.probabilities += largest.map { row[$0] / sum }
             }
         }
         return predictions

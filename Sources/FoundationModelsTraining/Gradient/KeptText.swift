@@ -1,16 +1,6 @@
 internal import Foundation
 internal import Inference
 
-/// Short texts of many kinds: articles, stories, letters, code, tables, four languages.
-package enum PlainText {
-    package static var parts: [String] {
-        String(decoding: PackageResources.kept_txt, as: UTF8.self).components(separatedBy: "\n---\n")
-    }
-
-    /// All of them, some 2,500 tokens.
-    package static var sample: String { parts.joined(separator: "\n\n") }
-}
-
 /// Texts that have nothing to do with the task, with the model's own predictions for them. A step that also learns these predictions
 /// changes the model for the task and little else (learning without forgetting, arXiv:1606.09282).
 struct KeptText {

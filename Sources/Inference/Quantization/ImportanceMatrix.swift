@@ -124,9 +124,11 @@ package struct ImportanceMatrix: Sendable {
     /// Adds the squares of rows of activations.
     mutating func add(_ name: String, _ rows: UnsafePointer<Float>, count: Int, width: Int) {
         var item = columns.removeValue(forKey: name) ?? Columns(sums: [[Float](repeating: 0, count: width)], counts: [0])
-        for row in 0..<count {
-            let values = rows + row * width
-            for column in 0..<width { item.sums[0][column] += values[column] * values[column] }
+        item.sums[0].withUnsafeMutableBufferPointer { sums in
+            for row in 0..<count {
+                let values = rows + row * width
+                for column in 0..<width { sums[column] += values[column] * values[column] }
+            }
         }
         item.counts[0] += Float(count)
         columns[name] = item

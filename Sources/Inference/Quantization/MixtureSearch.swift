@@ -71,7 +71,7 @@ package struct MixtureSearch {
                 field: "a model whose matrices are quantised", value: model.path,
                 supported: "models with 16 or 32 bits, such as those of fm model import")
         }
-        let base = try TextMeasurement(path: model.path, isKept: false)
+        let base = try TextMeasurement(path: model.path)
         let windows = try windows(base)
         self.windows = windows
         guard !windows.isEmpty else {
@@ -99,7 +99,7 @@ package struct MixtureSearch {
 
     /// The mean divergence of a file's model.
     package func divergence(of file: URL, isCancelled: () -> Bool) throws -> Double {
-        let other = try TextMeasurement(path: file.path, isKept: false)
+        let other = try TextMeasurement(path: file.path)
         var divergence = ModelDivergence()
         for (window, expected) in zip(windows, expected) {
             try divergence.add(window, expected, other, isCancelled: isCancelled)

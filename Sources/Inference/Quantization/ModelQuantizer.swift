@@ -57,13 +57,16 @@ package enum ModelQuantizer {
                 ("quantize.imatrix.chunks_count", .uint32(UInt32(clamping: importance.chunks))),
             ]
         }
+        var values: [[Float]]?
         try copy.write(to: url, progress: progress) { entry, written in
             let tensor = entry.tensor
             let columns = tensor.shape[0]
             let rows = tensor.elementCount / columns
-            let values = try importance?.values(of: tensor)
-            if written == 0, importance != nil, values == nil, entry.type.blockElements > 1, tensor.name.hasPrefix("blk.") {
-                missing.append(tensor.name)
+            if written == 0 {
+                values = try importance?.values(of: tensor)
+                if importance != nil, values == nil, entry.type.blockElements > 1, tensor.name.hasPrefix("blk.") {
+                    missing.append(tensor.name)
+                }
             }
             let first = written / (columns / entry.type.blockElements * entry.type.blockBytes)
             let count = min(max(1, partElements / columns), rows - first)

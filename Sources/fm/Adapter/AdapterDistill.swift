@@ -44,7 +44,7 @@ extension Adapter {
             if let teacher { ModelStore.selectedModel = teacher }
             let items = try readItems()
             // A mistake in the requirements is seen before the teacher writes.
-            if let first = items.first { _ = try requirements(first) }
+            let requirements = try requirements()
             let url = URL(filePath: out)
             if FileIdentity(out) != nil, FileIdentity(out) == FileIdentity(prompts) {
                 throw ValidationError("\(out) has the prompts: write to another file.")
@@ -70,7 +70,7 @@ extension Adapter {
             if before.isEmpty { try append(identity + "\n", to: state) }
             let done = max(0, before.count - 1)
             let responseFormat = try format.responseFormat()
-            let work = Task { try await answer(items, done, responseFormat, url, state) }
+            let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
             let interrupt = Interrupt { work.cancel() }
             defer { interrupt.stop() }
             do { try await work.value } catch {
@@ -128,7 +128,8 @@ extension Adapter {
         }
 
         private func answer(
-            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ url: URL, _ state: URL
+            _ items: [Item], _ done: Int, _ responseFormat: ResponseFormat?, _ requirements: EvalSample?, _ url: URL,
+            _ state: URL
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
@@ -151,7 +152,7 @@ extension Adapter {
                 } catch is LanguageModelError {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
-                if let text, !text.isEmpty, try await passes(item, text) {
+                if let text, !text.isEmpty, try await Self.passes(requirements, item, text) {
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
                 }
@@ -163,8 +164,8 @@ extension Adapter {
             print(url.path)
         }
 
-        /// The row of an evaluation with the requirements of the filter; nil without one.
-        private func requirements(_ item: Item) throws -> EvalSample? {
+        /// A row of an evaluation with the requirements of the filter; nil without one.
+        private func requirements() throws -> EvalSample? {
             guard let filter else { return nil }
             // Whatever is wrong with it, the message is the same.
             guard let value = try? JSONParser.parse(filter), case .object(let members) = value else {
@@ -174,14 +175,15 @@ extension Adapter {
             if let other = members.first(where: { !allowed.contains($0.name) }) {
                 throw ValidationError("--filter has “\(other.name)”: use \(allowed.joined(separator: ", ")).")
             }
-            let row = JSONValue.object(members + [.init("prompt", .string(item.prompt))])
+            let row = JSONValue.object(members + [.init("prompt", .string("?"))])
             do { return try EvalSample.read(Data(row.bytes), name: "--filter")[0] } catch {
                 throw ValidationError("\(error)")
             }
         }
 
-        private func passes(_ item: Item, _ text: String) async throws -> Bool {
-            guard let sample = try requirements(item) else { return true }
+        private static func passes(_ requirements: EvalSample?, _ item: Item, _ text: String) async throws -> Bool {
+            guard var sample = requirements else { return true }
+            sample.prompt = item.prompt
             return try await EvalChecks().results(for: sample, EvalAnswer(prompt: item.prompt, text: text)).allSatisfy(\.passes)
         }
 

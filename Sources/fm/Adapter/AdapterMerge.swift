@@ -1,6 +1,6 @@
 import ArgumentParser
-import AsyncLocks
 import Foundation
+import FoundationModelsTraining
 import Inference
 
 extension Adapter {
@@ -30,21 +30,14 @@ extension Adapter {
             do {
                 let line = ProgressLine("Merging", total: 1_000)
                 let (url, type) = (URL(filePath: out), type.type)
-                let work = Task {
-                    try await onAnotherThread(cancellable: { check in
-                        try ModelMerge.write(
-                            model: GGUFFile(path: path), adapter: AdapterFile(path: adapterPath), type: type, to: url
-                        ) { share in
-                            try check()
-                            line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
-                        }
-                    })
+                try await LongWork.run(showing: line) { check in
+                    try ModelMerge.write(
+                        model: GGUFFile(path: path), adapter: AdapterFile(path: adapterPath), type: type, to: url
+                    ) { share in
+                        try check()
+                        line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
+                    }
                 }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                let result = await work.result
-                line.end()
-                try result.get()
                 let beside = try await Self.loss(path, adapterPath)
                 let merged = try await Self.loss(out, nil)
                 Message.say(
@@ -65,22 +58,12 @@ extension Adapter {
             let loaded = try await LoadedModel.load(path: path)
             var adapter: LowRankAdapter?
             if let adapterPath { adapter = try await loaded.adapter(path: adapterPath) }
-            let tokens = loaded.tokenizer.encode(sample)
+            let tokens = loaded.tokenizer.encode(PlainText.sample)
             // A vocabulary without these letters.
             guard tokens.count > 1 else { return 0 }
             let sequence = try loaded.makeSequence(contextSize: 1_024, adapter: adapter)
             let scored = Array(tokens.dropFirst().prefix(200))
             return -(try await loaded.logProbability(of: scored, after: [tokens[0]], in: sequence)) / Double(scored.count)
         }
-
-        private static let sample = """
-            The harbour was quiet when the first boats came in. Two women sorted the catch by size while a boy carried baskets to the \
-            scales. By seven the market had opened, and the prices were written on a board beside the door: cod, plaice, a little \
-            sole. The old man who kept the lighthouse bought his bread and complained about the wind, as he did every morning. \
-            Nobody answered him, but somebody moved a chair so that he could sit down. Outside, the gulls argued over what was left \
-            on the stones, and the tide began to turn. It would rain before noon; everyone could see it coming over the hills. \
-            Children walked to school along the wall, counting the posts, and the teacher waited at the gate with her umbrella \
-            closed. In the office above the shop a clerk added up the week and found that it was better than the last one.
-            """
     }
 }

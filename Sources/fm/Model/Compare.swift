@@ -1,5 +1,4 @@
 import ArgumentParser
-import AsyncLocks
 import Foundation
 import FoundationModelsTraining
 import Inference
@@ -33,14 +32,9 @@ extension Model {
             do {
                 let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
                 let chunks = chunks
-                let work = Task {
-                    try await onAnotherThread(cancellable: { check in
-                        try ModelComparison.measure(paths.0, paths.1, contents, chunks: chunks, check: check)
-                    })
+                var comparison = try await LongWork.run { check in
+                    try ModelComparison.measure(paths.0, paths.1, contents, chunks: chunks, check: check)
                 }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                var comparison = try await work.value
                 if questions {
                     for (index, path) in [paths.0, paths.1].enumerated() {
                         Message.say("Asking \(URL(filePath: path).lastPathComponent)")
@@ -100,7 +94,7 @@ struct ModelComparison: Encodable {
     static func measure(
         _ first: String, _ other: String, _ texts: [String], chunks: Int, check: @Sendable () throws -> Void
     ) throws -> ModelComparison {
-        let models = (try TextMeasurement(path: first, isKept: false), try TextMeasurement(path: other, isKept: false))
+        let models = (try TextMeasurement(path: first), try TextMeasurement(path: other))
         guard models.0.hasSameVocabulary(as: models.1) else {
             throw ModelError.unsupported(
                 field: "the vocabulary", value: "of \(models.1.vocabularySize) tokens",
@@ -112,7 +106,7 @@ struct ModelComparison: Encodable {
         guard !windows.isEmpty else {
             throw ModelError.invalid(field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
         }
-        func isCancelled() -> Bool { Model.Imatrix.isCancelled(check) }
+        func isCancelled() -> Bool { LongWork.isCancelled(check) }
         let line = ProgressLine("Comparing", total: windows.count)
         defer { line.end() }
         var divergence = ModelDivergence()

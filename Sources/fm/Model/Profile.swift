@@ -1,5 +1,4 @@
 import ArgumentParser
-import AsyncLocks
 import Foundation
 import Inference
 
@@ -23,14 +22,9 @@ extension Model {
             let path = try Model.file(named: name)
             if let html { try OutputFile.check(html, inputs: [path]) }
             do {
-                let work = Task {
-                    try await onAnotherThread(cancellable: { check in
-                        try ModelProfile(path: path, isCancelled: { Imatrix.isCancelled(check) })
-                    })
+                let profile = try await LongWork.run { check in
+                    try ModelProfile(path: path, isCancelled: { LongWork.isCancelled(check) })
                 }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                let profile = try await work.value
                 let page = ProfilePage(profile)
                 if let html { try page.html.write(to: URL(filePath: html), atomically: true, encoding: .utf8) }
                 if json {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import AsyncLocks
 import Foundation
 import FoundationModelsTraining
 import Inference
@@ -63,6 +62,9 @@ extension Model {
         func validate() throws {
             let count = (type == nil ? 0 : 1) + (targetSize == nil ? 0 : 1) + (maxDivergence == nil ? 0 : 1)
             guard count == 1 else { throw ValidationError("Give one of TYPE, --target-size and --max-divergence.") }
+            if type == nil, !overrides.isEmpty {
+                throw ValidationError("--tensor cannot be combined with --target-size and --max-divergence.")
+            }
             if let targetSize, Self.bytes(targetSize) == nil {
                 throw ValidationError("“\(targetSize)” is no size: use 900MB or 1.2GB.")
             }
@@ -96,25 +98,18 @@ extension Model {
             do {
                 let file = try GGUFFile(path: path)
                 let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
-                guard let type else { return try await search(file, importance, overrides, url) }
+                guard let type else { return try await search(file, importance, url) }
                 let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
                 let line = ProgressLine("Quantising", total: 1_000)
                 let requantize = requantize
-                let work = Task {
-                    try await onAnotherThread(cancellable: { check in
-                        try ModelQuantizer.write(
-                            file, types: types, fileType: type, importance: importance, allowsQuantized: requantize, to: url
-                        ) { share in
-                            try check()
-                            line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
-                        }
-                    })
+                let written = try await LongWork.run(showing: line) { check in
+                    try ModelQuantizer.write(
+                        file, types: types, fileType: type, importance: importance, allowsQuantized: requantize, to: url
+                    ) { share in
+                        try check()
+                        line.show(Int(share * 1_000), text: "\(Int(share * 100)) %")
+                    }
                 }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                let result = await work.result
-                line.end()
-                let written = try result.get()
                 let counts = written.counts.map { "\($0.count) × \($0.type.name)" }.joined(separator: ", ")
                 Message.say(
                     String(
@@ -135,140 +130,18 @@ extension Model {
         }
 
         /// Chooses a mixture, writes it, and measures what was reached.
-        private func search(
-            _ file: GGUFFile, _ importance: ImportanceMatrix?, _ overrides: [(pattern: Regex<AnyRegexOutput>, type: TensorType)],
-            _ url: URL
-        ) async throws {
-            guard overrides.isEmpty else {
-                throw ValidationError("--tensor cannot be combined with --target-size and --max-divergence.")
-            }
+        private func search(_ file: GGUFFile, _ importance: ImportanceMatrix?, _ url: URL) async throws {
             let contents = text.isEmpty ? [PlainText.sample] : try text.map { try TextFile.read($0) }
             let (size, most) = (targetSize.flatMap { Self.bytes($0) }, maxDivergence)
-            let work = Task {
-                try await onAnotherThread(cancellable: { check in
-                    try MixtureRun(file, importance, contents, to: url, size: size, most: most) { Imatrix.isCancelled(check) }
-                })
+            let run = try await LongWork.run { check in
+                try MixtureRun(file, importance, contents, to: url, size: size, most: most) { LongWork.isCancelled(check) }
             }
-            let interrupt = Interrupt { work.cancel() }
-            defer { interrupt.stop() }
-            Message.say(try await work.value.text)
+            Message.say(run.text)
             print(url.path)
         }
-    }
-
-    struct Imatrix: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "imatrix",
-            abstract: "Measure which columns of a model's matrices matter, for fm model quantize.",
-            discussion: """
-                The model reads texts like those that it will be used with; the mean square of what each column is multiplied with is \
-                its importance. 50,000 tokens are enough. The file is a GGUF file as llama.cpp reads and writes them. An interrupted \
-                run is continued with --resume.
-                """)
-
-        @Argument(help: "The model: a GGUF file, or an installed model.") var model: String
-        @Argument(help: "Text files.") var texts: [String]
-        @Option(name: .shortAndLong, help: "The file to write (default: the model's name, .imatrix.gguf).") var out: String?
-        @Option(help: "The largest number of parts of 512 tokens that are read.") var chunks: Int?
-        @Flag(help: "Add to the file, leaving out the parts that it was made of.") var resume = false
-
-        func validate() throws {
-            if let chunks, chunks < 1 { throw ValidationError("--chunks must be at least 1.") }
-        }
-
-        func run() async throws {
-            let path = try Model.file(named: model)
-            let url = URL(
-                filePath: out ?? URL(filePath: path).deletingPathExtension().lastPathComponent + ".imatrix.gguf")
-            try OutputFile.check(url.path, inputs: [path] + texts)
-            do {
-                let contents = try texts.map { try TextFile.read($0) }
-                var start = ImportanceMatrix()
-                if resume, FileManager.default.fileExists(atPath: url.path) {
-                    start = try ImportanceMatrix(contentsOf: url)
-                }
-                let datasets = texts.map { URL(filePath: $0).lastPathComponent }
-                if start.chunks > 0 { try start.check(GGUFFile(path: path), datasets: datasets) }
-                start.datasets = datasets
-                let limit = chunks ?? .max
-                let work = Task { [start] in
-                    try await onAnotherThread(cancellable: { check in
-                        let measurement = try TextMeasurement(path: path, isKept: false)
-                        let windows = measurement.windows(of: contents, limit: limit)
-                        guard !windows.isEmpty else {
-                            throw ModelError.invalid(
-                                field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
-                        }
-                        let line = ProgressLine("Reading", total: windows.count)
-                        defer { line.end() }
-                        var matrix = start
-                        for (index, window) in windows.enumerated().dropFirst(start.chunks) {
-                            do {
-                                try measurement.collect(window, into: &matrix, isCancelled: { Self.isCancelled(check) })
-                            } catch is CancellationError {
-                                // What was read is kept.
-                                try matrix.write(to: url)
-                                throw CancellationError()
-                            }
-                            line.show(index + 1, text: "\(index + 1) of \(windows.count) parts")
-                            if (index + 1) % Self.partsBetweenFiles == 0 { try matrix.write(to: url) }
-                        }
-                        try matrix.write(to: url)
-                        return (matrix.columns.count, matrix.chunks)
-                    })
-                }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                let (matrices, parts) = try await work.value
-                Message.say("\(matrices) matrices, \(parts) parts of \(TextMeasurement.usualWindow) tokens")
-                print(url.path)
-            } catch is CancellationError {
-                Message.say("Stopped. The same command with --resume continues.")
-                throw ExitCode(130)
-            } catch {
-                throw Model.fail(error)
-            }
-        }
-
-        private static let partsBetweenFiles = 20
-
-        /// The function throws only to say that the task was cancelled.
-        static func isCancelled(_ check: () throws -> Void) -> Bool { (try? check()) == nil }
     }
 }
 
 extension QuantizationMix: ExpressibleByArgument {
     public init?(argument: String) { self.init(rawValue: argument.uppercased()) }
-}
-
-/// Files that commands write after long work.
-enum OutputFile {
-    /// Checks beforehand what would fail only after the work: the folder, and that no input is overwritten.
-    static func check(_ path: String, inputs: [String]) throws {
-        if inputs.contains(where: { FileIdentity($0) != nil && FileIdentity($0) == FileIdentity(path) }) {
-            throw ValidationError("\(path) is an input: write to another file.")
-        }
-        let folder = URL(filePath: path).deletingLastPathComponent().path
-        var isDirectory: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isDirectory), isDirectory.boolValue,
-            FileManager.default.isWritableFile(atPath: folder)
-        else { throw ValidationError("\(path) cannot be written: there is no folder \(folder) that can be written to.") }
-        if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
-            throw ValidationError("\(path) is a folder: give the name of a file.")
-        }
-    }
-}
-
-/// Text files that commands are given.
-enum TextFile {
-    static func read(_ path: String) throws -> String {
-        let data: Data
-        do { data = try Data(contentsOf: URL(filePath: path)) } catch {
-            throw ModelError.unreadable(path: path, reason: error.localizedDescription)
-        }
-        guard let text = String(bytes: data, encoding: .utf8) else {
-            throw ModelError.unreadable(path: path, reason: "it is not UTF-8")
-        }
-        return text
-    }
 }

@@ -57,7 +57,7 @@ package struct ModelProfile: Sendable, Codable {
 
     package init(path: String, isCancelled: () -> Bool) throws {
         let start = ContinuousClock.now
-        let measurement = try TextMeasurement(path: path)
+        let measurement = try TextMeasurement(path: path, isKept: true)
         loadSeconds = (ContinuousClock.now - start).seconds
         let (model, cache) = (measurement.model, measurement.cache)
         file = path
@@ -111,11 +111,9 @@ package struct ModelProfile: Sendable, Codable {
             } else if call.name == "products", !call.matrices.isEmpty, current >= count {
                 current = count + 1  // the output head
             } else if ["norms", "quantization"].contains(call.name) {
-                let next = own[index...].lazy.compactMap { $0 }.first
-                // After the last layer, only the head has a norm.
-                places.append(
-                    calls[index...].prefix { $0.name != "embeddings" }.isEmpty || next == nil && current >= count
-                        ? count + 1 : min(next.map { $0 + 1 } ?? current, max(current + 1, 1)))
+                // Of the same token: after the last layer, only the head has a norm.
+                let next = (index..<calls.count).lazy.prefix { calls[$0].name != "embeddings" }.compactMap { own[$0] }.first
+                places.append(next.map { $0 + 1 } ?? (current >= count ? count + 1 : current))
                 continue
             }
             places.append(current)

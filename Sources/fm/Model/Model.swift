@@ -1,5 +1,4 @@
 import ArgumentParser
-import AsyncLocks
 import Foundation
 import Inference
 
@@ -191,86 +190,6 @@ struct Model: AsyncParsableCommand {
                 return ModelCatalogue.small
             }
             return standard
-        }
-    }
-
-    struct Import: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "import",
-            abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
-            discussion: """
-                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Models for \
-                embeddings of the kind “bert” can be imported (MiniLM, BGE, E5, GTE and others), and language models of the kinds \
-                \(HuggingFaceFolder.decoders.joined(separator: ", ")). They keep their 16 bits: “fm model quantize” makes them small.
-                """)
-
-        @Argument(help: "The folder.") var folder: String
-        @Option(help: "The name of the model (default: the folder's).") var name: String?
-        @Option(help: "The type of the matrices: f32, f16, bf16 or q8_0 (default: q8_0 for embeddings, else as in the folder).")
-        var type: String?
-        @Option(help: "The pre-tokenizer's name, if it is not recognised.") var pre: String?
-        @Option(name: .shortAndLong, help: "The file to write (default: among the installed models).")
-        var out: String?
-
-        func run() async throws {
-            let type = try type.map { name in
-                guard let type = [TensorType.f32, .f16, .bf16, .q8_0].first(where: { $0.name.lowercased() == name.lowercased() })
-                else {
-                    throw ValidationError("“\(name)” is not a type that can be written: use f32, f16, bf16 or q8_0.")
-                }
-                return type
-            }
-            let source = URL(filePath: folder)
-            let name = name ?? source.standardizedFileURL.lastPathComponent
-            do {
-                let model = try HuggingFaceFolder(source)
-                let target =
-                    out.map { URL(filePath: $0) }
-                    ?? (model.isEncoder
-                        ? ModelStore.embedderDirectory.appendingPathComponent("\(name)-\((type ?? .q8_0).name.lowercased()).gguf")
-                        : ModelStore.directory.appendingPathComponent("\(name).gguf"))
-                try FileManager.default.createDirectory(
-                    at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-                for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-                    try OutputFile.check(target.path, inputs: [source.appendingPathComponent(file).path])
-                }
-                let line = ProgressLine("Importing", total: 1_000)
-                let pre = pre
-                let work = Task {
-                    try await onAnotherThread(cancellable: { check in
-                        try model.write(to: target, name: name, type: type, pre: pre) {
-                            try check()
-                            line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
-                        }
-                    })
-                }
-                let interrupt = Interrupt { work.cancel() }
-                defer { interrupt.stop() }
-                let result = await work.result
-                line.end()
-                try result.get()
-                print("Imported \(name): \(target.path)")
-                guard !model.isEncoder else { return }
-                let file = try GGUFFile(path: target.path)
-                let types = Dictionary(grouping: file.tensors.values, by: \.type.name).map { "\($0.value.count) × \($0.key)" }
-                    .sorted()
-                Message.say(
-                    "\(try file.metadata.string("general.architecture") ?? ""): \(file.tensors.count) tensors (\(types.joined(separator: ", "))), \(try file.metadata.string("tokenizer.ggml.pre") ?? "") tokenizer"
-                )
-                if try file.metadata.string("tokenizer.chat_template") == nil {
-                    Message.say(
-                        "The folder has no chat template: the model can be quantised and measured, but not used in conversations."
-                    )
-                } else {
-                    await Pull.check(target.path)
-                }
-            } catch is CancellationError {
-                throw ExitCode(130)
-            } catch let error as ValidationError {
-                throw error
-            } catch {
-                throw Model.fail(error)
-            }
         }
     }
 
