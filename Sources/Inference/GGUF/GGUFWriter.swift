@@ -6,6 +6,7 @@ package import Foundation
 package struct GGUFWriter {
     package enum Value: Sendable {
         case uint32(UInt32), float32(Float), bool(Bool), string(String), strings([String]), int32s([Int32]), float32s([Float])
+        case bools([Bool]), bytes([UInt8])
     }
 
     /// A tensor and the function that reads a range of its numbers.
@@ -13,12 +14,29 @@ package struct GGUFWriter {
         var name: String
         /// Dimensions, fastest-varying first.
         var shape: [Int]
-        /// F32, F16, BF16 or Q8_0.
         var type: TensorType
-        var values: (Range<Int>) throws -> [Float]
+        /// The blocks of a range of numbers.
+        var blocks: (Range<Int>) throws -> [UInt8]
 
         var count: Int { shape.reduce(1, *) }
         var bytes: Int { count / type.blockElements * type.blockBytes }
+
+        init(name: String, shape: [Int], type: TensorType, blocks: @escaping (Range<Int>) throws -> [UInt8]) {
+            (self.name, self.shape, self.type, self.blocks) = (name, shape, type, blocks)
+        }
+
+        /// - Parameter type: F32, F16, BF16 or Q8_0.
+        init(name: String, shape: [Int], type: TensorType, values: @escaping (Range<Int>) throws -> [Float]) {
+            self.init(
+                name: name, shape: shape, type: type,
+                blocks: { (range) throws -> [UInt8] in
+                    let values = try values(range)
+                    guard type != .f16 || values.allSatisfy({ !(abs($0) > 65_504) }) else {
+                        throw ModelError.invalid(field: name, reason: "has numbers that are too large for F16: use BF16 or F32")
+                    }
+                    return type.encode(values)
+                })
+        }
     }
 
     var metadata: [(String, Value)] = []
@@ -46,12 +64,7 @@ package struct GGUFWriter {
         for tensor in tensors {
             for start in stride(from: 0, to: tensor.count, by: Self.partCount) {
                 let part = start..<min(start + Self.partCount, tensor.count)
-                let values = try tensor.values(part)
-                guard tensor.type != .f16 || values.allSatisfy({ !(abs($0) > 65_504) }) else {
-                    throw ModelError.invalid(
-                        field: tensor.name, reason: "has numbers that are too large for F16: use BF16 or F32")
-                }
-                try file.write(contentsOf: Data(tensor.type.encode(values)))
+                try file.write(contentsOf: Data(tensor.blocks(part)))
                 try progress((Double(done) + Double(tensor.bytes) * Double(part.upperBound) / Double(tensor.count)) / total)
             }
             try file.write(contentsOf: Self.padding(after: tensor.bytes))
@@ -119,6 +132,8 @@ extension GGUFWriter.Value {
         case .strings(let values): putArray(.string, values) { out.put($0) }
         case .int32s(let values): putArray(.int32, values) { out.put($0) }
         case .float32s(let values): putArray(.float32, values) { out.put($0.bitPattern) }
+        case .bools(let values): putArray(.bool, values) { out.put(UInt8($0 ? 1 : 0)) }
+        case .bytes(let values): putArray(.uint8, values) { out.put($0) }
         }
         return out
     }

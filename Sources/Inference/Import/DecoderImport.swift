@@ -1,255 +1,252 @@
 internal import Foundation
 internal import JSON
 
-/// A decoder in the Hugging Face form, as metadata and tensors of a GGUF file. The names and changes are those of llama.cpp's converter,
-/// so that the file runs there too.
+/// A decoder in the Hugging Face form, as metadata and tensors of a GGUF file.
 struct DecoderImport {
-    /// How a family differs from Llama.
-    private struct Family {
-        var architecture: String
-        /// Whether rows of queries and keys are stored in the order of adjacent pairs.
-        var permutes = false
-        /// Whether 1 is added to the weights of norms.
-        var shiftsNorms = false
-        /// What the norm after attention is called.
-        var attentionPostNorm = "ffn_norm"
-        /// Whether the converter writes the width of heads.
-        var hasHeadDimension = true
-    }
-
-    /// By `model_type` of `config.json`.
-    private static let families: [String: Family] = [
-        "llama": Family(architecture: "llama", permutes: true), "mistral": Family(architecture: "llama", permutes: true),
-        "qwen2": Family(architecture: "qwen2"), "qwen3": Family(architecture: "qwen3"),
-        "qwen3_moe": Family(architecture: "qwen3moe"), "phi3": Family(architecture: "phi3"),
-        "smollm3": Family(architecture: "smollm3", permutes: true),
-        "granite": Family(architecture: "granite", permutes: true, hasHeadDimension: false),
-        "olmo2": Family(architecture: "olmo2", attentionPostNorm: "post_attention_norm"),
-        "ernie4_5": Family(architecture: "ernie4_5"), "gemma": Family(architecture: "gemma", shiftsNorms: true),
-        "gemma2": Family(architecture: "gemma2", shiftsNorms: true, attentionPostNorm: "post_attention_norm"),
-        "gemma3_text": Family(architecture: "gemma3", shiftsNorms: true, attentionPostNorm: "post_attention_norm"),
-        "gemma3": Family(architecture: "gemma3", shiftsNorms: true, attentionPostNorm: "post_attention_norm"),
-    ]
-
-    static var names: [String] { families.keys.sorted() }
-
-    private let family: Family
-    private let config: JSONValue
-    private let weights: [String: Safetensors.Tensor]
+    let family: DecoderFamily
+    let config: ImportConfig
+    private let weights: [String: SourceTensor]
+    /// Blocks of MXFP4 and their scales.
+    let blocks: [String: Safetensors.Tensor]
     /// The number of rows of the embeddings that belong to tokens.
-    private let vocabulary: Int
+    let embeddingCount: Int
+
+    /// What an encoder that is built as a decoder (EmbeddingGemma) is called.
+    private let architecture: String
 
     /// - Parameters:
-    ///   - config: `config.json`, of models with images the part for texts.
+    ///   - whole: `config.json`.
     ///   - tokens: the number of tokens of the tokenizer.
     /// - Throws: ``ModelError`` for families, quantisations and settings that are not read.
     init(config whole: JSONValue, weights: Safetensors, tokens: Int) throws(ModelError) {
         let type = whole["model_type"]?.string ?? "none"
-        guard let family = Self.families[type] else {
-            throw .unsupported(field: "model_type of config.json", value: type, supported: Self.names.joined(separator: ", "))
-        }
-        if let quantization = whole["quantization_config"], quantization != .null {
+        guard let family = DecoderFamily.all[type] else {
             throw .unsupported(
-                field: "quantization_config", value: quantization["quant_method"]?.string ?? quantization.text,
-                supported: "weights with 16 or 32 bits: import the original model and quantise it with fm model quantize")
+                field: "model_type of config.json", value: type,
+                supported: DecoderFamily.all.keys.sorted().joined(separator: ", "))
         }
+        // Of models with images, the part for texts is read; what it leaves out stands beside it.
+        let config = ImportConfig(json: Self.flattened(whole))
         self.family = family
-        var config = whole
-        if let text = whole["text_config"], case .object = text { config = text }
         self.config = config
+        let found = try Self.texts(weights.tensors, layers: try config.required("num_hidden_layers", in: 1...1024))
+        self.blocks = try Self.texts(weights.bytes, layers: .max)
+        self.weights = try Self.dequantized(found, config, hasBlocks: !blocks.isEmpty && family.architecture == "gpt-oss")
+        guard let embeddings = self.weights["model.embed_tokens.weight"], embeddings.shape.count == 2 else {
+            throw .missing("tensor model.embed_tokens.weight")
+        }
+        // Gemma's table has rows for tokens that do not exist.
+        embeddingCount =
+            ["gemma3", "gemma4"].contains(family.architecture) ? min(embeddings.shape[0], tokens) : embeddings.shape[0]
+        let isEmbedder = family.architecture == "gemma3" && config.flag("use_bidirectional_attention") == true
+        if family.architecture == "granitehybrid", try !DecoderFamily.isHybrid(config) {
+            architecture = try config.integer("num_local_experts", in: 0...1024) ?? 0 > 0 ? "granitemoe" : "granite"
+        } else {
+            architecture = isEmbedder ? "gemma-embedding" : family.architecture
+        }
+        try check()
+        for name in weights.skipped where self.name(of: name) != nil {
+            throw .unsupported(field: "tensor \(name)", value: "integers", supported: "F32, F16, BF16, F8_E4M3")
+        }
+    }
+
+    private static func flattened(_ whole: JSONValue) -> JSONValue {
+        guard case .object(let members) = whole, case .object(let text)? = whole["text_config"] else { return whole }
+        // Whether the tables are shared is said by the whole.
+        let parts = text.filter { $0.name != "tie_word_embeddings" || whole["tie_word_embeddings"] == nil }
+        let own = Set(parts.map(\.name))
+        return .object(parts + members.filter { !own.contains($0.name) && $0.name != "text_config" })
+    }
+
+    /// The tensors for texts under the names that models without images have.
+    private static func texts(_ tensors: [String: Safetensors.Tensor], layers: Int) throws(ModelError) -> [String: Safetensors
+        .Tensor]
+    {
         var found: [String: Safetensors.Tensor] = [:]
-        for (name, tensor) in weights.tensors {
+        let hasPrefix = tensors.keys.contains { $0.hasPrefix("model.") || $0.hasPrefix("language_model.") }
+        for (name, tensor) in tensors {
             var path = name
-            for prefix in ["language_model.", "model.language_model."] where path.hasPrefix(prefix) {
-                path = (prefix.hasPrefix("model.") ? "model." : "") + path.dropFirst(prefix.count)
+            for prefix in ["language_model.model.", "model.language_model."] where path.hasPrefix(prefix) {
+                path = "model." + path.dropFirst(prefix.count)
             }
-            // Towers of images are another file.
-            if ["vision_tower.", "model.vision_tower.", "multi_modal_projector.", "model.multi_modal_projector."].contains(
-                where: path.hasPrefix)
-            {
-                continue
-            }
-            if path.hasSuffix("rotary_emb.inv_freq") { continue }
+            if path.hasPrefix("language_model.") { path = String(path.dropFirst("language_model.".count)) }
+            if !hasPrefix { path = "model." + path }
+            // Towers of images and sounds are other files; heads that predict several tokens are not computed.
+            let part = path.hasPrefix("model.") ? path.dropFirst("model.".count) : path[...]
+            let others = [
+                "vision_tower.", "visual.", "multi_modal_projector.", "audio_tower.", "embed_vision.", "embed_audio.", "mtp.",
+            ]
+            if others.contains(where: part.hasPrefix) || path.hasSuffix("rotary_emb.inv_freq") { continue }
             guard found.updateValue(tensor, forKey: path) == nil else {
                 throw .invalid(field: "tensor \(path)", reason: "appears twice, with and without a prefix")
             }
         }
-        self.weights = found
-        guard let embeddings = found["model.embed_tokens.weight"], embeddings.shape.count == 2 else {
-            throw .missing("tensor model.embed_tokens.weight")
+        return found
+    }
+
+    /// The tensors with the scales that belong to numbers of 8 bits applied.
+    private static func dequantized(_ tensors: [String: Safetensors.Tensor], _ config: ImportConfig, hasBlocks: Bool)
+        throws(ModelError) -> [String: SourceTensor]
+    {
+        let quantization = config["quantization_config"]
+        let method = quantization?["quant_method"]?.string
+        var block: (rows: Int, columns: Int)?
+        switch method {
+        case nil where quantization == nil: break
+        case "mxfp4" where hasBlocks: break
+        case "fp8":
+            if case .array(let sizes)? = quantization?["weight_block_size"] {
+                guard sizes.count == 2, let rows = sizes[0].integer, let columns = sizes[1].integer, rows > 0, columns > 0 else {
+                    throw .invalid(field: "weight_block_size in config.json", reason: "is not two numbers")
+                }
+                block = (rows, columns)
+            }
+        default:
+            throw .unsupported(
+                field: "quantization_config", value: method ?? quantization?.text ?? "",
+                supported:
+                    "fp8 with scales, MXFP4 of gpt-oss, and weights with 16 or 32 bits: import the original model and quantise it with fm model quantize"
+            )
         }
-        // Gemma's table has rows for tokens that do not exist.
-        vocabulary =
-            family.shiftsNorms && family.architecture == "gemma3" ? min(embeddings.shape[0], tokens) : embeddings.shape[0]
-        try check()
-        for name in weights.skipped {
-            guard self.name(of: name) == nil, name != "lm_head.weight" else {
-                throw .unsupported(field: "tensor \(name)", value: "integers", supported: "F32, F16, BF16")
+        var result = tensors.mapValues { SourceTensor($0) }
+        guard method == "fp8" else { return result }
+        for (name, scale) in tensors {
+            if name.hasSuffix("activation_scale") || name.hasSuffix(".input_scale") { result[name] = nil }
+            guard name.hasSuffix("_scale_inv") else { continue }
+            let target = String(name.dropLast("_scale_inv".count))
+            guard let weight = result[target] else { throw .missing("tensor \(target)") }
+            result[name] = nil
+            do { result[target] = try weight.scaled(by: SourceTensor(scale), block: block) } catch {
+                throw .invalid(field: "tensor \(name)", reason: "does not fit \(target): \(scale.shape) for \(weight.shape)")
             }
         }
+        return result
     }
 
-    /// The number of rows of the embeddings.
-    var embeddingCount: Int { vocabulary }
-
-    /// A number of config.json; nil if it is missing or null.
-    private func optionalInteger(_ key: String, in range: ClosedRange<Int> = 1...(1 << 24)) throws(ModelError) -> Int? {
-        guard let value = config[key], value != .null else { return nil }
-        guard let number = value.integer, range.contains(number) else {
-            throw .invalid(field: "\(key) in config.json", reason: "is \(value.text.prefix(40)), not an integer of \(range)")
-        }
-        return number
-    }
-
-    private func integer(_ key: String, or usual: Int? = nil) throws(ModelError) -> Int {
-        if let value = try optionalInteger(key) { return value }
-        guard let usual else { throw .missing("\(key) in config.json") }
-        return usual
-    }
+    // MARK: - Settings
 
     /// Gemma 3's configurations leave out what equals the defaults of its class.
     private func usual(_ gemma3: Int) -> Int? { family.architecture == "gemma3" ? gemma3 : nil }
 
-    private var layers: Int { get throws(ModelError) { try integer("num_hidden_layers") } }
-    private var heads: Int { get throws(ModelError) { try integer("num_attention_heads", or: usual(8)) } }
-    private var keyHeads: Int {
+    private func integer(_ key: String, or usual: Int?) throws(ModelError) -> Int {
+        if let value = try config.integer(key) { return value }
+        guard let usual else { throw .missing("\(key) in config.json") }
+        return usual
+    }
+
+    private var layers: Int { get throws(ModelError) { try config.required("num_hidden_layers", in: 1...1024) } }
+    var heads: Int { get throws(ModelError) { try integer("num_attention_heads", or: usual(8)) } }
+    var keyHeads: Int {
         get throws(ModelError) {
-            if let own = try optionalInteger("num_key_value_heads", in: 1...65_536) { return own }
+            if let own = try config.integer("num_key_value_heads", in: 1...65_536) { return own }
             if let usual = usual(4) { return usual }
             return try heads
         }
     }
-    private var headDimension: Int {
+    var headDimension: Int {
         get throws(ModelError) {
-            var dimension = try integer("hidden_size") / max(1, heads)
-            if let own = try optionalInteger("head_dim", in: 2...65_536) ?? usual(256) { dimension = own }
+            var dimension = try config.required("hidden_size") / heads
+            // Granite has a head dimension in its configuration and does not use it.
+            if !architecture.hasPrefix("granite"), let own = try config.integer("head_dim", in: 2...65_536) ?? usual(256) {
+                dimension = own
+            }
             guard dimension > 0, dimension % 2 == 0 else { throw .invalid(field: "head_dim", reason: "is \(dimension)") }
             return dimension
         }
     }
 
-    private func number(_ key: String) throws(ModelError) -> Double? {
-        guard let value = config[key], value != .null else { return nil }
-        guard let number = value.double, number.isFinite else {
-            throw .invalid(field: "\(key) in config.json", reason: "is \(value.text.prefix(40)), not a number")
-        }
-        return number
-    }
-
     /// Checks settings that would change what the model computes.
     private func check() throws(ModelError) {
-        let activation = config["hidden_activation"]?.string ?? config["hidden_act"]?.string
-        let allowed = family.shiftsNorms ? ["gelu_pytorch_tanh", "gelu"] : ["silu", "swish"]
-        if let activation, !allowed.contains(activation) {
-            throw .unsupported(field: "hidden_act of config.json", value: activation, supported: allowed.joined(separator: ", "))
+        let activation = config.string("hidden_activation") ?? config.string("hidden_act")
+        if let activation, !family.activations.contains(activation) {
+            throw .unsupported(
+                field: "hidden_act of config.json", value: activation, supported: family.activations.joined(separator: ", "))
         }
         for key in ["rope_parameters", "rope_scaling"] {
-            guard let value = config[key], value != .null else { continue }
+            guard let value = config[key] else { continue }
             guard case .object = value else { throw .invalid(field: "\(key) in config.json", reason: "is not an object") }
         }
         let layers = try layers
         for name in weights.keys {
-            if let layer = Self.parse(name)?.layer, layer >= layers {
+            if let layer = Self.parse(name)?.layer, layer >= layers, !isPrediction(name) {
                 throw .invalid(field: "num_hidden_layers", reason: "is \(layers), and there is a tensor \(name)")
             }
         }
     }
 
+    /// Whether a tensor belongs to the layers after the last one, which predict the token after the next.
+    private func isPrediction(_ name: String) -> Bool {
+        guard let layer = Self.parse(name)?.layer, let layers = try? layers else { return false }  // checked at the beginning
+        return layer >= layers && config["num_nextn_predict_layers"]?.integer ?? 0 > 0
+    }
+
     // MARK: - Metadata
 
-    private var rope: JSONValue? {
-        let parameters = config["rope_parameters"] ?? config["rope_scaling"]
-        return parameters?["full_attention"] ?? parameters
-    }
-
-    /// The base of the rotation; newer configurations have it among the other parameters.
-    private var base: Double {
-        rope?["rope_theta"]?.double ?? config["rope_theta"]?.double ?? (family.architecture == "gemma3" ? 1_000_000 : 10_000)
-    }
-    private var ropeType: String { rope?["rope_type"]?.string ?? rope?["type"]?.string ?? "default" }
-    private var originalContext: Int? {
-        rope?["original_max_position_embeddings"]?.integer ?? config["original_max_position_embeddings"]?.integer
-    }
-
     func metadata() throws(ModelError) -> [(String, GGUFWriter.Value)] {
-        let a = family.architecture
-        var result: [(String, GGUFWriter.Value)] = []
-        func add(_ key: String, _ value: Int?) {
-            if let value { result.append(("\(a).\(key)", .uint32(UInt32(clamping: value)))) }
+        var fields = ImportFields(architecture)
+        fields.set("block_count", try layers)
+        fields.set("context_length", try integer("max_position_embeddings", or: usual(131_072)))
+        fields.set("embedding_length", try config.required("hidden_size"))
+        fields.set("feed_forward_length", try feedForward())
+        fields.set("attention.head_count", try heads)
+        fields.set("attention.head_count_kv", try keyHeads)
+        fields.set("attention.layer_norm_rms_epsilon", 1e-6)
+        for key in ["norm_eps", "rms_norm_eps"] { fields.set("attention.layer_norm_rms_epsilon", try config.number(key)) }
+        if config["head_dim"] != nil || usual(256) != nil, !architecture.hasPrefix("granite") {
+            fields.set("attention.key_length", try headDimension)
+            fields.set("attention.value_length", try headDimension)
         }
-        func add(_ key: String, _ value: Double?) { if let value { result.append(("\(a).\(key)", .float32(Float(value)))) } }
-        add("block_count", try layers)
-        add("context_length", try integer("max_position_embeddings", or: usual(131_072)))
-        add("embedding_length", try integer("hidden_size"))
-        add("feed_forward_length", try integer("intermediate_size"))
-        add("attention.head_count", try heads)
-        add("attention.head_count_kv", try keyHeads)
-        add("attention.layer_norm_rms_epsilon", try number("rms_norm_eps") ?? 1e-6)
-        let isGemma = a.hasPrefix("gemma")
-        if family.hasHeadDimension, config["head_dim"]?.integer != nil || isGemma {
-            add("attention.key_length", try headDimension)
-            add("attention.value_length", try headDimension)
+        fields.set("vocab_size", embeddingCount)
+        if let usual = family.rotatedShare {
+            fields.set("rope.dimension_count", try Int(config.rotatedShare(or: usual) * Double(headDimension)))
         }
-        add("vocab_size", vocabulary)
-        var share = try number("partial_rotary_factor") ?? 1
-        if let own = rope?["partial_rotary_factor"]?.double { share = own }
-        guard share > 0, share <= 1 else { throw .invalid(field: "partial_rotary_factor", reason: "is not from 0 to 1") }
-        if !isGemma { add("rope.dimension_count", Int(share * Double(try headDimension))) }
-        add("rope.freq_base", base)
+        fields.set("rope.freq_base", config.base(or: usual(1) == nil ? 10_000 : 1_000_000))
+        try setRope(&fields)
+        if case .array(let sections)? = config.rope?["mrope_section"], architecture != "glm4" {
+            let numbers = sections.map { $0.integer ?? 0 }
+            fields.set("rope.dimension_sections", numbers.prefix(4) + Array(repeating: 0, count: max(0, 4 - numbers.count)))
+        }
+        try family.metadata(config, &fields)
+        return fields.values
+    }
+
+    /// The width of feed-forward networks; nil for models that have experts only.
+    private func feedForward() throws(ModelError) -> Int? {
+        // The configuration of LFM2 has the width before it is rounded.
+        if architecture == "lfm2", let first = weights["model.layers.0.feed_forward.w1.weight"] { return first.shape.first }
+        if let width = try config.integer("intermediate_size") { return width }
+        return try config.integer("moe_intermediate_size") == nil ? try config.required("intermediate_size") : nil
+    }
+
+    private func setRope(_ fields: inout ImportFields) throws(ModelError) {
+        let rope = config.rope
         let factor = rope?["factor"]?.double
-        if ropeType == "linear" || ropeType == "yarn", factor == nil {
+        if ["linear", "yarn"].contains(config.ropeType), factor == nil {
             throw .missing("factor of rope_parameters in config.json")
         }
-        switch ropeType {
+        switch config.ropeType {
         case "linear":
-            result.append(("\(a).rope.scaling.type", .string("linear")))
-            add("rope.scaling.factor", factor)
+            fields.set("rope.scaling.type", .string("linear"))
+            fields.set("rope.scaling.factor", factor)
         case "yarn":
-            result.append(("\(a).rope.scaling.type", .string("yarn")))
-            add("rope.scaling.factor", factor)
-            add("rope.scaling.original_context_length", originalContext)
-            add("rope.scaling.yarn_beta_fast", rope?["beta_fast"]?.double)
-            add("rope.scaling.yarn_beta_slow", rope?["beta_slow"]?.double)
-            add("rope.scaling.yarn_attn_factor", rope?["attention_factor"]?.double)
+            fields.set("rope.scaling.type", .string("yarn"))
+            fields.set("rope.scaling.factor", factor)
+            fields.set("rope.scaling.original_context_length", config.originalContext)
+            fields.set("rope.scaling.yarn_beta_fast", rope?["beta_fast"]?.double)
+            fields.set("rope.scaling.yarn_beta_slow", rope?["beta_slow"]?.double)
+            fields.set("rope.scaling.yarn_attn_factor", rope?["attention_factor"]?.double)
         case "longrope", "su":
-            add("rope.scaling.original_context_length", originalContext)
-            let ratio = Double(try integer("max_position_embeddings")) / Double(max(1, originalContext ?? 1))
-            let factor = ratio > 1 ? (1 + log(ratio) / log(Double(max(2, originalContext ?? 2)))).squareRoot() : 1
-            add("rope.scaling.attn_factor", rope?["attention_factor"]?.double ?? factor)
+            // The name is needed by the loader of MiniCPM; that of Phi-3 finds the tensors.
+            if architecture != "phi3" { fields.set("rope.scaling.type", .string("longrope")) }
+            fields.set("rope.scaling.original_context_length", config.originalContext)
+            let ratio = Double(try config.required("max_position_embeddings")) / Double(config.originalContext ?? 1)
+            let magnitude = ratio > 1 ? (1 + log(ratio) / log(Double(max(2, config.originalContext ?? 2)))).squareRoot() : 1
+            fields.set("rope.scaling.attn_factor", rope?["attention_factor"]?.double ?? magnitude)
         case "default", "llama3": break
+        case "dynamic" where architecture == "hunyuan-dense", "proportional" where architecture == "gemma4": break
         case let other:
             throw .unsupported(field: "rope_type", value: other, supported: "default, linear, llama3, longrope, yarn")
         }
-        switch a {
-        case "phi3": add("attention.sliding_window", config["sliding_window"]?.integer ?? 0)
-        case "gemma2", "gemma3":
-            add("attention.sliding_window", try integer("sliding_window"))
-            add("attn_logit_softcapping", config["attn_logit_softcapping"]?.double)
-            add("final_logit_softcapping", config["final_logit_softcapping"]?.double)
-            let local =
-                config["rope_parameters"]?["sliding_attention"]?["rope_theta"]?.double ?? config["rope_local_base_freq"]?.double
-            if a == "gemma3" { add("rope.freq_base_swa", local) }
-            // The scale of attention is not in the file: it follows from the number of layers.
-            if let scalar = try number("query_pre_attn_scalar") {
-                let layers = try layers
-                let usual = layers == 46 || layers == 62 ? try integer("hidden_size") / max(1, heads) : try headDimension
-                guard scalar == Double(usual) else {
-                    throw .unsupported(field: "query_pre_attn_scalar", value: "\(scalar)", supported: "\(usual)")
-                }
-            }
-        case "granite":
-            add("attention.scale", config["attention_multiplier"]?.double)
-            add("embedding_scale", config["embedding_multiplier"]?.double)
-            add("residual_scale", config["residual_multiplier"]?.double)
-            add("logit_scale", config["logits_scaling"]?.double)
-        case "qwen3moe":
-            // Newer configurations have another name.
-            add("expert_count", try integer(config["num_experts"] == nil ? "num_local_experts" : "num_experts"))
-            add("expert_used_count", try integer("num_experts_per_tok"))
-            add("expert_feed_forward_length", try integer("moe_intermediate_size"))
-        default: break
-        }
-        return result
     }
 
     // MARK: - Tensors
@@ -257,172 +254,122 @@ struct DecoderImport {
     /// - Parameter type: the type of matrices; nil for that of the file. Vectors, norms and routers have 32 bits.
     func tensors(_ type: TensorType?) throws(ModelError) -> [GGUFWriter.Tensor] {
         var result: [GGUFWriter.Tensor] = []
-        var experts: [String: [Int: Safetensors.Tensor]] = [:]
+        var experts: [String: [Int: SourceTensor]] = [:]
         for (name, tensor) in weights.sorted(by: { $0.key < $1.key }) {
-            if name == "lm_head.weight", isTied { continue }
+            if name == "lm_head.weight" && isTied || isPrediction(name) { continue }
             if let (target, expert) = Self.expert(name) {
                 experts[target, default: [:]][expert] = tensor
                 continue
             }
-            guard let target = self.name(of: name) else {
-                throw .unsupported(field: "tensor", value: name, supported: "the tensors of \(family.architecture) models")
-            }
-            result.append(try self.tensor(target, tensor, type))
+            for (target, part) in try changed(name, tensor) { result.append(try entry(target, part, type)) }
         }
         for (target, parts) in experts.sorted(by: { $0.key < $1.key }) {
-            let ordered = try (0..<parts.count).map { (index) throws(ModelError) -> Safetensors.Tensor in
+            let ordered = try (0..<parts.count).map { (index) throws(ModelError) -> SourceTensor in
                 guard let part = parts[index] else { throw .missing("expert \(index) of \(target)") }
                 return part
             }
-            guard let first = ordered.first, ordered.allSatisfy({ $0.shape == first.shape }), first.shape.count == 2 else {
+            guard let stacked = SourceTensor.stacked(ordered), stacked.shape.count == 3 else {
                 throw .invalid(field: target, reason: "has experts of different shapes")
             }
-            result.append(
-                GGUFWriter.Tensor(
-                    name: target, shape: [first.shape[1], first.shape[0], ordered.count],
-                    type: Self.fitting(type ?? first.type, first.shape[1])
-                ) { range in
-                    var values: [Float] = []
-                    values.reserveCapacity(range.count)
-                    var place = range.lowerBound
-                    while place < range.upperBound {
-                        let (expert, start) = place.quotientAndRemainder(dividingBy: first.count)
-                        let count = min(first.count - start, range.upperBound - place)
-                        values += try ordered[expert].values(start..<start + count)
-                        place += count
-                    }
-                    return values
-                })
+            result.append(try entry(target, stacked, type))
         }
-        let factors = try ropeFactors()
-        for (name, values) in factors {
+        for (name, values) in try ropeFactors() {
             result.append(GGUFWriter.Tensor(name: name, shape: [values.count], type: .f32) { Array(values[$0]) })
         }
-        return result
+        return try result + blockTensors()
     }
 
     private var isTied: Bool {
         // Of a model with equal tables, only one is written.
-        config["tie_word_embeddings"] == .bool(true)
-            || (family.architecture.hasPrefix("gemma") && config["tie_word_embeddings"] == nil)
+        config.flag("tie_word_embeddings") ?? family.architecture.hasPrefix("gemma")
     }
 
-    private static let parts = [
-        "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-        "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv", "self_attn.q_norm": "attn_q_norm",
-        "self_attn.k_norm": "attn_k_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
-        "mlp.gate_up_proj": "ffn_up", "mlp.gate": "ffn_gate_inp", "pre_feedforward_layernorm": "ffn_norm",
-        "post_feedforward_layernorm": "post_ffw_norm",
+    private func entry(_ target: String, _ tensor: SourceTensor, _ type: TensorType?) throws(ModelError) -> GGUFWriter.Tensor {
+        var shape = Array(tensor.shape.reversed())
+        if ["token_embd.weight", "per_layer_token_embd.weight"].contains(target) { shape[1] = min(shape[1], embeddingCount) }
+        let keepsAll =
+            tensor.shape.count == 1 || target.hasSuffix("_norm.weight") || !target.hasSuffix(".weight")
+            || ["ffn_gate_inp", "ssm_conv1d", "shortconv.conv."].contains(where: target.contains)
+        let wanted = type ?? tensor.type
+        let own: TensorType = keepsAll ? .f32 : shape[0] % wanted.blockElements == 0 ? wanted : .f16
+        return GGUFWriter.Tensor(name: target, shape: shape, type: own, values: tensor.values)
+    }
+
+    /// The layer, the module and the kind of a name such as `model.layers.3.mlp.up_proj.weight`; parameters such as
+    /// `model.layers.3.layer_scalar` have no kind.
+    static func parse(_ name: String) -> (layer: Int, module: String, kind: String)? {
+        let parts = name.split(separator: ".", maxSplits: 3).map(String.init)
+        guard parts.count == 4, parts[0] == "model", parts[1] == "layers", let layer = Int(parts[2]), layer >= 0 else {
+            return nil
+        }
+        for kind in [".weight", ".bias"] where parts[3].hasSuffix(kind) {
+            return (layer, String(parts[3].dropLast(kind.count)), kind)
+        }
+        return (layer, parts[3], "")
+    }
+
+    /// What a tensor that remains one tensor is called; nil for unknown ones.
+    func name(of name: String) -> String? {
+        if let target = Self.outside[name] { return target }
+        guard let (layer, module, kind) = Self.parse(name) else { return nil }
+        let part = kind.isEmpty ? Self.parameters[module] : (family.names[module] ?? Self.modules[module]).map { $0 + kind }
+        return part.map { "blk.\(layer).\($0)" }
+    }
+
+    private static let outside = [
+        "model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
+        "lm_head.weight": "output.weight", "model.embedding_norm.weight": "token_embd_norm.weight",
+        "model.embed_tokens_per_layer.weight": "per_layer_token_embd.weight",
+        "model.per_layer_model_projection.weight": "per_layer_model_proj.weight",
+        "model.per_layer_projection_norm.weight": "per_layer_proj_norm.weight",
     ]
 
-    /// The layer, the module and the kind of a name such as `model.layers.3.mlp.up_proj.weight`.
-    private static func parse(_ name: String) -> (layer: Int, module: String, kind: String)? {
-        let parts = name.split(separator: ".", maxSplits: 3).map(String.init)
-        guard parts.count == 4, parts[0] == "model", parts[1] == "layers", let layer = Int(parts[2]), layer >= 0,
-            let dot = parts[3].lastIndex(of: ".")
-        else { return nil }
-        let kind = String(parts[3][parts[3].index(after: dot)...])
-        return kind == "weight" || kind == "bias" ? (layer, String(parts[3][..<dot]), kind) : nil
-    }
+    private static let modules = [
+        "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "pre_feedforward_layernorm": "ffn_norm",
+        "post_feedforward_layernorm": "post_ffw_norm", "ffn_norm": "ffn_norm",
+        "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+        "self_attn.o_proj": "attn_output",
+        "self_attn.qkv_proj": "attn_qkv", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+        "self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
+        "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+        "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+        // Experts
+        "mlp.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "feed_forward.gate": "ffn_gate_inp",
+        "router.proj": "ffn_gate_inp",
+        "block_sparse_moe.gate": "ffn_gate_inp", "block_sparse_moe.router.layer": "ffn_gate_inp",
+        "block_sparse_moe.router": "ffn_gate_inp",
+        "block_sparse_moe.output_linear": "ffn_down_exps", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+        "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+        "mlp.shared_expert.down_proj": "ffn_down_shexp", "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
+        "mlp.shared_experts.up_proj": "ffn_up_shexp", "mlp.shared_experts.down_proj": "ffn_down_shexp",
+        // Recurrent layers and convolutions
+        "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate", "linear_attn.in_proj_a": "ssm_alpha",
+        "linear_attn.in_proj_b": "ssm_beta", "linear_attn.in_proj_ba": "ssm_ba", "linear_attn.conv1d": "ssm_conv1d",
+        "linear_attn.norm": "ssm_norm", "linear_attn.out_proj": "ssm_out",
+        "mamba.in_proj": "ssm_in", "mamba.conv1d": "ssm_conv1d", "mamba.norm": "ssm_norm", "mamba.out_proj": "ssm_out",
+        "conv.in_proj": "shortconv.in_proj", "conv.conv": "shortconv.conv", "conv.out_proj": "shortconv.out_proj",
+        // Gemma 4
+        "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj", "post_per_layer_input_norm": "post_norm",
+        "pre_feedforward_layernorm_2": "pre_ffw_norm_2", "post_feedforward_layernorm_1": "post_ffw_norm_1",
+        "post_feedforward_layernorm_2": "post_ffw_norm_2",
+    ]
 
-    private func name(of name: String) -> String? {
-        switch name {
-        case "model.embed_tokens.weight": return "token_embd.weight"
-        case "model.norm.weight": return "output_norm.weight"
-        case "lm_head.weight": return "output.weight"
-        default:
-            guard let (layer, module, kind) = Self.parse(name) else { return nil }
-            let part = module == "post_attention_layernorm" ? family.attentionPostNorm : Self.parts[module]
-            return part.map { "blk.\(layer).\($0).\(kind)" }
-        }
-    }
+    /// Parameters that are neither weights nor biases of a module.
+    private static let parameters = [
+        "self_attn.sinks": "attn_sinks.weight", "mlp.gate.e_score_correction_bias": "exp_probs_b.bias",
+        "feed_forward.expert_bias": "exp_probs_b.bias", "layer_scalar": "layer_output_scale.weight",
+        "router.scale": "ffn_gate_inp.scale", "router.per_expert_scale": "ffn_down_exps.scale",
+        "experts.gate_up_proj": "ffn_gate_up_exps.weight", "experts.down_proj": "ffn_down_exps.weight",
+        "linear_attn.A_log": "ssm_a", "linear_attn.dt_bias": "ssm_dt.bias",
+        "mamba.A_log": "ssm_a", "mamba.D": "ssm_d", "mamba.dt_bias": "ssm_dt.bias",
+    ]
 
     /// The tensor that an expert's matrix is a part of, and the expert's number.
     private static func expert(_ name: String) -> (target: String, expert: Int)? {
-        guard let (layer, module, kind) = parse(name), kind == "weight" else { return nil }
+        guard let (layer, module, kind) = parse(name), kind == ".weight" else { return nil }
         let parts = module.split(separator: ".").map(String.init)
-        guard parts.count == 4, parts[0] == "mlp", parts[1] == "experts", let expert = Int(parts[2]),
-            let part = ["gate_proj": "gate", "up_proj": "up", "down_proj": "down"][parts[3]]
-        else { return nil }
+        let names = ["gate_proj": "gate", "up_proj": "up", "down_proj": "down", "w1": "gate", "w2": "down", "w3": "up"]
+        guard parts.count == 4, parts[1] == "experts", let expert = Int(parts[2]), let part = names[parts[3]] else { return nil }
         return ("blk.\(layer).ffn_\(part)_exps.weight", expert)
-    }
-
-    private static func fitting(_ type: TensorType, _ columns: Int) -> TensorType {
-        columns % type.blockElements == 0 ? type : .f16
-    }
-
-    private func tensor(_ target: String, _ tensor: Safetensors.Tensor, _ type: TensorType?) throws(ModelError)
-        -> GGUFWriter.Tensor
-    {
-        let isNorm = target.hasSuffix("_norm.weight")
-        guard tensor.shape.count == 2 || tensor.shape.count == 1 else {
-            throw .invalid(field: target, reason: "has the shape \(tensor.shape)")
-        }
-        var shape = Array(tensor.shape.reversed())
-        let own: TensorType =
-            tensor.shape.count == 1 || isNorm || target.contains("ffn_gate_inp")
-            ? .f32 : Self.fitting(type ?? tensor.type, shape[0])
-        if target == "token_embd.weight" { shape[1] = vocabulary }
-        let shift: Float = family.shiftsNorms && isNorm ? 1 : 0
-        let isQuery = target.contains(".attn_q.")
-        if family.permutes, isQuery || target.contains(".attn_k.") {
-            let count = isQuery ? try heads : try keyHeads
-            let rows = tensor.shape[0]
-            guard count > 0, rows % count == 0, (rows / count) % 2 == 0 else {
-                throw .invalid(field: target, reason: "has \(rows) rows, for \(count) heads")
-            }
-            let (dimension, columns) = (rows / count, tensor.count / rows)
-            return GGUFWriter.Tensor(name: target, shape: shape, type: own) { range in
-                var values: [Float] = []
-                values.reserveCapacity(range.count)
-                var place = range.lowerBound
-                while place < range.upperBound {
-                    let (row, column) = place.quotientAndRemainder(dividingBy: columns)
-                    let (head, within) = row.quotientAndRemainder(dividingBy: dimension)
-                    // Pairs (i, i + d/2) become neighbours.
-                    let source = head * dimension + within % 2 * (dimension / 2) + within / 2
-                    let count = min(columns - column, range.upperBound - place)
-                    values += try tensor.values(source * columns + column..<source * columns + column + count)
-                    place += count
-                }
-                return values
-            }
-        }
-        return GGUFWriter.Tensor(name: target, shape: shape, type: own) { range in
-            let values = try tensor.values(range)
-            return shift == 0 ? values : values.map { $0 + shift }
-        }
-    }
-
-    /// Factors that frequencies of the rotation are divided by.
-    private func ropeFactors() throws(ModelError) -> [(name: String, values: [Float])] {
-        let dimension = try headDimension
-        switch ropeType {
-        case "llama3":
-            let factor = rope?["factor"]?.double ?? 8
-            let (low, high) = (rope?["low_freq_factor"]?.double ?? 1, rope?["high_freq_factor"]?.double ?? 4)
-            let original = Double(originalContext ?? 8192)
-            guard factor > 0, high > low else {
-                throw .invalid(field: "rope_parameters", reason: "has factors that make no sense")
-            }
-            let values = stride(from: 0, to: dimension, by: 2).map { index -> Float in
-                let length = 2 * Double.pi * pow(base, Double(index) / Double(dimension))
-                if length < original / high { return 1 }
-                if length > original / low { return Float(factor) }
-                let smooth = (original / length - low) / (high - low)
-                return Float(1 / ((1 - smooth) / factor + smooth))
-            }
-            return [("rope_freqs.weight", values)]
-        case "longrope", "su":
-            func values(_ key: String) throws(ModelError) -> [Float] {
-                guard case .array(let list)? = rope?[key] else { throw .missing("\(key) in config.json") }
-                return list.compactMap { $0.double.map(Float.init) }
-            }
-            return [
-                ("rope_factors_long.weight", try values("long_factor")),
-                ("rope_factors_short.weight", try values("short_factor")),
-            ]
-        default: return []
-        }
     }
 }

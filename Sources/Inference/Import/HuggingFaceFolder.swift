@@ -24,18 +24,18 @@ package struct HuggingFaceFolder: Sendable {
     package init(_ folder: URL) throws {
         self.folder = folder
         config = try Self.read(Config.self, folder.appendingPathComponent("config.json"))
-        guard config.model_type == "bert" || DecoderImport.names.contains(config.model_type) else {
+        guard config.model_type == "bert" || DecoderFamily.all[config.model_type] != nil else {
             throw ModelError.unsupported(
                 field: "model_type of config.json", value: config.model_type,
                 supported:
-                    "bert, \(DecoderImport.names.joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
+                    "bert, \(Self.decoders.joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
             )
         }
         weights = try Safetensors(folder: folder)
     }
 
     /// The kinds of language models that can be imported, by `model_type`.
-    package static var decoders: [String] { DecoderImport.names }
+    package static var decoders: [String] { DecoderFamily.all.keys.sorted() }
 
     /// Whether the model makes vectors of texts; otherwise it generates text.
     package var isEncoder: Bool { config.model_type == "bert" }

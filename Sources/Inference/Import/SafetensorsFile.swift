@@ -7,7 +7,9 @@ package import Foundation
 package struct Safetensors: Sendable {
     package struct Tensor: Sendable {
         var source: SourceFile
+        /// The type that holds the numbers: of those with 8 bits (E4M3) a larger one.
         package var type: TensorType
+        private var isFloat8: Bool
         /// Dimensions, slowest-varying first.
         package var shape: [Int]
         /// The byte range of the data in the file.
@@ -15,19 +17,31 @@ package struct Safetensors: Sendable {
 
         package var count: Int { shape.reduce(1, *) }
 
+        init(source: SourceFile, type: TensorType, isFloat8: Bool, shape: [Int], range: Range<Int>) {
+            (self.source, self.type, self.isFloat8, self.shape, self.range) = (source, type, isFloat8, shape, range)
+        }
+
         /// Some of the tensor's numbers, in the order of the file.
         package func values(_ part: Range<Int>) throws(ModelError) -> [Float] {
+            if isFloat8 { return try bytes(part).map { Safetensors.float8[Int($0)] } }
             let size = type.blockBytes
-            var bytes = [UInt8](repeating: 0, count: part.count * size)
+            return type.decode(try bytes(part.lowerBound * size..<part.upperBound * size), count: part.count)
+        }
+
+        /// Some of the tensor's bytes, as they are in the file.
+        func bytes(_ part: Range<Int>) throws(ModelError) -> [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: part.count)
             try bytes.withUnsafeMutableBufferPointer { buffer throws(ModelError) in
-                try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound + part.lowerBound * size)
+                try source.read(into: UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound + part.lowerBound)
             }
-            return type.decode(bytes, count: part.count)
+            return bytes
         }
     }
 
     package private(set) var tensors: [String: Tensor] = [:]
-    /// The names of tensors of integers, which are not read.
+    /// Tensors of bytes, such as blocks of MXFP4.
+    private(set) var bytes: [String: Tensor] = [:]
+    /// The names of tensors of other integers, which are not read.
     private(set) var skipped: [String] = []
     /// The values of `__metadata__`.
     package private(set) var metadata: [String: String] = [:]
@@ -49,6 +63,18 @@ package struct Safetensors: Sendable {
             }
             try add(folder.appendingPathComponent(name))
         }
+    }
+
+    /// The numbers of E4M3: a sign, 4 bits of the exponent with a bias of 7, 3 bits of the fraction; no infinity
+    /// (https://arxiv.org/abs/2209.05433).
+    private static let float8: [Float] = (0..<256).map { bits in
+        let (exponent, fraction) = (bits >> 3 & 15, Float(bits & 7))
+        if bits & 127 == 127 { return .nan }
+        let size =
+            exponent == 0
+            ? fraction / 8 * Float(sign: .plus, exponent: -6, significand: 1)
+            : Float(sign: .plus, exponent: exponent - 7, significand: 1 + fraction / 8)
+        return bits > 127 ? -size : size
     }
 
     private static let maximumHeader = 100 << 20
@@ -78,30 +104,32 @@ package struct Safetensors: Sendable {
             guard let kind = entry.dtype, let shape = entry.shape, let offsets = entry.data_offsets, offsets.count == 2 else {
                 throw ModelError.invalid(field: field, reason: "has no type, shape or offsets")
             }
-            let type: TensorType? = ["F32": .f32, "F16": .f16, "BF16": .bf16][kind]
+            let isFloat8 = kind == "F8_E4M3"
+            let type: TensorType? = isFloat8 || kind == "U8" ? .bf16 : ["F32": .f32, "F16": .f16, "BF16": .bf16][kind]
             guard let type else {
                 if kind.hasPrefix("I") || kind.hasPrefix("U") || kind == "BOOL" {  // indices, such as position_ids
                     skipped.append(name)
                     continue
                 }
-                throw ModelError.unsupported(field: field, value: kind, supported: "F32, F16, BF16")
+                throw ModelError.unsupported(field: field, value: kind, supported: "F32, F16, BF16, F8_E4M3")
             }
             var count = 1
             for size in shape {
                 guard size > 0, case let (product, overflow) = count.multipliedReportingOverflow(by: size), !overflow,
-                    product < 1 << 31, shape.count <= 4
+                    product < 1 << 40, shape.count <= 5
                 else { throw ModelError.invalid(field: field, reason: "has the shape \(shape)") }
                 count = product
             }
             let range = offsets[0]...max(offsets[0], offsets[1])
             guard offsets[0] >= 0, offsets[1] >= offsets[0], offsets[1] <= source.size - start,
-                range.count - 1 == count * type.blockBytes
+                range.count - 1 == count * (isFloat8 || kind == "U8" ? 1 : type.blockBytes)
             else { throw ModelError.invalid(field: field, reason: "has the offsets \(offsets)") }
             // Tensors that overlap could ask for any amount of memory.
             total += range.count - 1
             guard total <= source.size else { throw ModelError.invalid(field: field, reason: "overlaps with others") }
-            tensors[name] = Tensor(
-                source: source, type: type, shape: shape, range: start + offsets[0]..<start + offsets[1])
+            let tensor = Tensor(
+                source: source, type: type, isFloat8: isFloat8, shape: shape, range: start + offsets[0]..<start + offsets[1])
+            if kind == "U8" { bytes[name] = tensor } else { tensors[name] = tensor }
         }
     }
 
