@@ -88,6 +88,10 @@ package struct ModelRecipe: Decodable, Sendable {
 
     /// The numbers that a tensor of this name has.
     package func numbers(_ name: String, count: Int, low: Float, high: Float) -> [Float] {
+        Self.numbers(name, count: count, low: low, high: high, seed: seed)
+    }
+
+    package static func numbers(_ name: String, count: Int, low: Float, high: Float, seed: UInt64) -> [Float] {
         var state: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in name.utf8 { state = (state ^ UInt64(byte)) &* 0x100_0000_01B3 }
         state ^= seed

@@ -71,20 +71,20 @@ FAMILIES = {
         **GRANITE, num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=96, mamba_n_heads=8, mamba_d_head=16,
         mamba_n_groups=1, mamba_d_state=16, mamba_expand=2, layer_types=["attention"] * 3, position_embedding_type="rope")),
     "olmo2": ("Olmo2", "digits", {}),
-    "olmo3": ("Olmo3", "digits", dict(sliding_window=64, num_hidden_layers=4)),
+    "olmo3": ("Olmo3", "digits", dict(sliding_window=16, num_hidden_layers=4)),
     "olmoe": ("Olmoe", "gpt2", dict(num_experts=4, num_experts_per_tok=2, num_key_value_heads=4)),
     "ernie4_5": ("Ernie4_5", "spm", dict(head_dim=16)),
     "gemma": ("Gemma", "spm", dict(head_dim=16)),
-    "gemma2": ("Gemma2", "spm", dict(head_dim=16, query_pre_attn_scalar=16, sliding_window=64)),
-    "gemma3_text": ("Gemma3", "spm", dict(head_dim=16, query_pre_attn_scalar=16, sliding_window=64)),
+    "gemma2": ("Gemma2", "spm", dict(head_dim=16, query_pre_attn_scalar=16, sliding_window=16)),
+    "gemma3_text": ("Gemma3", "spm", dict(head_dim=16, query_pre_attn_scalar=16, sliding_window=16)),
     "gemma4_text": ("Gemma4", "gemma4", dict(
-        head_dim=16, global_head_dim=32, num_hidden_layers=6, sliding_window=64, hidden_size_per_layer_input=8, vocab_size_per_layer_input=512, final_logit_softcapping=30.0, num_kv_shared_layers=2,
+        head_dim=16, global_head_dim=32, num_hidden_layers=6, sliding_window=16, hidden_size_per_layer_input=8, vocab_size_per_layer_input=512, final_logit_softcapping=30.0, num_kv_shared_layers=2,
         use_double_wide_mlp=True, layer_types=["sliding_attention", "full_attention"] * 3)),
     "gemma4_moe": ("Gemma4", "gemma4", dict(
-        head_dim=16, global_head_dim=32, num_global_key_value_heads=1, num_hidden_layers=4, sliding_window=64,
+        head_dim=16, global_head_dim=32, num_global_key_value_heads=1, num_hidden_layers=4, sliding_window=16,
         hidden_size_per_layer_input=0, final_logit_softcapping=30.0, num_kv_shared_layers=0, attention_k_eq_v=True, enable_moe_block=True, num_experts=4,
         top_k_experts=2, moe_intermediate_size=48, expert_intermediate_size=48, layer_types=["sliding_attention", "full_attention"] * 2)),
-    "gpt_oss": ("GptOss", "gpt4o", dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=64, num_hidden_layers=2, rope_parameters=dict(
+    "gpt_oss": ("GptOss", "gpt4o", dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=16, num_hidden_layers=2, rope_parameters=dict(
         rope_type="yarn", rope_theta=150000.0, factor=4.0, original_max_position_embeddings=128, beta_fast=32.0, beta_slow=1.0, truncate=False))),
     "lfm2": ("Lfm2", "llama3", dict(layer_types=["conv", "full_attention", "conv"], conv_L_cache=3, block_multiple_of=16)),
     "lfm2_moe": ("Lfm2Moe", "llama3", dict(**EXPERTS, layer_types=["conv", "full_attention", "conv"], conv_L_cache=3, num_dense_layers=1)),
@@ -103,7 +103,7 @@ FAMILIES = {
     "ministral3_fp8": ("Ministral3", "tekken", dict(head_dim=32, rope_parameters=dict(
         rope_type="yarn", rope_theta=1000000.0, factor=16.0, original_max_position_embeddings=128, beta_fast=32.0, beta_slow=1.0,
         mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1))),
-    "gpt_oss_mxfp4": ("GptOss", "gpt4o", dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=64, num_hidden_layers=2)),
+    "gpt_oss_mxfp4": ("GptOss", "gpt4o", dict(head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=16, num_hidden_layers=2)),
     "seed_oss": ("SeedOss", "qwen2", dict(head_dim=32, attention_bias=True)),
 }
 

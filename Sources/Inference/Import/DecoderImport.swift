@@ -235,6 +235,7 @@ struct DecoderImport {
             fields.set("rope.scaling.yarn_beta_fast", rope?["beta_fast"]?.double)
             fields.set("rope.scaling.yarn_beta_slow", rope?["beta_slow"]?.double)
             fields.set("rope.scaling.yarn_attn_factor", rope?["attention_factor"]?.double)
+            if rope?["truncate"] == .bool(false) { fields.set("rope.scaling.yarn_truncate", .bool(false)) }
         case "longrope", "su":
             // The name is needed by the loader of MiniCPM; that of Phi-3 finds the tensors.
             if architecture != "phi3" { fields.set("rope.scaling.type", .string("longrope")) }

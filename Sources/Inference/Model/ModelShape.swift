@@ -56,6 +56,8 @@ package struct ModelShape: Sendable, Equatable {
         package var magnitude = 1.0
         /// Whether rotated pairs are (i, i + half) rather than (2i, 2i + 1).
         package var halves: Bool
+        /// Whether the blended pairs of ``Scaling/yarn(factor:originalContext:fast:slow:)`` begin and end at whole numbers.
+        package var roundsBlend = true
         /// The name of a tensor with divisors of each pair's frequency.
         package var factors: String?
         /// The name of the tensor that is used instead for contexts larger than `originalContext`.

@@ -27,8 +27,9 @@ package struct RotaryTable {
             func pair(turns: Double) -> Double {
                 Double(dimensions) * log(Double(originalContext) / (turns * 2 * .pi)) / (2 * log(base))
             }
-            let low = max(0, pair(turns: fast).rounded(.down))
-            let high = min(Double(dimensions - 1), pair(turns: slow).rounded(.up))
+            var (low, high) = (pair(turns: fast), pair(turns: slow))
+            if rotary.roundsBlend { (low, high) = (low.rounded(.down), high.rounded(.up)) }
+            (low, high) = (max(0, low), min(Double(dimensions - 1), high))
             for i in frequencies.indices {
                 let ramp = min(1, max(0, (Double(i) - low) / max(0.001, high - low)))
                 frequencies[i] *= (1 - ramp) + ramp / factor

@@ -194,6 +194,8 @@ struct ShapeReader {
             let original = try integer("rope.scaling.original_context_length", in: 1...(1 << 24)) ?? trained
             rotary.scaling = .yarn(
                 factor: factor, originalContext: original, fast: 32, slow: 1)
+            // A key of our own: gpt-oss is trained without the rounding, and llama.cpp rounds.
+            rotary.roundsBlend = try bool("rope.scaling.yarn_truncate") ?? true
             // The attention temperature (arXiv:2309.00071, section 3.4).
             rotary.magnitude *= 1 + 0.1 * log(max(1, factor))
         case let other:
