@@ -15,6 +15,16 @@ import Testing
         var logits: [Float]
     }
 
+    /// A model for embeddings.
+    private struct Encoder: Decodable {
+        var tokenizer: String
+        var tensors: [Family.Tensor]
+        var dense: [Family.Tensor]
+        var tokens: [TokenID]
+        var lines: [ImportTests.Expected.Line]
+        var vector: [Float]
+    }
+
     private static let golden = URL(filePath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden/Import")
 
     static let names: [String] = {
@@ -30,26 +40,70 @@ import Testing
         }
     }
 
-    @Test("[H1] the logits of transformers", arguments: names) func equalsTransformers(_ name: String) throws {
-        let data = try Data(contentsOf: Self.golden.appendingPathComponent("Families/\(name).json"))
-        let family = try JSONDecoder().decode(Family.self, from: data)
+    /// The folder that a recording describes.
+    private static func folder(_ data: Data, tokenizer: String, _ tensors: [Family.Tensor]) throws -> URL {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("import-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }  // best effort
-        for file in ["tokenizer.json", "tokenizer_config.json"] {
-            try FileManager.default.copyItem(
-                at: Self.golden.appendingPathComponent("\(family.tokenizer)/\(file)"), to: folder.appendingPathComponent(file))
-        }
         let whole = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        for file in ["tokenizer.json", "tokenizer_config.json"] {
+            let target = folder.appendingPathComponent(file)
+            if let own = (whole["tokenizerFiles"] as? [String: Any])?[file] {
+                try JSONSerialization.data(withJSONObject: own).write(to: target)
+            } else {
+                try FileManager.default.copyItem(at: golden.appendingPathComponent("\(tokenizer)/\(file)"), to: target)
+            }
+        }
         try JSONSerialization.data(withJSONObject: try #require(whole["config"])).write(
             to: folder.appendingPathComponent("config.json"))
-        let tensors = family.tensors.map { tensor in
+        if let pooling = whole["pooling"] {
+            try FileManager.default.createDirectory(
+                at: folder.appendingPathComponent("1_Pooling"), withIntermediateDirectories: true)
+            try JSONSerialization.data(withJSONObject: pooling).write(
+                to: folder.appendingPathComponent("1_Pooling/config.json"))
+        }
+        try write(tensors, to: folder.appendingPathComponent("model.safetensors"))
+        return folder
+    }
+
+    private static func write(_ tensors: [Family.Tensor], name: String? = nil, to url: URL) throws {
+        let all = tensors.map { tensor in
             SafetensorsData.Tensor(
-                name: tensor.name, shape: tensor.shape,
+                name: name ?? tensor.name, shape: tensor.shape,
                 values: ModelRecipe.numbers(
                     tensor.name, count: tensor.shape.reduce(1, *), low: tensor.low, high: tensor.high, seed: 1))
         }
-        try SafetensorsData.file(tensors, metadata: [:], type: .f32).write(to: folder.appendingPathComponent("model.safetensors"))
+        try SafetensorsData.file(all, metadata: [:], type: .f32).write(to: url)
+    }
+
+    @Test(
+        "[H1] the tokens and vectors of transformers",
+        arguments: ["bert", "roberta", "xlm_roberta", "nomic_bert", "modernbert", "embedding_gemma", "qwen3_embedding"])
+    func encoderEqualsTransformers(_ name: String) async throws {
+        let data = try Data(contentsOf: Self.golden.appendingPathComponent("Encoders/\(name).json"))
+        let recorded = try JSONDecoder().decode(Encoder.self, from: data)
+        let folder = try Self.folder(data, tokenizer: recorded.tokenizer, recorded.tensors)
+        defer { try? FileManager.default.removeItem(at: folder) }  // best effort
+        for tensor in recorded.dense {
+            let module = folder.appendingPathComponent(tensor.name)
+            try FileManager.default.createDirectory(at: module, withIntermediateDirectories: true)
+            try Self.write([tensor], name: "linear.weight", to: module.appendingPathComponent("model.safetensors"))
+        }
+        let source = try HuggingFaceFolder(folder)
+        #expect(source.isEncoder)
+        let output = folder.appendingPathComponent("model.gguf")
+        try source.write(to: output, name: name, type: .f32)
+        let embedder = try await TextEmbedder.load(path: output.path, threads: 1)
+        for line in recorded.lines { #expect(embedder.tokens(of: line.text) == line.ids, "\(name): \(line.text)") }
+        let vector = try await embedder.embed([recorded.tokens])[0]
+        #expect(vector.count == recorded.vector.count)
+        for (value, wanted) in zip(vector, recorded.vector) { #expect(abs(value - wanted) < 2e-3, "\(name)") }
+    }
+
+    @Test("[H1] the logits of transformers", arguments: names) func equalsTransformers(_ name: String) throws {
+        let data = try Data(contentsOf: Self.golden.appendingPathComponent("Families/\(name).json"))
+        let family = try JSONDecoder().decode(Family.self, from: data)
+        let folder = try Self.folder(data, tokenizer: family.tokenizer, family.tensors)
+        defer { try? FileManager.default.removeItem(at: folder) }  // best effort
         let output = folder.appendingPathComponent("model.gguf")
         try HuggingFaceFolder(folder).write(to: output, name: name, type: .f32)
         let model = try DecoderModel(file: try GGUFFile(path: output.path), pool: .shared())

@@ -14,7 +14,11 @@ import tempfile
 import numpy
 from gguf import GGUFReader
 
-from import_families import FAMILIES, PRE, build
+from import_families import ENCODERS, FAMILIES, PRE, build, build_encoder
+
+
+EXTRA = {f: ["--no-mtp"] for f in FAMILIES if f.startswith(("qwen3_5", "qwen3_next"))} | {
+    "embedding_gemma": ["--sentence-transformers-dense-modules"]}
 
 
 def convert(llama, folder, out, kind, family=""):
@@ -22,7 +26,7 @@ def convert(llama, folder, out, kind, family=""):
     code = f"""
 import sys
 sys.path.insert(0, {str(llama)!r})
-sys.argv = ["convert", {str(folder)!r}, "--outfile", {str(out)!r}, "--outtype", "f32"] + {["--no-mtp"] if family.startswith(("qwen3_5", "qwen3_next")) else []}
+sys.argv = ["convert", {str(folder)!r}, "--outfile", {str(out)!r}, "--outtype", "f32"] + {EXTRA.get(family, [])}
 import conversion.base as base
 base.TextModel.get_vocab_base_pre = lambda self, tokenizer: {PRE.get(kind, "default")!r}
 for name in ("llama", "gemma", "ernie", "phi", "glm", "minicpm"):
@@ -78,12 +82,16 @@ def compare(ours, theirs, different=()):
 def main():
     fm, llama = sys.argv[1], pathlib.Path(sys.argv[2])
     failed = 0
-    for family in sys.argv[3:] or list(FAMILIES) + [f + "+fused" for f in FAMILIES if "moe" in f or f in ("mixtral", "deepseek_v3", "qwen3_next")
+    for family in sys.argv[3:] or list(FAMILIES) + list(ENCODERS) + [f + "+fused" for f in FAMILIES if "moe" in f or f in ("mixtral", "deepseek_v3", "qwen3_next")
                                                         if f not in ("granitemoehybrid_dense", "deepseek_v3_fp8")]:
         family, fused = family.removesuffix("+fused"), family.endswith("+fused")
         root = pathlib.Path(tempfile.mkdtemp())
         try:
-            kind = build(family, root / "hf", not fused)
+            if family in ENCODERS:
+                kind = ENCODERS[family][1]
+                build_encoder(family, root / "hf")
+            else:
+                kind = build(family, root / "hf", not fused)
             run = subprocess.run([fm, "model", "import", str(root / "hf"), "--type", "f32", "--out", str(root / "ours.gguf"),
                                   "--name", "tiny"], capture_output=True, text=True)
             if run.returncode:

@@ -19,7 +19,7 @@ PATTERNS = {
     "tekken": UPPER + "|" + LOWER + r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 # What llama.cpp calls their pre-tokenizers.
-PRE = {"llama3": "llama-bpe", "qwen2": "qwen2", "qwen35": "qwen35", "gpt4o": "gpt-4o", "tekken": "tekken", "digits": "smollm", "gpt2": "gpt-2"}
+PRE = {"llama3": "llama-bpe", "qwen2": "qwen2", "qwen35": "qwen35", "gpt4o": "gpt-4o", "tekken": "tekken", "digits": "smollm", "gpt2": "gpt-2", "roberta": "gpt-2", "modern": "gpt-2"}
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 
 SIZE = dict(hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
@@ -201,6 +201,101 @@ def publish(family, folder):
         return
     (folder / "config.json").write_text(json.dumps(config))
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+# Models for embeddings: class, tokenizer, settings, pooling
+ENCODERS = {
+    "bert": ("BertModel", "wordpiece", {}, "mean_tokens"),
+    "roberta": ("RobertaModel", "roberta", dict(pad_token_id=1), "mean_tokens"),
+    "xlm_roberta": ("XLMRobertaModel", "unigram", dict(pad_token_id=1), "cls_token"),
+    "nomic_bert": ("NomicBertModel", "wordpiece", {}, "mean_tokens"),
+    "modernbert": ("ModernBertModel", "modern", dict(
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, local_attention=8, num_hidden_layers=4), "cls_token"),
+    "embedding_gemma": ("Gemma3TextModel", "spm", dict(
+        head_dim=16, num_key_value_heads=1, query_pre_attn_scalar=16, use_bidirectional_attention=True, sliding_window=16), "mean_tokens"),
+    "qwen3_embedding": ("Qwen3Model", "qwen2", dict(head_dim=32, num_key_value_heads=2), "lasttoken"),
+}
+
+
+def encoder_tokenizer(kind, folder):
+    if kind in ("spm", "qwen2"):
+        return tokenizer(kind, folder)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"] if kind in ("unigram", "roberta") else ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
+    if kind == "unigram":
+        # SentencePiece compiles the rules of the normalizer.
+        import io
+        import sentencepiece
+        rules = folder / "rules.tsv"
+        rules.write_text("".join(f"{' '.join(f'{ord(c):X}' for c in a)}\t{' '.join(f'{ord(c):X}' for c in b)}\n"
+                                 for a, b in [("\uFF21", "A"), ("\uFB01", "fi"), ("\u2014", "-"), ("e\u0301", "\u00E9"), ("\u3000", " "), ("\t", " "), ("\n", " "),
+                                              ("\r", " ")]))
+        out = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(TEXTS[0].splitlines() * 40), model_writer=out, vocab_size=110,
+                                                 normalization_rule_tsv=str(rules), hard_vocab_limit=False, minloglevel=2)
+        rules.unlink()
+        from sentencepiece import sentencepiece_model_pb2
+        proto = sentencepiece_model_pb2.ModelProto.FromString(out.getvalue())
+        pieces = [(t, 0.0) for t in special[:4]] + [(p.piece, p.score) for p in proto.pieces[3:]] + [("<mask>", 0.0)]
+        tok = Tokenizer(models.Unigram(pieces, unk_id=3, byte_fallback=False))
+        tok.normalizer = normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap)
+        tok.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(),
+                                                     pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")])
+        tok.add_special_tokens(special)
+        ids = (0, 2)
+    elif kind == "wordpiece":
+        tok = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tok.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tok.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tok.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=120, special_tokens=special, show_progress=False))
+        ids = (1, 2)
+    else:
+        tok = Tokenizer(models.BPE())
+        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tok.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=340, special_tokens=special,
+                                                           initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+        ids = (0, 2) if kind == "roberta" else (1, 2)
+    first, last = special[ids[0]], special[ids[1]]
+    tok.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}", pair=f"{first} $A {last} $B {last}", special_tokens=[(first, ids[0]), (last, ids[1])])
+    names = dict(cls_token=first, sep_token=last, pad_token=special[1 if "s>" in first else 0], unk_token=special[3], mask_token=special[4])
+    if kind in ("unigram", "roberta"):
+        names |= dict(bos_token=first, eos_token=last)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tok, **names)
+    fast.save_pretrained(folder)
+    return fast
+
+
+def build_encoder(family, folder):
+    name, kind, settings, pooling = ENCODERS[family]
+    folder.mkdir(parents=True, exist_ok=True)
+    fast = encoder_tokenizer(kind, folder)
+    torch.manual_seed(1)
+    size = {k: v for k, v in SIZE.items() if k != "num_key_value_heads"} | dict(max_position_embeddings=66, vocab_size=len(fast))
+    config = getattr(transformers, name.replace("Model", "Config"))(**size | settings)
+    model = getattr(transformers, name)(config)
+    model.to(torch.float32).save_pretrained(folder)
+    if family == "nomic_bert":
+        # The published configuration has the names of GPT-2.
+        config = json.loads((folder / "config.json").read_text())
+        names = dict(n_embd="hidden_size", n_layer="num_hidden_layers", n_head="num_attention_heads", n_inner="intermediate_size",
+                     layer_norm_epsilon="layer_norm_eps")
+        config |= {new: config.pop(old) for new, old in names.items()}
+        config |= dict(n_positions=8192, max_trained_positions=2048, activation_function="swiglu", causal=False, qkv_proj_bias=False,
+                       mlp_fc1_bias=False, mlp_fc2_bias=False, prenorm=False, rotary_emb_fraction=1.0, rotary_emb_interleaved=False,
+                       rotary_emb_scale_base=None, rotary_emb_base=1000)
+        for key in ("hidden_act", "rope_parameters", "max_position_embeddings"):
+            config.pop(key)
+        (folder / "config.json").write_text(json.dumps(config))
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"pooling_mode_" + pooling: True}))
+    if family == "embedding_gemma":
+        for module, shape in (("2_Dense", (96, 64)), ("3_Dense", (64, 96))):
+            (folder / module).mkdir(exist_ok=True)
+            save_file({"linear.weight": torch.randn(*shape) * 0.2}, folder / module / "model.safetensors")
+            (folder / module / "config.json").write_text(json.dumps(dict(in_features=shape[1], out_features=shape[0], bias=False)))
+        modules = [dict(type="sentence_transformers.models.Dense", path=m, name=m, idx=i) for i, m in enumerate(["2_Dense", "3_Dense"])]
+        (folder / "modules.json").write_text(json.dumps(modules))
+    return fast
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 
 Writes FOLDER/NAME with config.json, tokenizer.json, tokenizer_config.json, model.safetensors and expected.json (tokens of lines, and the
 logits after some tokens) for four kinds, and FOLDER/Families/NAME.json for the others: their configuration, the names and shapes of their
-tensors, whose numbers tests compute (see architecture_recipe.values), and logits. For ImportTests.
+tensors, whose numbers tests compute (see architecture_recipe.values), and logits; FOLDER/Encoders/NAME.json likewise for models for
+embeddings, with a vector. For ImportTests and FamilyImportTests.
 """
 import json
 import math
@@ -76,10 +77,66 @@ def record(family, target):
         shutil.rmtree(folder)
 
 
+def record_encoder(family, target):
+    """As record, with the vector of a text as Sentence Transformers computes it, and tokens of lines."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    try:
+        fast = import_families.build_encoder(family, folder)
+        pooling = import_families.ENCODERS[family][3]
+        tensors = {}
+        for tensor, old in load_file(folder / "model.safetensors").items():
+            low, high = (round(x, 4) for x in limits(tensor, old.shape, family == "embedding_gemma"))
+            if "norm" in tensor.lower() or "_ln" in tensor:
+                low, high = (-0.5, 0.5) if family == "embedding_gemma" or tensor.endswith("bias") else (0.5, 1.5)
+            if "embeddings" in tensor and len(old.shape) == 2:
+                low, high = -0.8, 0.8
+            tensors[tensor] = (torch.from_numpy(values(tensor, list(old.shape), low, high, 1).reshape(tuple(old.shape))), low, high)
+        save_file({k: v[0].contiguous() for k, v in tensors.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+        config = json.loads((folder / "config.json").read_text())
+        dense = []
+        for module in ("2_Dense", "3_Dense"):
+            if (folder / module).exists():
+                old = load_file(folder / module / "model.safetensors")["linear.weight"]
+                low, high = (round(x, 4) for x in limits(module, old.shape, False))
+                dense.append((module, torch.from_numpy(values(module, list(old.shape), low, high, 1).reshape(tuple(old.shape))), low, high))
+        if family == "nomic_bert":
+            # transformers has its own names of the settings.
+            own = dict(config, hidden_size=config["n_embd"], num_hidden_layers=config["n_layer"], num_attention_heads=config["n_head"],
+                       intermediate_size=config["n_inner"], layer_norm_eps=config["layer_norm_epsilon"], max_position_embeddings=66)
+            (folder / "config.json").write_text(json.dumps(own))
+        model = transformers.AutoModel.from_pretrained(folder, torch_dtype=torch.float32, attn_implementation="eager").eval()
+        tokens = [(5 * i * i + 3 * i + 11) % (len(fast) - 6) + 5 for i in range(24)]
+        with torch.no_grad():
+            output = model(input_ids=torch.tensor([tokens])).last_hidden_state[0]
+            vector = {"mean_tokens": output.mean(0), "cls_token": output[0], "lasttoken": output[-1]}[pooling]
+            for _, weight, _, _ in dense:
+                vector = weight @ vector
+            vector = vector / vector.norm()
+        # Tokens of each text's own boundaries are added by the model's tokenizer.
+        lines = [{"text": line, "ids": fast.encode(line)} for line in LINES + ["ﬁne Ａ e\u0301\u3000x  — y"]]
+        kind = import_families.ENCODERS[family][1]
+        shared = {"spm": "mistral", "qwen2": "qwen2"}.get(kind)
+        print(family, "tokens", lines[0]["ids"][:5], "vector", vector[:3].tolist())
+        target.write_text(json.dumps({
+            "config": config, "tokenizer": shared or "", "pooling": {"pooling_mode_" + pooling: True}, "tokens": tokens,
+            "tokenizerFiles": {} if shared else {
+                name: json.loads((folder / name).read_text()) for name in ("tokenizer.json", "tokenizer_config.json")},
+            "tensors": [{"name": k, "shape": list(v[0].shape), "low": v[1], "high": v[2]} for k, v in sorted(tensors.items())],
+            "dense": [{"name": m, "shape": list(w.shape), "low": low, "high": high} for m, w, low, high in dense],
+            "lines": [] if shared else lines, "vector": [round(x, 6) for x in vector.tolist()]}, separators=(",", ":")))
+    finally:
+        shutil.rmtree(folder)
+
+
 def main():
+    encoders = pathlib.Path(sys.argv[1]) / "Encoders"
+    encoders.mkdir(parents=True, exist_ok=True)
+    for family in import_families.ENCODERS:
+        if not sys.argv[2:] or family in sys.argv[2:]:
+            record_encoder(family, encoders / f"{family}.json")
     families = pathlib.Path(sys.argv[1]) / "Families"
     families.mkdir(parents=True, exist_ok=True)
-    for family in sys.argv[2:] or [f for f in import_families.FAMILIES if f not in ("minicpm", "gpt_oss_mxfp4") and not f.endswith("_fp8")]:
+    for family in [f for f in sys.argv[2:] if f in import_families.FAMILIES] or [] if sys.argv[2:] else [f for f in import_families.FAMILIES if f not in ("minicpm", "gpt_oss_mxfp4") and not f.endswith("_fp8")]:
         record(family, families / f"{family}.json")
     if sys.argv[2:]:
         return

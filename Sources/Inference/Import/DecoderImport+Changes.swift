@@ -304,9 +304,7 @@ extension DecoderImport {
             ]
         case "proportional":
             // Gemma 4 rotates the first frequencies of all; a huge factor stops the others.
-            guard
-                case .uint32(let dimension)? = try metadata().first(where: { $0.0 == "gemma4.rope.dimension_count" })?.1
-            else { return [] }
+            guard case .uint32(let dimension)? = try metadata()["rope.dimension_count"] else { return [] }
             let rotated = Int(try config.rotatedShare(or: 1) * Double(dimension) / 2)
             return [("rope_freqs.weight", (0..<Int(dimension) / 2).map { $0 < rotated ? 1 : 1e30 })]
         default: return []

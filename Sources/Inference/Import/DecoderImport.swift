@@ -182,7 +182,7 @@ struct DecoderImport {
 
     // MARK: - Metadata
 
-    func metadata() throws(ModelError) -> [(String, GGUFWriter.Value)] {
+    func metadata() throws(ModelError) -> ImportFields {
         var fields = ImportFields(architecture)
         fields.set("block_count", try layers)
         fields.set("context_length", try integer("max_position_embeddings", or: usual(131_072)))
@@ -207,7 +207,7 @@ struct DecoderImport {
             fields.set("rope.dimension_sections", numbers.prefix(4) + Array(repeating: 0, count: max(0, 4 - numbers.count)))
         }
         try family.metadata(config, &fields)
-        return fields.values
+        return fields
     }
 
     /// The width of feed-forward networks; nil for models that have experts only.

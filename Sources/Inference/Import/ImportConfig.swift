@@ -97,6 +97,8 @@ struct ImportFields {
 
     init(_ architecture: String) { self.architecture = architecture }
 
+    subscript(key: String) -> GGUFWriter.Value? { values.last { $0.0 == "\(architecture).\(key)" }?.1 }
+
     mutating func set(_ key: String, _ value: GGUFWriter.Value?) {
         guard let value else { return }
         let full = "\(architecture).\(key)"

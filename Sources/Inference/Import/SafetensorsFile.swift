@@ -1,4 +1,5 @@
 package import Foundation
+internal import JSON
 
 /// The tensors of one or several safetensors files. Their contents are not trusted: every offset is checked against the
 /// file's size.
@@ -54,8 +55,10 @@ package struct Safetensors: Sendable {
         let index = folder.appendingPathComponent("model.safetensors.index.json")
         var names: Set<String> = ["model.safetensors"]
         if FileManager.default.fileExists(atPath: index.path) {
-            struct Index: Decodable { var weight_map: [String: String] }
-            names = Set(try HuggingFaceFolder.read(Index.self, index).weight_map.values)
+            guard case .object(let map)? = try HuggingFaceFolder.json(index)["weight_map"] else {
+                throw ModelError.missing("weight_map in model.safetensors.index.json")
+            }
+            names = Set(map.map { $0.value.string ?? "" })
         }
         for name in names.sorted() {
             guard !name.contains("/"), !name.isEmpty else {

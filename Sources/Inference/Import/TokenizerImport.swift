@@ -1,26 +1,27 @@
 internal import Foundation
 internal import JSON
 
-/// The tokenizer of a decoder, from `tokenizer.json` and the files beside it.
+/// The tokenizer of a model, from `tokenizer.json` and the files beside it.
 ///
 /// Two kinds of byte-pair encoding are read: that of bytes (GPT-2, Llama 3, Qwen), whose words are found by a pattern, and that of
-/// characters with bytes for unknown ones (SentencePiece: Llama 2, Mistral, Gemma).
+/// characters with bytes for unknown ones (SentencePiece: Llama 2, Mistral, Gemma); of encoders also WordPiece and Unigram.
 struct TokenizerImport {
-    private let tokenizer: JSONValue
-    private let config: JSONValue
+    let tokenizer: JSONValue
+    /// `tokenizer_config.json`.
+    let config: JSONValue
     /// The name of the pre-tokenizer, if it is not recognised.
-    private let preName: String?
-
-    /// - Parameters:
-    ///   - config: `tokenizer_config.json`.
-    init(tokenizer: JSONValue, config: JSONValue, preName: String?) {
-        (self.tokenizer, self.config, self.preName) = (tokenizer, config, preName)
-    }
+    var preName: String?
+    /// The architecture of the model.
+    var architecture: String
+    /// The number of the token that begins texts, by the model's configuration.
+    var beginning: Int?
+    /// The numbers of tokens that end texts, by the model's configuration.
+    var ends: [Int] = []
 
     // The numbers of `tokenizer.ggml.token_type`.
-    private enum Kind: Int32 { case normal = 1, unknown, control, userDefined, unused, byte }
+    enum Kind: Int32 { case normal = 1, unknown, control, userDefined, unused, byte }
 
-    private struct Token {
+    struct Token {
         var text: String
         var kind: Kind
         var score: Float = 0
@@ -30,9 +31,15 @@ struct TokenizerImport {
     ///
     /// - Parameters:
     ///   - count: the number of rows of the embeddings; more tokens are an error, missing ones are marked as unused.
-    ///   - ends: the numbers of tokens that end texts, by the model's configuration.
-    func metadata(count: Int, ends: [Int]) throws(ModelError) -> [(String, GGUFWriter.Value)] {
+    func metadata(count: Int) throws(ModelError) -> [(String, GGUFWriter.Value)] {
         let model = tokenizer["model"]
+        switch model?["type"]?.string {
+        case "WordPiece": return try wordPiece(count: count)
+        // Older files of BERT do not name the kind.
+        case nil where architecture == "bert" || architecture == "nomic-bert": return try wordPiece(count: count)
+        case "Unigram" where architecture == "bert": return try unigram(count: count)
+        default: break
+        }
         guard case .string("BPE")? = model?["type"] ?? .string("BPE"), case .object(let vocabulary)? = model?["vocab"],
             case .array(let list)? = model?["merges"]
         else {
@@ -42,15 +49,7 @@ struct TokenizerImport {
         }
         let isOfCharacters = model?["byte_fallback"] == .bool(true)
         var tokens = [Token?](repeating: nil, count: count)
-        func place(_ token: Token, at id: Int?) throws(ModelError) {
-            guard let id, id >= 0 else {
-                throw .invalid(field: "tokenizer.json", reason: "has the token \(token.text) without a number")
-            }
-            guard id < count else {
-                throw .invalid(field: "tokenizer.json", reason: "has the token \(id), and the model has \(count) embeddings")
-            }
-            tokens[id] = token
-        }
+        func place(_ token: Token, at id: Int?) throws(ModelError) { tokens[try number(id, of: token.text, count)] = token }
         let unknown = model?["unk_token"]?.string
         for member in vocabulary {
             var kind = Kind.normal
@@ -65,6 +64,7 @@ struct TokenizerImport {
                 guard let text = item["content"]?.string else { continue }
                 var kind = item["special"] == .bool(true) || Self.looksSpecial(text) ? Kind.control : .userDefined
                 if text == unknown, isOfCharacters { kind = .unknown }
+                if architecture == "gemma4", Self.visible.contains(text) { kind = .userDefined }
                 // SentencePiece has no score for them; they are found before anything is merged.
                 try place(Token(text: text, kind: kind, score: isOfCharacters ? -1000 : 0), at: item["id"]?.integer)
             }
@@ -77,8 +77,9 @@ struct TokenizerImport {
             }
             score(&all, merges)
         }
+        let isGemma4 = architecture == "gemma4" && isOfCharacters
         var result: [(String, GGUFWriter.Value)] = [
-            ("tokenizer.ggml.model", .string(isOfCharacters ? "llama" : "gpt2")),
+            ("tokenizer.ggml.model", .string(isGemma4 ? "gemma4" : isOfCharacters ? "llama" : "gpt2")),
             ("tokenizer.ggml.pre", .string(isOfCharacters ? "default" : try preTokenizer())),
             ("tokenizer.ggml.tokens", .strings(all.map(\.text))),
             ("tokenizer.ggml.token_type", .int32s(all.map(\.kind.rawValue))),
@@ -86,18 +87,24 @@ struct TokenizerImport {
         if isOfCharacters {
             result.append(("tokenizer.ggml.scores", .float32s(all.map(\.score))))
             result.append(("tokenizer.ggml.add_space_prefix", .bool(addsSpace)))
-        } else {
-            // A space within a half is written as the letter that stands for it.
-            result.append(
-                (
-                    "tokenizer.ggml.merges",
-                    .strings(
-                        merges.map {
-                            [$0.0, $0.1].map { $0.replacingOccurrences(of: " ", with: "\u{120}") }.joined(separator: " ")
-                        })
-                ))
         }
-        return try result + special(all, ends)
+        if !isOfCharacters || isGemma4 {
+            // A space within a half is written as the letter that stands for it.
+            let lines = merges.map { "\($0.0.replacing(" ", with: "\u{120}")) \($0.1.replacing(" ", with: "\u{120}"))" }
+            result.append(("tokenizer.ggml.merges", .strings(lines)))
+        }
+        return try result + special(all)
+    }
+
+    /// A token's number, which must be one of a row of the embeddings.
+    func number(_ id: Int?, of text: String, _ count: Int) throws(ModelError) -> Int {
+        guard let id, id >= 0 else {
+            throw .invalid(field: "tokenizer.json", reason: "has the token \(text) without a number")
+        }
+        guard id < count else {
+            throw .invalid(field: "tokenizer.json", reason: "has the token \(id), and the model has \(count) embeddings")
+        }
+        return id
     }
 
     /// Added tokens that are not marked as special although they are.
@@ -105,6 +112,11 @@ struct TokenizerImport {
         (text.hasPrefix("<|") && text.hasSuffix("|>"))
             || ["<start_of_turn>", "<end_of_turn>", "<mask>", "<2mass>", "[@BOS@]"].contains(text)
     }
+
+    /// Tokens of Gemma 4 that responses contain.
+    private static let visible = [
+        "<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", "<|\"|>",
+    ]
 
     private func pairs(_ list: [JSONValue]) throws(ModelError) -> [(String, String)] {
         var pairs: [(String, String)] = []
@@ -139,7 +151,7 @@ struct TokenizerImport {
     }
 
     /// Whether a space is added before the first word.
-    private var addsSpace: Bool {
+    var addsSpace: Bool {
         for part in Self.parts(tokenizer["normalizer"], list: "normalizers") where part["type"]?.string == "Prepend" {
             return true
         }
@@ -150,7 +162,7 @@ struct TokenizerImport {
         return config["add_prefix_space"] == .bool(true)
     }
 
-    private static func parts(_ value: JSONValue?, list: String) -> [JSONValue] {
+    static func parts(_ value: JSONValue?, list: String) -> [JSONValue] {
         guard let value, value != .null else { return [] }
         if value["type"]?.string == "Sequence", case .array(let parts)? = value[list] { return parts }
         return [value]
@@ -217,21 +229,24 @@ struct TokenizerImport {
 
     // MARK: - Special tokens
 
-    private func special(_ tokens: [Token], _ ends: [Int]) throws(ModelError) -> [(String, GGUFWriter.Value)] {
+    /// - Parameters:
+    ///   - addsUsually: whether tokens are added at both ends, if the files do not say it.
+    func special(_ tokens: [Token], addsUsually: Bool = false) throws(ModelError) -> [(String, GGUFWriter.Value)] {
         func id(_ key: String) -> Int? {
             guard let text = config[key]?.string ?? config[key]?["content"]?.string else { return nil }
             return tokens.firstIndex { $0.text.utf8.elementsEqual(text.utf8) }
         }
         var result: [(String, GGUFWriter.Value)] = []
-        let beginning = id("bos_token")
         for (name, id) in [
-            ("bos", beginning), ("eos", id("eos_token") ?? ends.first), ("unknown", id("unk_token")),
-            ("padding", id("pad_token")),
+            ("bos", id("bos_token") ?? id("cls_token") ?? beginning), ("eos", id("eos_token") ?? id("sep_token") ?? ends.first),
+            ("unknown", id("unk_token")), ("padding", id("pad_token")), ("cls", id("cls_token")),
+            ("seperator", id("sep_token")),  // sic
+            ("mask", id("mask_token")),
         ] {
             if let id, tokens.indices.contains(id) { result.append(("tokenizer.ggml.\(name)_token_id", .uint32(UInt32(id)))) }
         }
         // What is added is said by the post-processor; older tokenizers have only the setting.
-        var added: Set<String> = []
+        var added: Set<String> = addsUsually ? ["bos", "eos"] : []
         for part in Self.parts(tokenizer["post_processor"], list: "processors") where part["type"]?.string == "TemplateProcessing"
         {
             guard case .array(let list)? = part["single"] else { continue }

@@ -8,9 +8,11 @@ extension Model {
             commandName: "import",
             abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
             discussion: """
-                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Models for \
-                embeddings of the kind “bert” can be imported (MiniLM, BGE, E5, GTE and others), and language models of the kinds \
-                \(HuggingFaceFolder.decoders.joined(separator: ", ")). They keep their 16 bits: “fm model quantize” makes them small.
+                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Language models of \
+                these kinds can be imported: \(HuggingFaceFolder.decoders.joined(separator: ", ")). They keep their 16 bits, and the \
+                4-bit blocks of gpt-oss; 8-bit weights with scales become 16 bits: “fm model quantize” makes models small. Models for \
+                embeddings: \(HuggingFaceFolder.encoders.joined(separator: ", ")), and language models with a folder 1_Pooling \
+                (EmbeddingGemma, Qwen3-Embedding).
                 """)
 
         @Argument(help: "The folder.") var folder: String
