@@ -95,6 +95,46 @@ import Testing
         #expect(throws: ModelError.self) { try folder.write(pre: "no such") }
     }
 
+    @Test("[H1] an interrupted import continues") func continues() throws {
+        let folder = try Folder("qwen2")
+        try folder.write(.bf16)
+        let whole = try Data(contentsOf: folder.output)
+        try FileManager.default.removeItem(at: folder.output)
+        let part = folder.output.appendingPathExtension("partial")
+        func interrupted(after limit: Double) throws -> Int {
+            var steps = 0
+            do {
+                try HuggingFaceFolder(folder.url).write(to: folder.output, name: "tiny", type: .bf16) {
+                    steps += 1
+                    if $0 > limit { throw CancellationError() }
+                }
+            } catch is CancellationError {}
+            return steps
+        }
+        _ = try interrupted(after: 0.3)
+        let kept = try Data(contentsOf: part)
+        #expect(kept.count > 1000 && kept.count < whole.count && !FileManager.default.fileExists(atPath: folder.output.path))
+        _ = try interrupted(after: 0.7)
+        #expect(try Data(contentsOf: part).count > kept.count)
+        // What is kept is not read again: a changed byte in it would remain.
+        var marked = try Data(contentsOf: part)
+        marked[kept.count - 100] ^= 1
+        try FileHandle(forWritingTo: part).write(contentsOf: marked)
+        _ = try interrupted(after: 2)
+        var expected = whole
+        expected[kept.count - 100] ^= 1
+        #expect(try Data(contentsOf: folder.output) == expected)
+        // Of changed weights nothing is continued.
+        _ = try interrupted(after: 0.5)
+        let weights = folder.url.appendingPathComponent("model.safetensors")
+        try Data(contentsOf: weights).write(to: weights)
+        #expect(try FileManager.default.attributesOfItem(atPath: part.path)[.size] as? Int != 0)
+        _ = try interrupted(after: 2)
+        #expect(try Data(contentsOf: folder.output) == whole)
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
+        #expect(!names.contains { $0.contains(".partial") })
+    }
+
     @Test("[H1] damaged folders are errors") func damaged() throws {
         var random = SeededGenerator(3)
         let folder = try Folder("mistral")

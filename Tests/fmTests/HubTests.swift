@@ -98,6 +98,29 @@ final class HubTests {
         #expect(answer.status == 0, "\(answer.error)")
     }
 
+    /// A repository in the Hugging Face form is downloaded, converted and removed again; a cut connection is continued.
+    @Test("[H1]", arguments: ["good", "cut"]) func repositoriesAreImported(owner: String) throws {
+        let golden = URL(filePath: "Tests/InferenceTests/Golden/Import/qwen2")
+        for name in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
+            try publish("\(owner)/tiny/\(name)", Array(Data(contentsOf: golden.appendingPathComponent(name))))
+        }
+        try publish("\(owner)/tiny/pytorch_model.bin", [1, 2, 3])
+        let run = try fm.fm(["model", "import", "\(owner)/tiny", "--type", "f16"], environment: environment())
+        #expect(run.status == 0 && run.output.contains("Imported tiny"), "\(run.error)")
+        #expect(try installed == ["tiny.gguf"])
+        #expect(try !requests.contains { $0.contains("pytorch_model") })
+        let imports = home.appendingPathComponent("foundation-models/imports")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: imports.path).isEmpty)
+    }
+
+    @Test("[H1] what cannot be imported is said before the weights are downloaded") func repositoriesWithoutAModel() throws {
+        try publish("good/notes/README.md", [1])
+        let run = try fm.fm(["model", "import", "good/notes"], environment: environment())
+        #expect(run.status == 3 && run.error.contains("config.json"), "\(run.error)")
+        let missing = try fm.fm(["model", "import", "good/nothing"], environment: environment())
+        #expect(missing.status == 3 && missing.error.contains("no such repository"), "\(missing.error)")
+    }
+
     @Test func modelsInSeveralFiles() throws {
         for (index, shard) in model.shards(3).enumerated() {
             try publish("good/model/Q8_0/tiny-Q8_0-0000\(index + 1)-of-00003.gguf", shard.bytes())

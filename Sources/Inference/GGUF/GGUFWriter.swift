@@ -48,35 +48,47 @@ package struct GGUFWriter {
     private static let partCount = 1 << 20
 
     /// - Parameters:
+    ///   - source: what the numbers are read from. If writing is cancelled, the next call with the same source continues it.
     ///   - progress: called with the share of the work that is done, from 0 to 1.
     ///   - check: receives the path of the complete file under its temporary name. If it throws, the file is removed.
-    func write(to url: URL, progress: (Double) throws -> Void, check: (String) throws -> Void) throws {
-        let temporary = url.appendingPathExtension("\(getpid()).part")
-        guard FileManager.default.createFile(atPath: temporary.path, contents: nil) else {
-            throw ModelError.unreadable(path: temporary.path, reason: "it cannot be created")
+    func write(
+        to url: URL, source: String = "", progress: (Double) throws -> Void = { _ in }, check: (String) throws -> Void = { _ in }
+    ) throws {
+        let header = header()
+        let hash = header.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        // Without a source, nothing is continued: the process is part of the identity.
+        var file = try PartFile(url, identity: "\(hash) \(source.isEmpty ? "\(getpid())" : source)")
+        do {
+            try write(header, to: &file, progress)
+            try file.finish(check)
+        } catch is CancellationError where !source.isEmpty {
+            try file.record()
+            throw CancellationError()
+        } catch {
+            file.remove()
+            throw error
         }
-        var isComplete = false
-        defer { if !isComplete { unlink(temporary.path) } }
-        let file = try FileHandle(forWritingTo: temporary)
-        try file.write(contentsOf: header())
-        let total = Double(tensors.reduce(0) { $0 + $1.bytes })
-        var done = 0
+    }
+
+    private func write(_ header: Data, to file: inout PartFile, _ progress: (Double) throws -> Void) throws {
+        if file.written < header.count { try file.write(header.dropFirst(file.written)) }
+        let total = Double(max(1, tensors.reduce(0) { $0 + $1.bytes }))
+        var (done, place) = (0, header.count)
         for tensor in tensors {
             for start in stride(from: 0, to: tensor.count, by: Self.partCount) {
                 let part = start..<min(start + Self.partCount, tensor.count)
-                try file.write(contentsOf: Data(tensor.blocks(part)))
-                try progress((Double(done) + Double(tensor.bytes) * Double(part.upperBound) / Double(tensor.count)) / total)
+                let bytes = part.count / tensor.type.blockElements * tensor.type.blockBytes
+                // A part that is there as a whole is not computed again.
+                if file.written < place + bytes {
+                    try file.write(Data(tensor.blocks(part)).dropFirst(max(0, file.written - place)))
+                }
+                (done, place) = (done + bytes, place + bytes)
+                try progress(Double(done) / total)
             }
-            try file.write(contentsOf: Self.padding(after: tensor.bytes))
-            done += tensor.bytes
+            let padding = Self.padding(after: tensor.bytes)
+            place += padding.count
+            if file.written < place { try file.write(Data(count: place - file.written)) }
         }
-        try file.synchronize()
-        try file.close()
-        try check(temporary.path)
-        guard rename(temporary.path, url.path) == 0 else {
-            throw ModelError.unreadable(path: url.path, reason: String(cString: strerror(errno)))
-        }
-        isComplete = true
     }
 
     private func header() -> Data {
@@ -162,6 +174,6 @@ extension GGUFWriter {
             writer.tensors.append(Tensor(name: pair.name + ".lora_a", shape: aShape, type: .f32) { [a] in Array(a[$0]) })
             writer.tensors.append(Tensor(name: pair.name + ".lora_b", shape: bShape, type: .f32) { [b] in Array(b[$0]) })
         }
-        try writer.write(to: url, progress: { _ in }, check: { _ in })
+        try writer.write(to: url)
     }
 }

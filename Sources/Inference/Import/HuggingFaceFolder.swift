@@ -42,7 +42,8 @@ package struct HuggingFaceFolder {
     ///   - type: the type of matrices: F32, F16, BF16 or Q8_0; nil for Q8_0 for encoders, and for decoders the type that the folder has.
     ///     Vectors stay in F32.
     ///   - pre: the name of the pre-tokenizer, if it is not recognised.
-    ///   - progress: called with the share of the work that is done, from 0 to 1. If it throws, no file is written.
+    ///   - progress: called with the share of the work that is done, from 0 to 1. If it throws, no file is written; after a
+    ///     `CancellationError` the next call continues.
     package func write(
         to url: URL, name: String, type: TensorType? = nil, license: String? = nil, pre: String? = nil,
         progress: (Double) throws -> Void = { _ in }
@@ -88,7 +89,7 @@ package struct HuggingFaceFolder {
         if !isEncoder, let template = try chatTemplate(settings) {
             writer.metadata.append(("tokenizer.chat_template", .string(template)))
         }
-        try writer.write(to: url, progress: progress) { path in
+        try writer.write(to: url, source: weights.identity, progress: progress) { path in
             // A file that cannot be used must not replace one that can.
             let file = try GGUFFile(path: path)
             let shape = try ModelShape(file: file)

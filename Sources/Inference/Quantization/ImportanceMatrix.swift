@@ -71,7 +71,7 @@ package struct ImportanceMatrix: Sendable {
                 .init(name: name + ".in_sum2", shape: [item.sums[0].count, counts.count], type: .f32) { Array(sums[$0]) })
             writer.tensors.append(.init(name: name + ".counts", shape: [1, counts.count], type: .f32) { Array(counts[$0]) })
         }
-        try writer.write(to: url, progress: { _ in }, check: { _ in })
+        try writer.write(to: url)
     }
 
     /// The importance of a tensor's columns, `[experts][columns]`; nil if it is not known.

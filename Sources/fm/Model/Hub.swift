@@ -44,7 +44,39 @@ enum Curl {
     }
 
     /// Whether the connection ended before the file was complete.
-    static func isInterrupted(_ result: Result) -> Bool { [18, 56, 92].contains(result.status) }
+    private static func isInterrupted(_ result: Result) -> Bool { [18, 56, 92].contains(result.status) }
+
+    /// Downloads a whole file, and continues after interruptions.
+    ///
+    /// - Parameter size: the size of the file; nil if it is not known.
+    /// - Returns: nil, or the reason of a failure.
+    static func fetch(_ url: String, token: String?, to file: URL, size: Int?) throws -> String? {
+        func length() -> Int? {
+            var status = stat()
+            return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
+        }
+        if let size, let there = length() {
+            if there == size { return nil }
+            if there > size { unlink(file.path) }
+        }
+        var isFresh = length() == nil
+        while true {
+            let before = length() ?? 0
+            let result = download(url, token: token, to: file)
+            guard let status = result.status else { throw InstallError.toolMissing("curl") }
+            if status == 0 { return nil }
+            if status == 33 || result.code == 416, !isFresh {
+                // The server cannot continue the download: it starts again.
+                unlink(file.path)
+                isFresh = true
+            } else if isInterrupted(result), length() ?? 0 > before {
+                // After an interruption the download is continued, provided that the attempt received data.
+                isFresh = false
+            } else {
+                return words(result)
+            }
+        }
+    }
 
     /// Describes the error.
     static func words(_ result: Result) -> String {
@@ -106,7 +138,7 @@ enum Hub {
 
     private struct Info: Decodable { var sha: String? }
 
-    /// The GGUF files of a repository.
+    /// The files of a repository.
     private static func entries(in repository: String, revision: String) throws -> [Entry] {
         var entries: [Entry] = []
         var page: String? = "\(endpoint)/api/models/\(repository)/tree/\(revision)?recursive=true"
@@ -116,11 +148,15 @@ enum Hub {
             // A page on another server is not requested, because the token would be sent to it.
             page = next.flatMap { $0.hasPrefix(endpoint + "/") && !part.isEmpty ? $0 : nil }
         }
-        return entries.filter { $0.type == "file" && $0.path.lowercased().hasSuffix(".gguf") }
+        return entries.filter { $0.type == "file" }.sorted { $0.path < $1.path }
+    }
+
+    private static func ggufFiles(in repository: String, revision: String) throws -> [Entry] {
+        try entries(in: repository, revision: revision).filter { $0.path.lowercased().hasSuffix(".gguf") }
     }
 
     private static func remote(_ entries: [Entry], in repository: String, revision: String) -> [RemoteFile] {
-        entries.sorted { $0.path < $1.path }.map { entry in
+        entries.map { entry in
             RemoteFile(
                 fileName: entry.path.split(separator: "/").last.map(String.init) ?? entry.path,
                 size: entry.lfs?.size ?? entry.size, sha256: entry.lfs?.oid,
@@ -137,7 +173,7 @@ enum Hub {
         else { return nil }
         let (repository, revision) = (String(match.output.1), String(match.output.2))
         let path = match.output.3.removingPercentEncoding ?? String(match.output.3)
-        let parts = try entries(in: repository, revision: revision).filter { stem($0.path) == stem(path) }
+        let parts = try ggufFiles(in: repository, revision: revision).filter { stem($0.path) == stem(path) }
         guard !parts.isEmpty else { throw InstallError.hub("There is no file \(path) in \(repository).") }
         return remote(parts, in: repository, revision: revision)
     }
@@ -150,7 +186,7 @@ enum Hub {
         // Pins the revision first, because the files of a branch could change during the download.
         let info: Info = try read("\(endpoint)/api/models/\(repository)", repository).value
         let revision = info.sha ?? "main"
-        let candidates = try entries(in: repository, revision: revision).filter { entry in
+        let candidates = try ggufFiles(in: repository, revision: revision).filter { entry in
             let file = entry.path.lowercased().split(separator: "/").last ?? ""
             return !file.contains("mmproj") && !file.hasPrefix("mtp-")
         }
@@ -163,6 +199,34 @@ enum Hub {
                 "\(repository) has no \(quantisation ?? "known GGUF file"). It has: \(known.joined(separator: ", ")).")
         }
         return remote(groups[chosen] ?? [], in: repository, revision: revision)
+    }
+
+    /// The files of a model in the Hugging Face form: its configuration, tokenizer and weights, without the same weights in other
+    /// formats.
+    static func folder(in repository: String) throws -> (revision: String, files: [(path: String, file: RemoteFile)]) {
+        try checkEndpoint()
+        let info: Info = try read("\(endpoint)/api/models/\(repository)", repository).value
+        let revision = info.sha ?? "main"
+        let all = try entries(in: repository, revision: revision)
+        let names = [
+            "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja",
+            "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors.index.json",
+        ]
+        let wanted = all.filter { entry in
+            let parts = entry.path.split(separator: "/")
+            if parts.count == 2 {
+                return ["1_Pooling/config.json", "2_Dense/model.safetensors", "3_Dense/model.safetensors"].contains(entry.path)
+            }
+            guard parts.count == 1 else { return false }
+            return names.contains(entry.path) || entry.path.wholeMatch(of: /model(-\d{5}-of-\d{5})?\.safetensors/) != nil
+        }
+        for name in ["config.json", "tokenizer.json"] where !wanted.contains(where: { $0.path == name }) {
+            throw InstallError.hub("\(repository) has no \(name): it is not a model that can be imported.")
+        }
+        guard wanted.contains(where: { $0.path.hasPrefix("model") && $0.path.hasSuffix(".safetensors") }) else {
+            throw InstallError.hub("\(repository) has no weights in safetensors files.")
+        }
+        return (revision, zip(wanted.map(\.path), remote(wanted, in: repository, revision: revision)).map { ($0, $1) })
     }
 
     /// The name of a file without its part number and extension.

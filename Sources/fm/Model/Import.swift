@@ -6,16 +6,18 @@ extension Model {
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "import",
-            abstract: "Convert a Hugging Face folder to a GGUF file and install it.",
+            abstract: "Convert a Hugging Face folder or repository to a GGUF file and install it.",
             discussion: """
-                FOLDER has config.json, tokenizer.json and safetensors files, as models are published on the hub. Language models of \
+                SOURCE is a folder, or OWNER/REPO on the hub, which is downloaded first; what was interrupted continues with the next \
+                call. The folder has config.json, tokenizer.json and safetensors files, as models are published on the hub. Language models of \
                 these kinds can be imported: \(HuggingFaceFolder.decoders.joined(separator: ", ")). They keep their 16 bits, and the \
                 4-bit blocks of gpt-oss; 8-bit weights with scales become 16 bits: “fm model quantize” makes models small. Models for \
                 embeddings: \(HuggingFaceFolder.encoders.joined(separator: ", ")), and language models with a folder 1_Pooling \
                 (EmbeddingGemma, Qwen3-Embedding).
                 """)
 
-        @Argument(help: "The folder.") var folder: String
+        @Argument(help: "A folder, or OWNER/REPO on the Hugging Face hub.") var source: String
+        @Flag(help: "Keep the files that were downloaded.") var keepDownload = false
         @Option(help: "The name of the model (default: the folder's).") var name: String?
         @Option(help: "The type of the matrices: f32, f16, bf16 or q8_0 (default: q8_0 for embeddings, else as in the folder).")
         var type: String?
@@ -31,9 +33,14 @@ extension Model {
                 }
                 return type
             }
-            let source = URL(filePath: folder)
-            let name = name ?? source.standardizedFileURL.lastPathComponent
+            let name = name ?? URL(filePath: source).standardizedFileURL.lastPathComponent
             do {
+                var download: HubFolder?
+                if HubFolder.isRepository(source), !FileManager.default.fileExists(atPath: source) {
+                    download = try HubFolder(repository: source)
+                    try download?.download()
+                }
+                let source = download?.url ?? URL(filePath: source)
                 let model = try HuggingFaceFolder(source)
                 let target =
                     out.map { URL(filePath: $0) }
@@ -53,6 +60,7 @@ extension Model {
                     }
                 }
                 print("Imported \(name): \(target.path)")
+                if let download, !keepDownload { try download.remove() }
                 guard !model.isEncoder else { return }
                 let file = try GGUFFile(path: target.path)
                 let types = Dictionary(grouping: file.tensors.values, by: \.type.name).map { "\($0.value.count) × \($0.key)" }
@@ -68,6 +76,7 @@ extension Model {
                     await Pull.check(target.path)
                 }
             } catch is CancellationError {
+                Message.say("Interrupted: the same command continues.")
                 throw ExitCode(130)
             } catch let error as ValidationError {
                 throw error

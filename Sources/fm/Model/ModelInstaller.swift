@@ -241,27 +241,7 @@ struct ModelInstaller {
 
     private func fetch(_ url: String, token: String?, for file: RemoteFile) throws -> String? {
         remove(pieceCount(file))
-        if let size = file.size, let there = fileSize(partial(file)) {
-            if there == size { return nil }
-            if there > size { remove(partial(file)) }
-        }
-        var isFresh = fileSize(partial(file)) == nil
-        while true {
-            let before = fileSize(partial(file)) ?? 0
-            let result = Curl.download(url, token: token, to: partial(file))
-            guard let status = result.status else { throw InstallError.toolMissing("curl") }
-            if status == 0 { return nil }
-            if status == 33 || result.code == 416, !isFresh {
-                // The server cannot continue the download: it starts again.
-                remove(partial(file))
-                isFresh = true
-            } else if Curl.isInterrupted(result), fileSize(partial(file)) ?? 0 > before {
-                // After an interruption the download is continued, provided that the attempt received data.
-                isFresh = false
-            } else {
-                return Curl.words(result)
-            }
-        }
+        return try Curl.fetch(url, token: token, to: partial(file), size: file.size)
     }
 
     // MARK: - Files
