@@ -230,8 +230,10 @@ def encoder_tokenizer(kind, folder):
                                  for a, b in [("\uFF21", "A"), ("\uFB01", "fi"), ("\u2014", "-"), ("e\u0301", "\u00E9"), ("\u3000", " "), ("\t", " "), ("\n", " "),
                                               ("\r", " ")]))
         out = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(TEXTS[0].splitlines() * 40), model_writer=out, vocab_size=110,
-                                                 normalization_rule_tsv=str(rules), hard_vocab_limit=False, minloglevel=2)
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(TEXTS if len(TEXTS) > 10 else TEXTS[0].splitlines() * 40),
+                                                 model_writer=out, hard_vocab_limit=False, minloglevel=2,
+                                                 **dict(vocab_size=6000) if len(TEXTS) > 10 else dict(
+                                                     vocab_size=110, normalization_rule_tsv=str(rules)))
         rules.unlink()
         from sentencepiece import sentencepiece_model_pb2
         proto = sentencepiece_model_pb2.ModelProto.FromString(out.getvalue())

@@ -182,6 +182,12 @@ struct TokenizerImport {
         ([contractions + #"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"# + ending], "smaug-bpe", "llama-bpe"),
         ([contractions + #"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|"# + ending], "qwen2", "qwen2"),
         (
+            [
+                contractions
+                    + #"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"#
+            ], "seed-coder", "seed-coder"
+        ),
+        (
             [contractions + #"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"#],
             "qwen35", "qwen35"
         ),

@@ -259,14 +259,17 @@ extension PiecePattern {
     static let digitTriples = PiecePattern([few(F.number, 3), .beforeTriples], [few(F.number, 3), .notBefore(F.number)])
 
     /// The Llama 3 family: contractions, words with one leading sign, numbers of up to `digits` digits, signs, white
-    /// space.
-    static func words(digits: Int, letters: UInt32 = F.letter, ignoringCase: Bool = true) -> PiecePattern {
-        PiecePattern(
+    /// space. Line breaks after signs belong to them, but not in Seed's pattern.
+    static func words(
+        digits: Int, letters: UInt32 = F.letter, ignoringCase: Bool = true, breaksAfterSigns: Bool = true
+    ) -> PiecePattern {
+        let signs = [optional(F.blank), some(F.all, not: F.space | letters | F.number)]
+        return PiecePattern(
             [.contraction(ignoringCase: ignoringCase)],
             [optional(F.all, not: F.lineBreak | F.letter | F.number), some(letters)],
             [few(F.number, digits)],
-            [optional(F.blank), some(F.all, not: F.space | letters | F.number), any(F.lineBreak)],
-            [any(F.space), some(F.lineBreak)], trailingSpace, [some(F.space)])
+            breaksAfterSigns ? signs + [any(F.lineBreak)] : signs, [any(F.space), some(F.lineBreak)], trailingSpace,
+            [some(F.space)])
     }
 
     /// The GPT-4o family: words are split where the case changes.

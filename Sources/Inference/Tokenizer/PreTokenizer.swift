@@ -40,6 +40,7 @@ package struct PreTokenizer: Sendable, Equatable {
         return [
             "default": [.signs, .gpt2, .numbers, .asciiTriples],
             "qwen35": [.words(digits: 1, letters: CharacterFlags.letter | CharacterFlags.mark)],
+            "seed-coder": [.words(digits: 1, breaksAfterSigns: false)],
             "minicpm5": [.fewDigits, .words(digits: 3)],
             "gpt-4o": cased, "llama4": cased, "kanana2": cased, "minimax-m2": cased, "tekken": tekken,
             "tiny_aya": [.digitTriples] + cased, "cohere2moe": [.digitTriples] + cased,
