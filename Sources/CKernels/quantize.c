@@ -6,6 +6,9 @@
 
 #include "quantize_rows.h"
 
+#include <pthread.h>
+
+#include "grids.h"
 #include "quants.h"
 
 static const ck_quantize_kernels *kernels_for(ck_isa isa) {
@@ -138,12 +141,95 @@ static void quantize_block(const ck_quantize_kernels *k, ck_type type, const flo
     }
 }
 
+// MARK: - Grids
+
+typedef struct {
+    ck_grid grid;
+    float levels[8 * 1024];
+} grid_table;
+
+static grid_table grids[5];
+static pthread_once_t grids_once = PTHREAD_ONCE_INIT;
+
+static const ck_type grid_types[5] = {CK_TYPE_IQ2_XXS, CK_TYPE_IQ2_XS, CK_TYPE_IQ2_S, CK_TYPE_IQ3_XXS, CK_TYPE_IQ3_S};
+
+/// The levels are those of the decoder (quants.c) divided by the smallest one, with which scales are odd numbers.
+static void make_grids(void) {
+    static const float two[4] = {1, 25.0f / 8, 43.0f / 8, 0}, three[8] = {1, 3, 5, 7, 9, 11, 13, 15.5f},
+                       odd[8] = {1, 3, 5, 7, 9, 11, 13, 15};
+    static const uint16_t *const entries[5] = {grid_iq2_xxs, grid_iq2_xs, grid_iq2_s, grid_iq3_xxs, grid_iq3_s};
+    static const int counts[5] = {256, 512, 1024, 256, 512}, sizes[5] = {32, 16, 16, 32, 32};
+    for (int k = 0; k < 5; k++) {
+        bool is_two = k < 3;
+        int width = is_two ? 8 : 4, bits = is_two ? 2 : 3;
+        const float *levels = is_two ? two : k == 3 ? three : odd;
+        grids[k].grid = (ck_grid){grids[k].levels, counts[k], width, sizes[k], is_two ? two[2] : levels[7], k != 2 && k != 4};
+        for (int e = 0; e < counts[k]; e++)
+            for (int i = 0; i < width; i++) grids[k].levels[i * counts[k] + e] = levels[entries[k][e] >> (bits * i) & ((1 << bits) - 1)];
+    }
+}
+
+static const ck_grid *grid_of(ck_type type) {
+    for (int k = 0; k < 5; k++)
+        if (grid_types[k] == type) {
+            pthread_once(&grids_once, make_grids);
+            return &grids[k].grid;
+        }
+    return NULL;
+}
+
+static void quantize_grid(const ck_quantize_kernels *k, ck_type type, const float *x, const float *w, uint8_t *out) {
+    ck_grid_block block;
+    k->grid_block(x, w, grid_of(type), &block);
+    memset(out, 0, (size_t)ck_type_bytes(type));
+    put_half(out, block.d);
+    for (int g = 0; g < 8; g++) {
+        uint32_t word = 0;
+        for (int l = 0; l < 4; l++) word |= (uint32_t)(block.signs[4 * g + l] & 127) << (7 * l);
+        switch (type) {
+            case CK_TYPE_IQ2_XXS:
+                for (int l = 0; l < 4; l++) out[2 + 8 * g + l] = (uint8_t)block.entries[4 * g + l];
+                word |= (uint32_t)block.scale[g] << 28;
+                memcpy(out + 2 + 8 * g + 4, &word, 4);
+                break;
+            case CK_TYPE_IQ2_XS:
+                for (int l = 0; l < 4; l++) {
+                    uint16_t both = (uint16_t)(block.entries[4 * g + l] | (block.signs[4 * g + l] & 127) << 9);
+                    memcpy(out + 2 + 8 * g + 2 * l, &both, 2);
+                }
+                out[66 + g] = (uint8_t)(block.scale[2 * g] | block.scale[2 * g + 1] << 4);
+                break;
+            case CK_TYPE_IQ2_S:
+                for (int l = 0; l < 4; l++) {
+                    out[2 + 4 * g + l] = (uint8_t)block.entries[4 * g + l];
+                    out[34 + 4 * g + l] = block.signs[4 * g + l];
+                    out[66 + g] |= (uint8_t)((block.entries[4 * g + l] >> 8) << (2 * l));
+                }
+                out[74 + g] = (uint8_t)(block.scale[2 * g] | block.scale[2 * g + 1] << 4);
+                break;
+            case CK_TYPE_IQ3_XXS:
+                for (int l = 0; l < 8; l++) out[2 + 8 * g + l] = (uint8_t)block.entries[8 * g + l];
+                word |= (uint32_t)block.scale[g] << 28;
+                memcpy(out + 66 + 4 * g, &word, 4);
+                break;
+            default:
+                for (int l = 0; l < 8; l++) {
+                    out[2 + 8 * g + l] = (uint8_t)block.entries[8 * g + l];
+                    out[66 + g] |= (uint8_t)((block.entries[8 * g + l] >> 8) << l);
+                }
+                memcpy(out + 74 + 4 * g, block.signs + 4 * g, 4);
+                out[106 + g / 2] |= (uint8_t)(block.scale[g] << (g % 2 * 4));
+        }
+    }
+}
+
 bool ck_can_encode(ck_type type) {
     switch (type) {
         case CK_TYPE_F32: case CK_TYPE_F16: case CK_TYPE_BF16: case CK_TYPE_Q8_0: case CK_TYPE_Q4_0: case CK_TYPE_Q4_1:
         case CK_TYPE_Q5_0: case CK_TYPE_Q5_1: case CK_TYPE_IQ4_NL: case CK_TYPE_MXFP4: case CK_TYPE_Q2_K: case CK_TYPE_Q3_K:
         case CK_TYPE_Q4_K: case CK_TYPE_Q5_K: case CK_TYPE_Q6_K: case CK_TYPE_IQ4_XS:
             return true;
+        case CK_TYPE_IQ2_XXS: case CK_TYPE_IQ2_XS: case CK_TYPE_IQ2_S: case CK_TYPE_IQ3_XXS: case CK_TYPE_IQ3_S: return true;
         default: return false;
     }
 }
@@ -156,6 +242,8 @@ void ck_encode_with(ck_isa isa, ck_type type, const float *x, size_t count, cons
         return;
     }
     float weights[256];
+    // Without an offset, the largest weights decide about the scale.
+    bool is_symmetric = type == CK_TYPE_Q3_K || type == CK_TYPE_Q6_K;
     for (size_t start = 0; start < count; start += block, out += bytes) {
         for (size_t group = start; group < start + block; group += 32) {
             float squares = 0, known[2] = {0, 0};
@@ -165,9 +253,13 @@ void ck_encode_with(ck_isa isa, ck_type type, const float *x, size_t count, cons
             float usual = sqrtf(squares / 32);
             // Errors of large weights count more. With equal weights, the square error is smaller, but the model diverges more
             // (BENCHMARKS.md, “Quantisation”).
-            for (size_t i = group; i < group + 32; i++) weights[i - start] = (known[(i - group) / 16] > 0 ? importance[i] : 1) * (usual + fabsf(x[i]));
+            for (size_t i = group; i < group + 32; i++) {
+                float large = is_symmetric ? usual * usual + x[i] * x[i] : usual + fabsf(x[i]);
+                weights[i - start] = (known[(i - group) / 16] > 0 ? importance[i] : 1) * large;
+            }
         }
-        if (block == 32) quantize_group(k, type, x + start, weights, out);
+        if (grid_of(type)) quantize_grid(k, type, x + start, weights, out);
+        else if (block == 32) quantize_group(k, type, x + start, weights, out);
         else quantize_block(k, type, x + start, weights, out);
     }
 }

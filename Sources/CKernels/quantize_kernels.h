@@ -11,6 +11,29 @@ typedef struct {
     float d, dmin;
 } ck_quantized;
 
+/// A grid of the IQ types: vectors of magnitudes.
+typedef struct {
+    /// The levels of all entries, `[width][count]`.
+    const float *levels;
+    int count;
+    /// The elements of a vector: 4 or 8.
+    int width;
+    /// The elements with the same scale: 16 or 32.
+    int group;
+    float largest;
+    /// Whether the number of negative elements of 8 is even.
+    bool has_even_signs;
+} ck_grid;
+
+/// A block of 256 elements: x ≈ ± d · (2 · scale + 1) · level.
+typedef struct {
+    uint16_t entries[64];
+    /// The signs of 8 elements each; 1 is negative.
+    uint8_t signs[32];
+    int scale[16];
+    float d;
+} ck_grid_block;
+
 typedef struct {
     /// Groups of `n` elements with codes from 0 to `high`, scales and minimums from 0 to `limit`.
     void (*affine_block)(const float *x, const float *w, int groups, int n, float high, float limit, ck_quantized *out);
@@ -22,6 +45,7 @@ typedef struct {
     int (*power)(const float *x, const float *w, const float *table, int count, float *codes);
     /// 32 elements with a scale and perhaps an offset.
     void (*one)(const float *x, const float *w, float low, float high, bool has_offset, ck_quantized *out);
+    void (*grid_block)(const float *x, const float *w, const ck_grid *grid, ck_grid_block *out);
 } ck_quantize_kernels;
 
 /// `ck_encode` with the kernels of an instruction set, which the processor has.

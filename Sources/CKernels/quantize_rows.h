@@ -358,6 +358,8 @@ static TARGET int NAME(fit_power)(const float *x, const float *w, const float *t
     return chosen;
 }
 
+#include "quantize_grids.h"
+
 const ck_quantize_kernels KERNELS = {
-    NAME(fit_affine_block), NAME(fit_scale_block), NAME(fit_table_block), NAME(fit_power), NAME(fit_one),
+    NAME(fit_affine_block), NAME(fit_scale_block), NAME(fit_table_block), NAME(fit_power), NAME(fit_one), NAME(grid_block),
 };

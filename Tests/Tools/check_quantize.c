@@ -19,6 +19,7 @@ static const struct { ck_type type; float error; } types[] = {
     {CK_TYPE_Q8_0, 0.006f}, {CK_TYPE_Q6_K, 0.02f}, {CK_TYPE_Q5_K, 0.035f}, {CK_TYPE_Q5_1, 0.035f}, {CK_TYPE_Q5_0, 0.04f},
     {CK_TYPE_Q4_K, 0.07f}, {CK_TYPE_Q4_1, 0.07f}, {CK_TYPE_Q4_0, 0.08f}, {CK_TYPE_IQ4_NL, 0.09f}, {CK_TYPE_IQ4_XS, 0.09f},
     {CK_TYPE_MXFP4, 0.16f}, {CK_TYPE_Q3_K, 0.16f}, {CK_TYPE_Q2_K, 0.3f},
+    {CK_TYPE_IQ3_S, 0.25f}, {CK_TYPE_IQ3_XXS, 0.3f}, {CK_TYPE_IQ2_S, 0.4f}, {CK_TYPE_IQ2_XS, 0.45f}, {CK_TYPE_IQ2_XXS, 0.5f},
 };
 
 int main(void) {

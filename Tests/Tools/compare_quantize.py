@@ -17,7 +17,8 @@ import llama_cpp
 import numpy
 
 FTYPES = {"Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10, "Q3_K_S": 11, "Q3_K_M": 12, "Q3_K_L": 13, "Q4_K_S": 14,
-          "Q4_K_M": 15, "Q5_K_S": 16, "Q5_K_M": 17, "Q6_K": 18, "IQ4_NL": 25, "IQ4_XS": 30}
+          "Q4_K_M": 15, "Q5_K_S": 16, "Q5_K_M": 17, "Q6_K": 18, "IQ2_XXS": 19, "IQ2_XS": 20, "Q2_K_S": 21, "IQ3_XS": 22, "IQ3_XXS": 23,
+          "IQ4_NL": 25, "IQ3_S": 26, "IQ3_M": 27, "IQ2_S": 28, "IQ2_M": 29, "IQ4_XS": 30}
 
 
 def importance(path):
@@ -32,14 +33,13 @@ def theirs(model, out, ftype, imatrix, threads):
     params.ftype, params.nthread = ftype, threads
     keep = []
     if imatrix:
-        class Entry(ctypes.Structure):
-            _fields_ = [("name", ctypes.c_char_p), ("data", ctypes.POINTER(ctypes.c_float)), ("size", ctypes.c_size_t)]
+        Entry = llama_cpp.llama_model_imatrix_data
         entries = (Entry * (len(imatrix) + 1))()
         for i, (name, values) in enumerate(imatrix.items()):
             array = numpy.ascontiguousarray(values, dtype=numpy.float32)
             keep.append(array)
             entries[i] = Entry(name.encode(), array.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), array.size)
-        params.imatrix = ctypes.cast(entries, ctypes.c_void_p)
+        params.imatrix = ctypes.cast(entries, ctypes.POINTER(Entry))
         keep.append(entries)
     start = time.time()
     assert llama_cpp.llama_model_quantize(str(model).encode(), str(out).encode(), ctypes.byref(params)) == 0

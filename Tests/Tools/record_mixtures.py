@@ -10,7 +10,7 @@ import sys
 
 MODELS = ["qwen3-0.6b", "qwen3-14b", "meta-llama-3.1-70b-instruct", "gemma-3-4b-it"]
 MIXTURES = ["F16", "BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q5_K_S", "Q5_1", "Q5_0", "Q4_K_M", "Q4_K_S", "Q4_1", "Q4_0", "IQ4_NL", "IQ4_XS",
-            "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q2_K"]
+            "Q3_K_L", "Q3_K_M", "Q3_K_S", "Q2_K", "Q2_K_S", "IQ3_M", "IQ3_S", "IQ3_XS", "IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS"]
 
 
 def read(path):

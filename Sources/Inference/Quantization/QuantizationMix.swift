@@ -20,6 +20,15 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     case q3_K_M = "Q3_K_M"
     case q3_K_S = "Q3_K_S"
     case q2_K = "Q2_K"
+    case q2_K_S = "Q2_K_S"
+    case iq3_M = "IQ3_M"
+    case iq3_S = "IQ3_S"
+    case iq3_XS = "IQ3_XS"
+    case iq3_XXS = "IQ3_XXS"
+    case iq2_M = "IQ2_M"
+    case iq2_S = "IQ2_S"
+    case iq2_XS = "IQ2_XS"
+    case iq2_XXS = "IQ2_XXS"
     /// Experts in MXFP4, everything else in Q8_0.
     case mxfp4 = "MXFP4"
 
@@ -41,7 +50,16 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         case .q5_K_S: 16
         case .q5_K_M: 17
         case .q6_K: 18
+        case .iq2_XXS: 19
+        case .iq2_XS: 20
+        case .q2_K_S: 21
+        case .iq3_XS: 22
+        case .iq3_XXS: 23
         case .iq4_NL: 25
+        case .iq3_S: 26
+        case .iq3_M: 27
+        case .iq2_S: 28
+        case .iq2_M: 29
         case .iq4_XS: 30
         case .bf16: 32
         case .mxfp4: 38
@@ -64,10 +82,25 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         case .iq4_NL: .iq4_NL
         case .iq4_XS: .iq4_XS
         case .q3_K_L, .q3_K_M, .q3_K_S: .q3_K
-        case .q2_K: .q2_K
+        case .q2_K, .q2_K_S: .q2_K
+        case .iq3_M, .iq3_S, .iq3_XS: .iq3_S
+        case .iq3_XXS: .iq3_XXS
+        case .iq2_M: .iq2_S
+        case .iq2_S, .iq2_XS: .iq2_XS
+        case .iq2_XXS: .iq2_XXS
         case .mxfp4: .mxfp4
         }
     }
+
+    /// Whether the types have so few bits that they need the importance of columns, as llama.cpp requires it too.
+    package var needsImportance: Bool {
+        [.q2_K_S, .iq3_XXS, .iq2_M, .iq2_S, .iq2_XS, .iq2_XXS].contains(self)
+    }
+
+    /// Mixtures of types with two bits.
+    private var isTwoBits: Bool { [.iq2_M, .iq2_S, .iq2_XS, .iq2_XXS].contains(self) }
+    /// The type of the more sensitive tensors in mixtures of two bits.
+    private var twoBitsMore: TensorType { self == .iq2_S || self == .iq2_M ? .iq3_S : .q2_K }
 
     private enum Role { case output, embedding, value, key, query, attentionOutput, up, gate, down, other }
 
@@ -182,11 +215,23 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         switch role {
         case .output: return outputType(tensor)
         case .embedding where isTied: return outputType(tensor)
+        case .embedding where isTwoBits: return twoBitsMore
+        case .embedding where self == .iq3_XXS: return .iq3_S
+        case .value where isTwoBits: return model.groups >= 4 || model.experts >= 4 ? .q4_K : twoBitsMore
+        case .key where isTwoBits: return model.experts == 8 ? .q4_K : self.type
+        case .down where isTwoBits: return down.index < down.count / 8 ? twoBitsMore : self.type
+        case .attentionOutput where isTwoBits:
+            if model.experts == 8 { return .q5_K }
+            return twoBitsMore == .iq3_S ? .iq3_S : self.type
+        case .query where isTwoBits, .up where isTwoBits, .gate where isTwoBits: return self.type
         case _ where self == .mxfp4: return tensor.shape.count > 2 && tensor.shape[2] > 1 ? .mxfp4 : .q8_0
         case .value:
             var type = self.type
             switch self {
             case .q2_K: type = model.groups >= 4 ? .q4_K : .q3_K
+            case .q2_K_S, .iq3_XS, .iq3_S: if model.groups >= 4 { type = .q4_K }
+            case .iq3_XXS: type = model.groups >= 4 ? .q4_K : hasImportance ? .iq3_XXS : .iq3_S
+            case .iq3_M: type = .q4_K
             case .q3_K_M: type = place.index < 2 ? .q5_K : .q4_K
             case .q3_K_L: type = .q5_K
             case .iq4_NL, .iq4_XS: if model.groups >= 4 { type = .q5_K }
@@ -198,10 +243,16 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             let isLarge = model.layers == 80 && ["llama", "qwen2"].contains(model.architecture)
             if isLarge, type == .q3_K || type == .q4_K { type = .q5_K }
             return model.experts == 8 ? .q8_0 : type
-        case .key: return model.experts == 8 ? .q8_0 : self.type
+        case .key where model.experts == 8: return .q8_0
+        case .key, .query: return self == .iq3_XS ? .iq3_XXS : self == .iq3_XXS ? .iq2_S : self.type
         case .down:
             switch self {
             case .q2_K: return .q3_K
+            case .q2_K_S: return down.index < down.count / 8 ? .q4_K : self.type
+            case .iq3_XXS where !hasImportance: return down.index < down.count / 8 ? .q4_K : .q3_K
+            case .iq3_M:
+                let isMore = down.index < down.count / 8 || model.experts == 8 && needsMore(down)
+                return isMore ? .q4_K : self.type
             case .q3_K_M: return down.index < down.count / 16 ? .q5_K : .q4_K
             case .q3_K_L: return .q5_K
             case .q4_K_M, .q5_K_M: return needsMore(down) ? .q6_K : self.type
@@ -213,21 +264,29 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             }
         case .attentionOutput:
             if model.experts == 8 {
-                return [.q2_K, .q3_K_S, .q3_K_M, .iq4_NL, .iq4_XS, .q4_K_S, .q4_K_M].contains(self) ? .q5_K : self.type
+                let raised: [QuantizationMix] = [
+                    .q2_K, .q3_K_S, .q3_K_M, .iq4_NL, .iq4_XS, .q4_K_S, .q4_K_M, .iq3_XS, .iq3_XXS, .iq3_S, .iq3_M,
+                ]
+                return raised.contains(self) ? .q5_K : self.type
             }
             switch self {
             case .q2_K: return .q3_K
-            case .q3_K_M: return .q4_K
+            case .iq3_XXS: return .iq3_S
+            case .q3_K_M, .iq3_M: return .q4_K
             case .q3_K_L: return .q5_K
             default: return self.type
             }
-        case .embedding, .query, .up, .gate, .other: return self.type
+        case .up, .gate:
+            let layer = Self.layer(tensor.name) ?? 0
+            let isInside = layer >= model.layers / 8 && layer < 7 * model.layers / 8
+            return self == .iq3_XS && isInside ? .iq3_XXS : self.type
+        case .embedding, .other: return self.type
         }
     }
 
     private func outputType(_ tensor: Tensor) -> TensorType {
         if self == .mxfp4 || tensor.shape[0] % type.blockElements != 0 { return .q8_0 }
-        return self == .q8_0 ? .q8_0 : .q6_K
+        return self == .q8_0 ? .q8_0 : isTwoBits || self == .iq3_XXS ? .q5_K : .q6_K
     }
 
     /// A type whose blocks fit into rows of this length.
@@ -239,7 +298,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             case .q4_K: .q5_0
             case .q5_K: .q5_1
             case .q6_K: .q8_0
-            case .iq4_XS: .iq4_NL
+            case .iq4_XS, .iq3_S, .iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS: .iq4_NL
             default: .f16
             }
         return columns % smaller.blockElements == 0 ? smaller : .f16
