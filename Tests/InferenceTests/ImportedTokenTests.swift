@@ -20,7 +20,9 @@ struct ImportedTokenTests {
                 [ImportTests.Expected.Line].self, from: Data(contentsOf: folder.appendingPathComponent("lines.json")))
             let wrong = lines.filter { tokenizer.encode($0.text) != $0.ids }
             print("\(kind): \(wrong.count) of \(lines.count) lines differ")
-            for line in wrong.prefix(5) { print("  \(line.text.debugDescription)\n    \(tokenizer.encode(line.text))\n    \(line.ids)") }
+            for line in wrong.prefix(5) {
+                print("  \(line.text.debugDescription)\n    \(tokenizer.encode(line.text))\n    \(line.ids)")
+            }
             // The library strips only accents of an older Unicode version, and does not compose characters with several marks as
             // SentencePiece does.
             #expect(wrong.count <= ["wordpiece": 10, "unigram": 49][kind, default: 0], "\(kind)")

@@ -23,7 +23,9 @@ import Testing
         let numbers = Self.numbers(4096)
         let importance = (0..<512).map { Float($0 % 7 == 0 ? 100 : 1) }
         var last = 0.0
-        for type in [TensorType.q8_0, .q6_K, .q5_K, .q4_K, .iq3_S, .iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS, .q8_0, .q4_K, .q3_K, .q2_K] {
+        for type in [
+            TensorType.q8_0, .q6_K, .q5_K, .q4_K, .iq3_S, .iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS, .q8_0, .q4_K, .q3_K, .q2_K,
+        ] {
             if type == .q8_0 { last = 0 }
             let plain = type.decode(try ModelQuantizer.encode(numbers, columns: 512, type), count: 4096)
             #expect(error(numbers, plain) > last, "\(type)")
@@ -159,6 +161,33 @@ import Testing
         #expect(try quantize(file, .q4_0, importance: read, to: quantized).withoutImportance.isEmpty)
         #expect(try GGUFFile(path: quantized.path).metadata.integer("quantize.imatrix.chunks_count", in: 0...9) == 2)
         #expect(throws: ModelError.self) { try ImportanceMatrix(contentsOf: URL(filePath: file.path)) }
+    }
+
+    @Test("[H1] the importance of experts: each with the rows that it was chosen for") func importanceOfExperts() throws {
+        let source = output()
+        defer { unlink(source.path) }
+        var builder = try ModelRecipe.load("qwen3moe").builder()
+        builder.metadata.removeAll { $0.0.hasPrefix("tokenizer.") }
+        builder.metadata += TinyModel().builder().metadata.filter { $0.0.hasPrefix("tokenizer.") }
+        try Data(builder.bytes()).write(to: source)
+        let measurement = try TextMeasurement(path: source.path, window: 16)
+        var matrix = ImportanceMatrix()
+        try measurement.collect(Array(1...12), into: &matrix, isCancelled: { false })
+        for part in ["gate", "up", "down"] {
+            let item = try #require(matrix.columns["blk.1.ffn_\(part)_exps.weight"])
+            // Three of ten experts for each token.
+            #expect(item.counts.count == 10 && item.counts.reduce(0, +) == 36 && item.counts.contains { $0 > 0 })
+            for (sums, count) in zip(item.sums, item.counts) { #expect((sums.reduce(0, +) > 0) == (count > 0)) }
+        }
+        #expect(matrix.columns["blk.1.ffn_gate_exps.weight"]?.sums == matrix.columns["blk.1.ffn_up_exps.weight"]?.sums)
+        let url = output()
+        defer { unlink(url.path) }
+        try matrix.write(to: url)
+        let read = try ImportanceMatrix(contentsOf: url)
+        let file = try GGUFFile(path: source.path)
+        let values = try read.values(of: try #require(file.tensors["blk.1.ffn_up_exps.weight"]))
+        #expect(values?.count == 10)
+        try read.check(file, datasets: [])
     }
 
     @Test("[H1] a model does not diverge from itself, and more from fewer bits") func divergence() throws {

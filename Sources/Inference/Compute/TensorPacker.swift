@@ -26,6 +26,8 @@ struct TensorPacker {
     private var used: Set<String> = []
     /// Where the matrices of two-dimensional tensors come from, by the address of their data.
     private(set) var origins: [UInt: MatrixOrigin] = [:]
+    /// Of the matrices of experts.
+    private(set) var expertOrigins: [UInt: ExpertOrigin] = [:]
 
     init(
         file: GGUFFile, adapter: AdapterFile?, pool: WorkerPool, base: UnsafeMutableRawPointer? = nil, isPacked: Bool = false
@@ -75,6 +77,9 @@ struct TensorPacker {
             data: target.map { UnsafePointer($0.assumingMemoryBound(to: UInt8.self)) }, rounds_activations: roundsActivations)
         let ranges = selection ?? [0..<rows]
         if let target, slices == nil { origins[UInt(bitPattern: target)] = MatrixOrigin(name: name, rows: ranges) }
+        if let target, let slices, name.hasBytes(of: "_exps.") {
+            expertOrigins[UInt(bitPattern: target)] = ExpertOrigin(name: name, expert: slice, experts: slices)
+        }
         guard let target, !isPacked else { return matrix }
         if let merged = try merged(tensor, rows: total, columns: columns) {
             try merged.withUnsafeBufferPointer { bytes throws(ModelError) in
@@ -331,6 +336,13 @@ private struct PackJob {
 }
 
 /// Where a packed matrix comes from: rows of a tensor of the file.
+struct ExpertOrigin: Sendable {
+    var name: String
+    var expert: Int
+    /// The number of experts.
+    var experts: Int
+}
+
 struct MatrixOrigin: Sendable {
     var name: String
     var rows: [Range<Int>]

@@ -114,13 +114,20 @@ package final class DecoderModel {
         return timed.calls ?? []
     }
 
-    /// Calls a function with the names and inputs of all matrices that the calls of `body` multiply with the activations of a batch.
-    func observe(_ input: @escaping (String, Activations) -> Void, _ body: () throws -> Void) rethrows {
+    /// Calls a function with the names and inputs of all matrices that the calls of `body` multiply with the activations of a batch;
+    /// of experts, those of each with its rows.
+    func observe(
+        _ input: @escaping (_ name: String, _ expert: (index: Int, count: Int), Activations) -> Void, _ body: () throws -> Void
+    ) rethrows {
         let plain = operations
-        let origins = weights.origins
+        let (origins, experts) = (weights.origins, weights.expertOrigins)
         operations = TimedOperations(plain) { activations, matrix in
-            guard let data = matrix.data, let origin = origins[UInt(bitPattern: data)] else { return }
-            input(origin.name, activations)
+            guard let data = matrix.data.map({ UInt(bitPattern: $0) }) else { return }
+            if let origin = origins[data] {
+                input(origin.name, (0, 1), activations)
+            } else if let origin = experts[data] {
+                input(origin.name, (origin.expert, origin.experts), activations)
+            }
         }
         defer { operations = plain }
         try body()

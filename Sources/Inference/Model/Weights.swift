@@ -500,6 +500,8 @@ final class Weights {
     /// Where the matrices come from that a low-rank adapter may change while the model runs: all that are multiplied with
     /// the activations of a whole batch. By the address of their data.
     let origins: [UInt: MatrixOrigin]
+    /// Where the matrices of experts come from.
+    let expertOrigins: [UInt: ExpertOrigin]
 
     /// Parts of the names of tensors that are used in other ways.
     private static let special = ["token_embd", "per_layer_token_embd", "output.weight", "attn_kv_b", "attn_k_b", "attn_v_b"]
@@ -523,6 +525,7 @@ final class Weights {
             origin.value.name.split(separator: ".").count <= 4
                 && !Self.special.contains { origin.value.name.hasPrefix($0) || origin.value.name.hasBytes(of: "." + $0) }
         }
+        expertOrigins = packer.expertOrigins
         memory.finish()
         wantsQuantizedActivations = packer.hasIntegerMatrices
         hasBlockScales = packer.hasBlockScales

@@ -99,7 +99,8 @@ package struct ImportanceMatrix: Sendable {
     /// - Throws: ``ModelError`` if it was made with another model, other texts, or in another way.
     package func check(_ model: GGUFFile, datasets: [String]) throws(ModelError) {
         let fits = columns.allSatisfy { name, item in
-            item.counts.count == 1 && model.tensors[name].map { $0.shape[0] == item.sums[0].count } ?? false
+            guard let shape = model.tensors[name]?.shape else { return false }
+            return shape[0] == item.sums[0].count && item.counts.count == (shape.count > 2 ? shape[2] : 1)
         }
         guard fits, datasets == self.datasets, chunkSize == TextMeasurement.usualWindow else {
             throw .invalid(
@@ -115,22 +116,30 @@ package struct ImportanceMatrix: Sendable {
                 columns[name] = item
                 continue
             }
-            for index in own.sums[0].indices { own.sums[0][index] += item.sums[0][index] }
-            own.counts[0] += item.counts[0]
+            for expert in own.sums.indices {
+                for index in own.sums[expert].indices { own.sums[expert][index] += item.sums[expert][index] }
+                own.counts[expert] += item.counts[expert]
+            }
             columns[name] = own
         }
     }
 
     /// Adds the squares of rows of activations.
-    mutating func add(_ name: String, _ rows: UnsafePointer<Float>, count: Int, width: Int) {
-        var item = columns.removeValue(forKey: name) ?? Columns(sums: [[Float](repeating: 0, count: width)], counts: [0])
-        item.sums[0].withUnsafeMutableBufferPointer { sums in
+    mutating func add(
+        _ name: String, expert: (index: Int, count: Int) = (0, 1), _ rows: UnsafePointer<Float>, count: Int, width: Int
+    ) {
+        var item =
+            columns.removeValue(forKey: name)
+            ?? Columns(
+                sums: Array(repeating: [Float](repeating: 0, count: width), count: expert.count),
+                counts: Array(repeating: 0, count: expert.count))
+        item.sums[expert.index].withUnsafeMutableBufferPointer { sums in
             for row in 0..<count {
                 let values = rows + row * width
                 for column in 0..<width { sums[column] += values[column] * values[column] }
             }
         }
-        item.counts[0] += Float(count)
+        item.counts[expert.index] += Float(count)
         columns[name] = item
     }
 }

@@ -56,6 +56,19 @@ struct ProfilePage {
         ("Apple Max, 12-channel server", 450e9),
     ]
 
+    /// Disks by how fast they are read, in bytes per second.
+    private static let disks: [(name: String, rate: Double)] = [
+        ("hard disk", 0.15e9), ("SATA SSD", 0.5e9), ("NVMe SSD", 3e9),
+    ]
+
+    /// The time until a model is ready whose file is read from a disk: what loading took here, from memory, and the time of reading.
+    private var loading: [(name: String, value: String)] {
+        Self.disks.map { disk in
+            let seconds = profile.loadSeconds + Double(profile.weightBytes) / disk.rate
+            return ("\(disk.name), \(String(format: "%.2g", disk.rate / 1e9)) GB/s", String(format: "%.1f s", seconds))
+        }
+    }
+
     private var phases: [(name: String, phase: ModelProfile.Phase)] {
         [("prompt of \(profile.prompt.tokens) tokens", profile.prompt), ("generated token", profile.generation)]
     }
@@ -142,6 +155,8 @@ struct ProfilePage {
             lines += ["", "generation on machines whose memory is faster or slower, if the memory limits it there too"]
             lines += predictions.map { "  " + pad($0.name, 40) + $0.value }
         }
+        lines += ["", "time until the model is ready, if its file has to be read from a disk"]
+        lines += loading.map { "  " + pad($0.name, 40) + $0.value }
         return lines.joined(separator: "\n")
     }
 
@@ -171,6 +186,7 @@ struct ProfilePage {
             <p class="soft">The first row is the whole, the second are layers, the third their operations. A click on a part enlarges it; a \
             click on the whole shows all.</p>
             \(predictions.isEmpty ? "" : "<h2>Generation on machines whose memory limits it too</h2>\(table(predictions))")
+            <h2>Time until the model is ready, if its file has to be read from a disk</h2>\(table(loading))
             <h2>Structure</h2>\(structure)
             <script>
             for (const flame of document.querySelectorAll(".flame")) {
