@@ -163,7 +163,8 @@ static void make_grids(void) {
         bool is_two = k < 3;
         int width = is_two ? 8 : 4, bits = is_two ? 2 : 3;
         const float *levels = is_two ? two : k == 3 ? three : odd;
-        grids[k].grid = (ck_grid){grids[k].levels, counts[k], width, sizes[k], is_two ? two[2] : levels[7], k != 2 && k != 4};
+        int steps = is_two ? 3 : 8;
+        grids[k].grid = (ck_grid){grids[k].levels, counts[k], width, sizes[k], levels, steps, levels[steps - 1], k != 2 && k != 4};
         for (int e = 0; e < counts[k]; e++)
             for (int i = 0; i < width; i++) grids[k].levels[i * counts[k] + e] = levels[entries[k][e] >> (bits * i) & ((1 << bits) - 1)];
     }
@@ -242,8 +243,8 @@ void ck_encode_with(ck_isa isa, ck_type type, const float *x, size_t count, cons
         return;
     }
     float weights[256];
-    // Without an offset, the largest weights decide about the scale.
-    bool is_symmetric = type == CK_TYPE_Q3_K || type == CK_TYPE_Q6_K;
+    // Without an offset, the largest weights decide about the scale, if nothing is known of the columns.
+    bool is_symmetric = !importance && (type == CK_TYPE_Q3_K || type == CK_TYPE_Q6_K);
     for (size_t start = 0; start < count; start += block, out += bytes) {
         for (size_t group = start; group < start + block; group += 32) {
             float squares = 0, known[2] = {0, 0};

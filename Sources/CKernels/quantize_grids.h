@@ -41,17 +41,18 @@ INLINE int NAME(best_entry)(const ck_grid *grid, const float *a, const float *b,
     return chosen;
 }
 
-/// The entries of a group's vectors for a scale. Returns Σa² / Σb, what the best scale for these entries takes from the error, and
-/// that scale.
-INLINE float NAME(choose_entries)(const ck_grid *grid, int vectors, const float *a, const float *b, float scale, int *entries,
-                                  float *solved) {
-    float sa = 0, sb = 0;
-    for (int v = 0; v < vectors; v++) {
-        entries[v] = NAME(best_entry)(grid, a + v * grid->count, b + v * grid->count, scale);
-        sa += a[v * grid->count + entries[v]], sb += b[v * grid->count + entries[v]];
+/// What a scale takes from the error of a group if its elements could have any levels, and the best scale for these levels.
+INLINE float NAME(free_gain)(const ck_grid *grid, const float *t, const float *w, float scale, float *solved) {
+    v16 sa = {0}, sb = {0};
+    for (int i = 0; i < grid->group; i += 16) {
+        v16 at = NAME(load)(t + i) / scale, wi = NAME(load)(w + i), level = grid->steps[0] - (v16){0};
+        for (int k = 1; k < grid->step_count; k++)
+            level += NAME(select)(at > 0.5f * (grid->steps[k - 1] + grid->steps[k]), grid->steps[k] - grid->steps[k - 1]);
+        sa += wi * level * NAME(load)(t + i), sb += wi * level * level;
     }
-    *solved = sb > 0 ? sa / sb : 0;
-    return sa > 0 && sb > 0 ? sa * sa / sb : 0;
+    float a = NAME(sum)(sa), b = NAME(sum)(sb);
+    *solved = b > 0 ? a / b : 0;
+    return a > 0 && b > 0 ? a * a / b : 0;
 }
 
 /// What a scale takes from the error of a group with the best entries for it.
@@ -86,22 +87,27 @@ static TARGET void NAME(grid_block)(const float *x, const float *w, const ck_gri
         out->signs[start / 8] = signs;
     }
     for (int g = 0; g < groups; g++) {
-        const float *tg = t + g * grid->group;
-        float largest = 0, best = 0, solved;
+        const float *tg = t + g * grid->group, *wg = w + g * grid->group;
+        float largest = 0, best = 0, usual = 0, solved, sa, sb;
         for (int i = 0; i < grid->group; i++) largest = tg[i] > largest ? tg[i] : largest;
         scales[g] = 0;
         if (largest == 0) continue;
-        for (int v = 0; v < vectors; v++)
-            NAME(entry_sums)(grid, tg + v * grid->width, w + g * grid->group + v * grid->width, a + v * grid->count, b + v * grid->count);
+        // About where the best scale is, without the grid.
         for (int step = 0; step < 12; step++) {
-            float scale = largest / (grid->largest * (0.65f + 0.06f * (float)step));
-            float gained = NAME(choose_entries)(grid, vectors, a, b, scale, entries, &solved);
-            if (gained > best) best = gained, scales[g] = solved;
+            float gained = NAME(free_gain)(grid, tg, wg, largest / (grid->largest * (0.65f + 0.06f * (float)step)), &solved);
+            if (gained > best) best = gained, usual = solved;
         }
-        for (int step = 0; step < 4; step++) {
-            float gained = NAME(choose_entries)(grid, vectors, a, b, scales[g], entries, &solved);
-            if (!(gained > best)) break;
-            best = gained, scales[g] = solved;
+        if (usual == 0) continue;
+        for (int v = 0; v < vectors; v++)
+            NAME(entry_sums)(grid, tg + v * grid->width, wg + v * grid->width, a + v * grid->count, b + v * grid->count);
+        best = 0;
+        for (int step = 0; step < 5; step++) {
+            // Three near it, then the best one solved twice.
+            float scale = step < 3 ? usual * (0.94f + 0.06f * (float)step) : scales[g];
+            NAME(gain)(grid, vectors, a, b, scale, entries, &sa, &sb);
+            float gained = sa > 0 && sb > 0 ? sa * sa / sb : 0;
+            if (gained > best) best = gained, scales[g] = sa / sb;
+            else if (step >= 3) break;
         }
         most = scales[g] > most ? scales[g] : most;
     }
@@ -118,16 +124,16 @@ static TARGET void NAME(grid_block)(const float *x, const float *w, const ck_gri
                 NAME(entry_sums)(grid, t + g * grid->group + v * grid->width, w + g * grid->group + v * grid->width, a + v * grid->count,
                                  b + v * grid->count);
             int scale = out->scale[g], chosen = scale;
-            float best = -INFINITY, sa, sb;
+            float best = -INFINITY, sa, sb, chosen_a = 0, chosen_b = 0;
             for (int s = scale - pass; s <= scale + pass; s++) {
                 if (s < 0 || s > 15) continue;
                 float gained = NAME(gain)(grid, vectors, a, b, d * (float)(2 * s + 1), entries, &sa, &sb);
-                if (gained > best) best = gained, chosen = s;
+                if (!(gained > best)) continue;
+                best = gained, chosen = s, chosen_a = sa, chosen_b = sb;
+                for (int v = 0; v < vectors; v++) out->entries[g * vectors + v] = (uint16_t)entries[v];
             }
             out->scale[g] = chosen;
-            NAME(gain)(grid, vectors, a, b, d * (float)(2 * chosen + 1), entries, &sa, &sb);
-            for (int v = 0; v < vectors; v++) out->entries[g * vectors + v] = (uint16_t)entries[v];
-            da += (float)(2 * chosen + 1) * sa, db += (float)((2 * chosen + 1) * (2 * chosen + 1)) * sb;
+            da += (float)(2 * chosen + 1) * chosen_a, db += (float)((2 * chosen + 1) * (2 * chosen + 1)) * chosen_b;
         }
         if (pass || !(db > 0)) break;
         float next = NAME(half)(da / db);

@@ -20,6 +20,9 @@ typedef struct {
     int width;
     /// The elements with the same scale: 16 or 32.
     int group;
+    /// The levels that an element can have, ascending.
+    const float *steps;
+    int step_count;
     float largest;
     /// Whether the number of negative elements of 8 is even.
     bool has_even_signs;

@@ -123,6 +123,34 @@ struct DecoderImport {
         return result
     }
 
+    // MARK: - What is done
+
+    /// What becomes different from the folder, for the person who imports.
+    func notes(of weights: Safetensors) throws(ModelError) -> [String] {
+        var notes: [String] = []
+        let kinds = self.weights.keys.compactMap(Self.expert).count
+        if kinds > 0 { notes.append("\(kinds) matrices of experts stacked") }
+        if self.weights.keys.contains(where: { $0.hasSuffix("kv_b_proj.weight") }) { notes.append("keys and values of latent attention apart") }
+        if family.permutes { notes.append("rows of queries and keys as adjacent pairs") }
+        if family.shiftsNorms { notes.append("1 added to norms") }
+        if try !ropeFactors().isEmpty { notes.append("factors of the rotation computed") }
+        if config["quantization_config"]?["quant_method"]?.string == "fp8" { notes.append("8-bit numbers multiplied with their scales") }
+        if !blocks.isEmpty { notes.append("\(blocks.count / 2) tensors of MXFP4 copied block by block") }
+        if let rows = self.weights["model.embed_tokens.weight"]?.shape.first, rows > embeddingCount {
+            notes.append("\(rows - embeddingCount) rows of the embeddings without tokens left out")
+        }
+        if isTied, self.weights["lm_head.weight"] != nil { notes.append("one table for embeddings and output") }
+        let predictions = self.weights.keys.count(where: isPrediction)
+        let others = weights.tensors.count - self.weights.count - scales(of: weights)
+        if predictions > 0 { notes.append("\(predictions) tensors that predict further tokens left out") }
+        if others > 0 { notes.append("\(others) tensors for images, sounds or further tokens left out") }
+        return notes
+    }
+
+    private func scales(of weights: Safetensors) -> Int {
+        weights.tensors.keys.count { $0.hasSuffix("_scale_inv") || $0.hasSuffix("activation_scale") || $0.hasSuffix(".input_scale") }
+    }
+
     // MARK: - Settings
 
     /// Gemma 3's configurations leave out what equals the defaults of its class.

@@ -44,10 +44,12 @@ package struct HuggingFaceFolder {
     ///   - pre: the name of the pre-tokenizer, if it is not recognised.
     ///   - progress: called with the share of the work that is done, from 0 to 1. If it throws, no file is written; after a
     ///     `CancellationError` the next call continues.
+    /// - Returns: what became different from the folder, in words.
+    @discardableResult
     package func write(
         to url: URL, name: String, type: TensorType? = nil, license: String? = nil, pre: String? = nil,
         progress: (Double) throws -> Void = { _ in }
-    ) throws {
+    ) throws -> [String] {
         guard [nil, .f32, .f16, .bf16, .q8_0].contains(type), !isEncoder || type != .bf16 else {
             throw ModelError.unsupported(
                 field: "the type", value: type?.name ?? "", supported: "F32, F16, Q8_0, of decoders BF16")
@@ -57,6 +59,7 @@ package struct HuggingFaceFolder {
         var writer = GGUFWriter()
         var fields: ImportFields
         var count: Int
+        var notes: [String] = []
         if Self.encoders.contains(config["model_type"]?.string ?? "") {
             let encoder = try EncoderImport(config: ImportConfig(json: config), weights: weights)
             fields = try encoder.metadata(limit: optionalJSON("sentence_bert_config.json")?["max_seq_length"]?.integer)
@@ -68,6 +71,7 @@ package struct HuggingFaceFolder {
             fields = try decoder.metadata()
             writer.tensors = try decoder.tensors(type ?? (isEncoder ? .q8_0 : nil))
             count = decoder.embeddingCount
+            notes = try decoder.notes(of: weights)
             if isEncoder { try addPooling(&fields, &writer, type ?? .q8_0) }
         }
         let matrices = writer.tensors.filter { $0.shape.count > 1 }.map(\.type)
@@ -96,6 +100,7 @@ package struct HuggingFaceFolder {
             _ = try DecoderModel.bytesPerToken(file: file, shape: shape, pool: .shared())
             _ = try Tokenizer(file: file)
         }
+        return notes
     }
 
     private func tokenCount(_ tokenizer: JSONValue) -> Int {

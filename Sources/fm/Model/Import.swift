@@ -53,7 +53,7 @@ extension Model {
                 try OutputFile.check(target.path, inputs: inputs)
                 let line = ProgressLine("Importing", total: 1_000)
                 let pre = pre
-                try await LongWork.run(showing: line) { check in
+                let notes = try await LongWork.run(showing: line) { check in
                     try model.write(to: target, name: name, type: type, pre: pre) {
                         try check()
                         line.show(Int($0 * 1_000), text: "\(Int($0 * 100)) %")
@@ -61,6 +61,7 @@ extension Model {
                 }
                 print("Imported \(name): \(target.path)")
                 if let download, !keepDownload { try download.remove() }
+                if !notes.isEmpty { Message.say("Changed: \(notes.joined(separator: "; ")).") }
                 guard !model.isEncoder else { return }
                 let file = try GGUFFile(path: target.path)
                 let types = Dictionary(grouping: file.tensors.values, by: \.type.name).map { "\($0.value.count) × \($0.key)" }
