@@ -18,6 +18,12 @@ package enum ModelError: Error, Equatable, CustomStringConvertible {
     case outOfMemory(bytes: Int)
 
     package var description: String {
+        // Names and values come from files: a long one must not fill the terminal.
+        let text = text
+        return text.utf8.count <= 4000 ? text : text.prefix(1500) + " … " + text.suffix(500)
+    }
+
+    private var text: String {
         switch self {
         case .unreadable(let path, let reason):
             "Cannot read the model file \(path): \(reason)."

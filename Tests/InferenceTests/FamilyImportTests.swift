@@ -99,6 +99,51 @@ import Testing
         for (value, wanted) in zip(vector, recorded.vector) { #expect(abs(value - wanted) < 2e-3, "\(name)") }
     }
 
+    /// A folder with a changed configuration and changed tensors must be an error, not a trap, and leave no file.
+    @Test(
+        "[H1] shapes and settings that do not fit are errors",
+        arguments: [
+            "llama", "glm4", "granitemoehybrid", "qwen3_5", "qwen3_next", "gpt_oss", "gemma4_moe", "deepseek_v3", "lfm2_moe",
+        ])
+    func hostile(_ name: String) throws {
+        let data = try Data(contentsOf: Self.golden.appendingPathComponent("Families/\(name).json"))
+        let family = try JSONDecoder().decode(Family.self, from: data)
+        var random = SeededGenerator(9)
+        var refused = 0
+        let folder = try Self.folder(data, tokenizer: family.tokenizer, family.tensors)
+        defer { try? FileManager.default.removeItem(at: folder) }  // best effort
+        let output = folder.appendingPathComponent("model.gguf")
+        func attempt() throws {
+            do { try HuggingFaceFolder(folder).write(to: output, name: name, type: .f32) } catch is ModelError { refused += 1 }
+            for suffix in ["", ".partial", ".partial.state"] {
+                let path = output.path + suffix
+                #expect(suffix.isEmpty || !FileManager.default.fileExists(atPath: path))
+                unlink(path)
+            }
+        }
+        // Some tensors in turn with a shape that they cannot have.
+        let shapes = [[], [1], [7], [3, 5], [2, 3, 4]]
+        for index in family.tensors.indices.shuffled(using: &random).prefix(24)
+        where family.tensors[index].shape != shapes[index % shapes.count] {
+            var tensors = family.tensors
+            tensors[index].shape = shapes[index % shapes.count]
+            try Self.write(tensors, to: folder.appendingPathComponent("model.safetensors"))
+            let before = refused
+            try attempt()
+            #expect(refused == before + 1, "\(family.tensors[index].name)")
+        }
+        try Self.write(family.tensors, to: folder.appendingPathComponent("model.safetensors"))
+        let whole = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let config = try #require(whole["config"] as? [String: Any])
+        let values: [Any] = [0, -1, 3, 1e300, Int.max, 1 << 31, "x", NSNull(), [1, 2], ["a": 1], true]
+        for key in config.keys.sorted() {
+            var changed = config
+            changed[key] = values[Int.random(in: 0..<values.count, using: &random)]
+            try JSONSerialization.data(withJSONObject: changed).write(to: folder.appendingPathComponent("config.json"))
+            try attempt()
+        }
+    }
+
     @Test("[H1] the logits of transformers", arguments: names) func equalsTransformers(_ name: String) throws {
         let data = try Data(contentsOf: Self.golden.appendingPathComponent("Families/\(name).json"))
         let family = try JSONDecoder().decode(Family.self, from: data)

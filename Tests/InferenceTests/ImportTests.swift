@@ -95,6 +95,57 @@ import Testing
         #expect(throws: ModelError.self) { try folder.write(pre: "no such") }
     }
 
+    @Test("[H1] numbers of 8 bits: with scales of blocks, with one scale, without") func float8() throws {
+        // 1, −2, 0.5 and the largest number
+        let codes: [UInt8] = [0x38, 0xC0, 0x30, 0x7E]
+        func write(_ folder: Folder, scale: [Float], _ shape: [Int]) throws {
+            let name = "model.layers.0.mlp.up_proj.weight"
+            let weights = try Safetensors(folder: folder.url)
+            var tensors = try weights.tensors.filter { $0.key != name }.map {
+                try SafetensorsData.Tensor(name: $0.key, shape: $0.value.shape, values: $0.value.values(0..<$0.value.count))
+            }
+            if !scale.isEmpty { tensors.append(.init(name: name + "_scale_inv", shape: shape, values: scale)) }
+            let file = try SafetensorsData.file(tensors, metadata: [:], type: .f32)
+            // The tensor of bytes is added by hand.
+            let length = file.withUnsafeBytes { Int($0.loadUnaligned(as: UInt64.self)) }
+            let body = file.dropFirst(8 + length)
+            let count = try #require(weights.tensors[name]).count
+            let entry =
+                "{\"\(name)\":{\"dtype\":\"F8_E4M3\",\"shape\":[48,32],\"data_offsets\":[\(body.count),\(body.count + count)]},"
+            let header = Data(entry.utf8) + file[8 + 1..<8 + length]
+            let bytes = (0..<count).map { codes[$0 % 4] }
+            try (withUnsafeBytes(of: UInt64(header.count).littleEndian) { Data($0) } + header + body + Data(bytes)).write(
+                to: folder.url.appendingPathComponent("model.safetensors"))
+        }
+        func quantized(_ block: String) throws -> Folder {
+            let folder = try Folder("qwen2")
+            try folder.change(
+                "config.json", "\"model_type\": \"qwen2\"",
+                "\"quantization_config\": {\"quant_method\": \"fp8\", \"weight_block_size\": \(block)}, \"model_type\": \"qwen2\""
+            )
+            return folder
+        }
+        let blocks = try quantized("[32, 16]")
+        try write(blocks, scale: [1, 2, 3, 4], [2, 2])
+        try blocks.write()
+        let file = try GGUFFile(path: blocks.output.path)
+        let values = try file.values(of: try #require(file.tensors["blk.0.ffn_up.weight"]))
+        // The second block of columns; then the second of rows, which is cut off.
+        #expect(values[0..<4] == [1, -2, 0.5, 448] && values[16..<20] == [2, -4, 1, 896] && values[32 * 32 + 16] == 4)
+        let single = try quantized("null")
+        try write(single, scale: [0.5], [])
+        try single.write()
+        let other = try GGUFFile(path: single.output.path)
+        #expect(try other.values(of: try #require(other.tensors["blk.0.ffn_up.weight"]))[0..<2] == [0.5, -1])
+        for (scale, shape, block) in [([], [], "[32, 16]"), ([1, 2], [2], "[32, 16]"), ([1], [], "[9223372036854775807, 1]")]
+            as [([Float], [Int], String)]
+        {
+            let folder = try quantized(block)
+            try write(folder, scale: scale, shape)
+            #expect(throws: ModelError.self) { try folder.write() }
+        }
+    }
+
     @Test("[H1] an interrupted import continues") func continues() throws {
         let folder = try Folder("qwen2")
         try folder.write(.bf16)

@@ -60,6 +60,9 @@ FAMILIES = {
     "qwen3_5_text": ("Qwen3_5", "qwen35", DELTA),
     "qwen3_5_moe": ("Qwen3_5Moe", "qwen35", dict(**DELTA, **EXPERTS, shared_expert_intermediate_size=48), VISION),
     "phi3": ("Phi3", "gpt4o", dict(pad_token_id=0)),
+    "phi3_longrope": ("Phi3", "gpt4o", dict(pad_token_id=0, original_max_position_embeddings=128, rope_parameters=dict(
+        rope_type="longrope", rope_theta=10000.0, short_factor=[1.0 + 0.1 * i for i in range(8)], long_factor=[2.0 + i for i in range(8)],
+        original_max_position_embeddings=128))),
     "smollm3": ("SmolLM3", "llama3", dict(pad_token_id=0)),
     "granite": ("Granite", "digits", GRANITE),
     "granitemoe": ("GraniteMoe", "digits", dict(**GRANITE, num_local_experts=4, num_experts_per_tok=2)),

@@ -76,6 +76,8 @@ struct DecoderFamily {
             "lfm2_moe": DecoderFamily(
                 architecture: "lfm2moe", names: lfm2Names,
                 metadata: { (config, fields) throws(ModelError) in
+                    try config.require("norm_topk_prob", .bool(true))
+                    try config.require("routed_scaling_factor", number: 1)
                     try lfm2(config, &fields)
                     try experts(config, &fields)
                     fields.set("leading_dense_block_count", try config.integer("num_dense_layers", in: 0...1024))
@@ -188,6 +190,9 @@ struct DecoderFamily {
     private static func windows(_ config: ImportConfig, _ fields: inout ImportFields) throws(ModelError) {
         guard let window = try config.integer("sliding_window", in: 0...(1 << 24)), window > 0 else { return }
         let layers = try config.required("num_hidden_layers", in: 1...1024)
+        if fields.architecture == "exaone4", layers != 64 {
+            throw .unsupported(field: "sliding_window of config.json", value: "\(window)", supported: "64 layers, or none")
+        }
         fields.set("attention.sliding_window", window)
         if let types = try config.strings("layer_types", count: layers) {
             fields.set("attention.sliding_window_pattern", types.map { $0 == "sliding_attention" })
@@ -258,6 +263,20 @@ struct DecoderFamily {
         ) { (config, fields) throws(ModelError) in
             guard architecture != "gemma" else { return }
             fields.set("attention.sliding_window", try config.required("sliding_window"))
+            let layers = try config.required("num_hidden_layers", in: 1...1024)
+            if let types = try config.strings("layer_types", count: layers) {
+                // Loaders know the usual order.
+                let period = architecture == "gemma2" ? 2 : 6
+                let windowed = types.map { $0 == "sliding_attention" }
+                if windowed != (0..<layers).map({ ($0 + 1) % period != 0 }) {
+                    fields.set("attention.sliding_window_pattern", windowed)
+                }
+            }
+            if architecture == "gemma2" {
+                for key in ["attn_logit_softcapping", "final_logit_softcapping"] where config[key] == nil {
+                    throw .missing("\(key) in config.json")
+                }
+            }
             fields.set("attn_logit_softcapping", try config.number("attn_logit_softcapping"))
             fields.set("final_logit_softcapping", try config.number("final_logit_softcapping"))
             if architecture == "gemma3" {
@@ -266,7 +285,6 @@ struct DecoderFamily {
             }
             // The scale of attention is not in the file: it follows from the number of layers.
             if let scalar = try config.number("query_pre_attn_scalar") {
-                let layers = try config.required("num_hidden_layers")
                 let heads = try config.integer("num_attention_heads", in: 1...65_536) ?? 8
                 let dimension = try config.integer("head_dim") ?? 256
                 let usual = layers == 46 || layers == 62 ? try config.required("hidden_size") / heads : dimension
@@ -301,7 +319,10 @@ struct DecoderFamily {
         fields.set("rope.freq_base_swa", config.windowedRope?["rope_theta"]?.double)
         fields.set("attention.sliding_window", try config.required("sliding_window"))
         fields.set("attention.sliding_window_pattern", windowed)
-        fields.set("final_logit_softcapping", try config.number("final_logit_softcapping"))
+        guard let cap = try config.number("final_logit_softcapping") else {
+            throw .missing("final_logit_softcapping in config.json")
+        }
+        fields.set("final_logit_softcapping", cap)
         fields.set("embedding_length_per_layer_input", try config.integer("hidden_size_per_layer_input", in: 0...65_536) ?? 0)
         let shared = try config.integer("num_kv_shared_layers", in: 0...layers) ?? 0
         fields.set("attention.shared_kv_layers", shared)

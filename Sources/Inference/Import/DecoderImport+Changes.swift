@@ -48,6 +48,7 @@ extension DecoderImport {
                 )
             }
         case "mlp.experts.down_proj", "block_sparse_moe.experts.down_proj", "feed_forward.experts.down_proj":
+            guard shape.count == 3 else { throw refuse() }
             return [(block + "ffn_down_exps.weight", try isTransposed(name, tensor) ? tensor.transposed() : tensor)]
         case "mlp.experts.down_proj_bias": return [(block + "ffn_down_exps.bias", tensor)]
         case "shared_mlp.input_linear":
@@ -64,6 +65,9 @@ extension DecoderImport {
             let groups = try config.integer("mamba_n_groups") ?? 1
             guard shape.count == 1, shape[0] % groups == 0 else { throw refuse(", for \(groups) groups") }
             return [(try target(name), tensor.reshaped([groups, shape[0] / groups]))]
+        case "layer_scalar" where shape != [1]: throw refuse()
+        case "router.per_expert_scale":
+            guard try shape == [config.required("num_experts")] else { throw refuse() }
         case "mamba.conv1d", "conv.conv": return [(try target(name), tensor.squeezed())]
         default: break
         }

@@ -8,6 +8,9 @@ struct DecoderImport {
     private let weights: [String: SourceTensor]
     /// Blocks of MXFP4 and their scales.
     let blocks: [String: Safetensors.Tensor]
+    private let layers: Int
+    /// Whether layers after the last one predict the token after the next.
+    private let hasPredictions: Bool
     /// The number of rows of the embeddings that belong to tokens.
     let embeddingCount: Int
 
@@ -29,11 +32,16 @@ struct DecoderImport {
         let config = ImportConfig(json: Self.flattened(whole))
         self.family = family
         self.config = config
-        let found = try Self.texts(weights.tensors, layers: try config.required("num_hidden_layers", in: 1...1024))
+        layers = try config.required("num_hidden_layers", in: 1...1024)
+        hasPredictions = config["num_nextn_predict_layers"]?.integer ?? 0 > 0
+        let found = try Self.texts(weights.tensors, layers: layers)
         self.blocks = try Self.texts(weights.bytes, layers: .max)
         self.weights = try Self.dequantized(found, config, hasBlocks: !blocks.isEmpty && family.architecture == "gpt-oss")
         guard let embeddings = self.weights["model.embed_tokens.weight"], embeddings.shape.count == 2 else {
             throw .missing("tensor model.embed_tokens.weight")
+        }
+        guard embeddings.shape[0] <= HuggingFaceFolder.maximumTokens else {
+            throw .invalid(field: "tensor model.embed_tokens.weight", reason: "has \(embeddings.shape[0]) rows")
         }
         // Gemma's table has rows for tokens that do not exist.
         embeddingCount =
@@ -96,7 +104,10 @@ struct DecoderImport {
         case "mxfp4" where hasBlocks: break
         case "fp8":
             if case .array(let sizes)? = quantization?["weight_block_size"] {
-                guard sizes.count == 2, let rows = sizes[0].integer, let columns = sizes[1].integer, rows > 0, columns > 0 else {
+                let range = 1...65_536
+                guard sizes.count == 2, let rows = sizes[0].integer, let columns = sizes[1].integer, range.contains(rows),
+                    range.contains(columns)
+                else {
                     throw .invalid(field: "weight_block_size in config.json", reason: "is not two numbers")
                 }
                 block = (rows, columns)
@@ -109,16 +120,21 @@ struct DecoderImport {
             )
         }
         var result = tensors.mapValues { SourceTensor($0) }
-        guard method == "fp8" else { return result }
-        for (name, scale) in tensors {
+        var unscaled = Set(tensors.filter { $0.value.isFloat8 }.keys)
+        for (name, scale) in tensors where method == "fp8" {
             if name.hasSuffix("activation_scale") || name.hasSuffix(".input_scale") { result[name] = nil }
             guard name.hasSuffix("_scale_inv") else { continue }
             let target = String(name.dropLast("_scale_inv".count))
             guard let weight = result[target] else { throw .missing("tensor \(target)") }
             result[name] = nil
+            unscaled.remove(target)
             do { result[target] = try weight.scaled(by: SourceTensor(scale), block: block) } catch {
                 throw .invalid(field: "tensor \(name)", reason: "does not fit \(target): \(scale.shape) for \(weight.shape)")
             }
+        }
+        if let name = unscaled.min() { throw .missing("scales of the 8-bit tensor \(name)") }
+        for (name, tensor) in result where tensor.shape.isEmpty || tensor.shape.count > 4 {
+            throw .invalid(field: "tensor \(name)", reason: "has the shape \(tensor.shape)")
         }
         return result
     }
@@ -130,11 +146,20 @@ struct DecoderImport {
         var notes: [String] = []
         let kinds = self.weights.keys.compactMap(Self.expert).count
         if kinds > 0 { notes.append("\(kinds) matrices of experts stacked") }
-        if self.weights.keys.contains(where: { $0.hasSuffix("kv_b_proj.weight") }) { notes.append("keys and values of latent attention apart") }
+        if self.weights.keys.contains(where: { $0.hasSuffix("kv_b_proj.weight") }) {
+            notes.append("keys and values of latent attention apart")
+        }
         if family.permutes { notes.append("rows of queries and keys as adjacent pairs") }
         if family.shiftsNorms { notes.append("1 added to norms") }
         if try !ropeFactors().isEmpty { notes.append("factors of the rotation computed") }
-        if config["quantization_config"]?["quant_method"]?.string == "fp8" { notes.append("8-bit numbers multiplied with their scales") }
+        if let window = try? config.integer("sliding_window"), window < 4096, config.flag("use_sliding_window") != false,
+            ["llama", "mistral3", "qwen2", "qwen3", "phi3"].contains(architecture)  // a setting that is no number has no effect
+        {
+            notes.append("attention windows of \(window) tokens are not applied, as in llama.cpp")
+        }
+        if config["quantization_config"]?["quant_method"]?.string == "fp8" {
+            notes.append("8-bit numbers multiplied with their scales")
+        }
         if !blocks.isEmpty { notes.append("\(blocks.count / 2) tensors of MXFP4 copied block by block") }
         if let rows = self.weights["model.embed_tokens.weight"]?.shape.first, rows > embeddingCount {
             notes.append("\(rows - embeddingCount) rows of the embeddings without tokens left out")
@@ -148,7 +173,9 @@ struct DecoderImport {
     }
 
     private func scales(of weights: Safetensors) -> Int {
-        weights.tensors.keys.count { $0.hasSuffix("_scale_inv") || $0.hasSuffix("activation_scale") || $0.hasSuffix(".input_scale") }
+        weights.tensors.keys.count {
+            $0.hasSuffix("_scale_inv") || $0.hasSuffix("activation_scale") || $0.hasSuffix(".input_scale")
+        }
     }
 
     // MARK: - Settings
@@ -162,7 +189,6 @@ struct DecoderImport {
         return usual
     }
 
-    private var layers: Int { get throws(ModelError) { try config.required("num_hidden_layers", in: 1...1024) } }
     var heads: Int { get throws(ModelError) { try integer("num_attention_heads", or: usual(8)) } }
     var keyHeads: Int {
         get throws(ModelError) {
@@ -190,11 +216,13 @@ struct DecoderImport {
             throw .unsupported(
                 field: "hidden_act of config.json", value: activation, supported: family.activations.joined(separator: ", "))
         }
+        // Attention to both sides is that of encoders.
+        try config.require("is_causal", .bool(true))
+        if architecture != "gemma-embedding" { try config.require("use_bidirectional_attention", .bool(false)) }
         for key in ["rope_parameters", "rope_scaling"] {
             guard let value = config[key] else { continue }
             guard case .object = value else { throw .invalid(field: "\(key) in config.json", reason: "is not an object") }
         }
-        let layers = try layers
         for name in weights.keys {
             if let layer = Self.parse(name)?.layer, layer >= layers, !isPrediction(name) {
                 throw .invalid(field: "num_hidden_layers", reason: "is \(layers), and there is a tensor \(name)")
@@ -204,15 +232,14 @@ struct DecoderImport {
 
     /// Whether a tensor belongs to the layers after the last one, which predict the token after the next.
     private func isPrediction(_ name: String) -> Bool {
-        guard let layer = Self.parse(name)?.layer, let layers = try? layers else { return false }  // checked at the beginning
-        return layer >= layers && config["num_nextn_predict_layers"]?.integer ?? 0 > 0
+        hasPredictions && Self.parse(name).map { $0.layer >= layers } ?? false
     }
 
     // MARK: - Metadata
 
     func metadata() throws(ModelError) -> ImportFields {
         var fields = ImportFields(architecture)
-        fields.set("block_count", try layers)
+        fields.set("block_count", layers)
         fields.set("context_length", try integer("max_position_embeddings", or: usual(131_072)))
         fields.set("embedding_length", try config.required("hidden_size"))
         fields.set("feed_forward_length", try feedForward())
@@ -263,15 +290,25 @@ struct DecoderImport {
             fields.set("rope.scaling.yarn_beta_fast", rope?["beta_fast"]?.double)
             fields.set("rope.scaling.yarn_beta_slow", rope?["beta_slow"]?.double)
             fields.set("rope.scaling.yarn_attn_factor", rope?["attention_factor"]?.double)
+            if let own = rope?["attention_factor"]?.double, let factor, factor > 1 {
+                // Loaders multiply with what the paper has.
+                let usual = 1 + 0.1 * log(factor)
+                if abs(own - usual) > 1e-3 { fields.set("rope.scaling.attn_factor", own / usual) }
+            }
+            if architecture != "mistral3" {
+                for (key, usual) in [("beta_fast", 32.0), ("beta_slow", 1)] {
+                    guard let own = rope?[key]?.double, own != usual else { continue }
+                    throw .unsupported(field: "\(key) of rope_parameters", value: "\(own)", supported: "\(usual)")
+                }
+            }
             if rope?["truncate"] == .bool(false) { fields.set("rope.scaling.yarn_truncate", .bool(false)) }
         case "longrope", "su":
-            // The name is needed by the loader of MiniCPM; that of Phi-3 finds the tensors.
-            if architecture != "phi3" { fields.set("rope.scaling.type", .string("longrope")) }
+            fields.set("rope.scaling.type", .string("longrope"))
             fields.set("rope.scaling.original_context_length", config.originalContext)
             let ratio = Double(try config.required("max_position_embeddings")) / Double(config.originalContext ?? 1)
             let magnitude = ratio > 1 ? (1 + log(ratio) / log(Double(max(2, config.originalContext ?? 2)))).squareRoot() : 1
             fields.set("rope.scaling.attn_factor", rope?["attention_factor"]?.double ?? magnitude)
-        case "default", "llama3": break
+        case "default", "llama3", "mrope": break
         case "dynamic" where architecture == "hunyuan-dense", "proportional" where architecture == "gemma4": break
         case let other:
             throw .unsupported(field: "rope_type", value: other, supported: "default, linear, llama3, longrope, yarn")
@@ -315,7 +352,10 @@ struct DecoderImport {
 
     private func entry(_ target: String, _ tensor: SourceTensor, _ type: TensorType?) throws(ModelError) -> GGUFWriter.Tensor {
         var shape = Array(tensor.shape.reversed())
-        if ["token_embd.weight", "per_layer_token_embd.weight"].contains(target) { shape[1] = min(shape[1], embeddingCount) }
+        if ["token_embd.weight", "per_layer_token_embd.weight"].contains(target) {
+            guard shape.count == 2 else { throw .invalid(field: target, reason: "has the shape \(tensor.shape)") }
+            shape[1] = min(shape[1], embeddingCount)
+        }
         let keepsAll =
             tensor.shape.count == 1 || target.hasSuffix("_norm.weight") || !target.hasSuffix(".weight")
             || ["ffn_gate_inp", "ssm_conv1d", "shortconv.conv."].contains(where: target.contains)

@@ -91,7 +91,9 @@ struct EncoderImport {
             for key in keys { if let value = try config.integer(key) { return value } }
             throw .missing("\(keys[0]) in config.json")
         }
-        if let kind = config.string("position_embedding_type"), kind != "absolute" {
+        for key in ["rotary_emb_interleaved", "prenorm", "use_rms_norm", "is_decoder"] { try config.require(key, .bool(false)) }
+        try config.require("rotary_emb_fraction", number: 1)
+        if architecture == "bert", let kind = config.string("position_embedding_type"), kind != "absolute" {
             throw .unsupported(field: "position_embedding_type", value: kind, supported: "absolute")
         }
         let usual = architecture == "nomic-bert" ? ["swiglu", "silu"] : ["gelu"]
@@ -155,6 +157,12 @@ struct EncoderImport {
                     field: "tensor", value: name, supported: "the tensors of a \(config.string("model_type") ?? "") model")
             }
             var source = SourceTensor(tensor)
+            guard (1...2).contains(source.shape.count), !tensor.isFloat8 else {
+                throw .invalid(field: "tensor \(name)", reason: "has the shape \(source.shape), or 8 bits")
+            }
+            if target == "token_embd.weight", source.shape[0] > HuggingFaceFolder.maximumTokens {
+                throw .invalid(field: "tensor \(name)", reason: "has \(source.shape[0]) rows")
+            }
             if target == "position_embd.weight" {
                 let skipped = try skippedPositions
                 guard source.shape.count == 2, source.shape[0] > skipped else {

@@ -23,6 +23,14 @@ package struct HuggingFaceFolder {
         weights = try Safetensors(folder: folder)
     }
 
+    /// More tokens than any tokenizer has.
+    static let maximumTokens = 1 << 22
+
+    /// The files that are read; an import must not write to them.
+    package var paths: [String] {
+        ["config.json", "tokenizer.json", "tokenizer_config.json"].map { folder.appendingPathComponent($0).path } + weights.paths
+    }
+
     /// The kinds of language models that can be imported, by `model_type`.
     package static var decoders: [String] { DecoderFamily.all.keys.sorted() }
 
@@ -74,6 +82,7 @@ package struct HuggingFaceFolder {
             notes = try decoder.notes(of: weights)
             if isEncoder { try addPooling(&fields, &writer, type ?? .q8_0) }
         }
+        if isEncoder { try checkModules(fields.architecture) }
         let matrices = writer.tensors.filter { $0.shape.count > 1 }.map(\.type)
         let fileType = matrices.contains(.q8_0) ? 7 : matrices.contains(.bf16) ? 32 : matrices.contains(.f16) ? 1 : 0
         writer.metadata = [
@@ -82,13 +91,13 @@ package struct HuggingFaceFolder {
         ]
         if let license { writer.metadata.append(("general.license", .string(license))) }
         let generation = try optionalJSON("generation_config.json")
-        let ends = [generation?["eos_token_id"], config["eos_token_id"]].compactMap { value -> Int? in
-            if case .array(let list)? = value { return list.first?.integer }
-            return value?.integer
+        let ends = [generation?["eos_token_id"], config["eos_token_id"]].flatMap { value -> [Int] in
+            if case .array(let list)? = value { return list.compactMap(\.integer) }
+            return value?.integer.map { [$0] } ?? []
         }
         let pieces = TokenizerImport(
             tokenizer: tokenizer, config: settings, preName: pre, architecture: fields.architecture,
-            beginning: config["bos_token_id"]?.integer, ends: ends)
+            beginning: config["bos_token_id"]?.integer, ends: ends, isEmbedder: isEncoder)
         writer.metadata += try fields.values + pieces.metadata(count: count) + prompts()
         if !isEncoder, let template = try chatTemplate(settings) {
             writer.metadata.append(("tokenizer.chat_template", .string(template)))
@@ -96,8 +105,7 @@ package struct HuggingFaceFolder {
         try writer.write(to: url, source: weights.identity, progress: progress) { path in
             // A file that cannot be used must not replace one that can.
             let file = try GGUFFile(path: path)
-            let shape = try ModelShape(file: file)
-            _ = try DecoderModel.bytesPerToken(file: file, shape: shape, pool: .shared())
+            try DecoderModel.check(file)
             _ = try Tokenizer(file: file)
         }
         return notes
@@ -134,7 +142,13 @@ package struct HuggingFaceFolder {
         guard let pooling = try optionalJSON("1_Pooling/config.json") else { return nil }
         let modes = ["pooling_mode_mean_tokens": 1, "pooling_mode_cls_token": 2, "pooling_mode_lasttoken": 3]
         let chosen = modes.filter { pooling[$0.key] == .bool(true) }
-        guard let mode = chosen.first, chosen.count == 1 else {
+        var others = false
+        if case .object(let members) = pooling {
+            others = members.contains {
+                $0.name.hasPrefix("pooling_mode_") && $0.value == .bool(true) && modes[$0.name] == nil
+            }
+        }
+        guard let mode = chosen.first, chosen.count == 1, !others else {
             throw ModelError.unsupported(
                 field: "1_Pooling/config.json", value: "another mode", supported: "the mean, the CLS token or the last token")
         }
@@ -158,6 +172,26 @@ package struct HuggingFaceFolder {
                 GGUFWriter.Tensor(
                     name: "\(name).weight", shape: tensor.shape.reversed(), type: fits ? type : .f16,
                     values: SourceTensor(tensor).values))
+        }
+    }
+
+    /// Refuses what Sentence Transformers does with vectors after pooling and is not imported.
+    private func checkModules(_ architecture: String) throws {
+        guard case .array(let modules)? = try optionalJSON("modules.json") else { return }
+        for module in modules {
+            let kind = module["type"]?.string?.split(separator: ".").last.map(String.init) ?? "none"
+            let path = module["path"]?.string ?? ""
+            if ["Transformer", "Pooling", "Normalize"].contains(kind) { continue }
+            var isPlain = kind == "Dense" && architecture == "gemma-embedding" && ["2_Dense", "3_Dense"].contains(path)
+            if isPlain, let settings = try optionalJSON("\(path)/config.json") {
+                let function = settings["activation_function"]?.string ?? "Identity"
+                isPlain = function.hasSuffix("Identity") && settings["bias"] != .bool(true)
+            }
+            guard isPlain else {
+                throw ModelError.unsupported(
+                    field: "modules.json", value: "\(kind) in \(path)",
+                    supported: "Transformer, Pooling, Normalize, and the plain matrices of EmbeddingGemma")
+            }
         }
     }
 
@@ -188,7 +222,9 @@ package struct HuggingFaceFolder {
 
     private static func contents(_ url: URL) throws -> Data {
         let source = try SourceFile(path: url.path)
-        guard source.size <= 1 << 30 else { throw ModelError.invalid(field: url.lastPathComponent, reason: "is too large") }
+        guard source.size <= (url.lastPathComponent == "tokenizer.json" ? 256 : 16) << 20 else {
+            throw ModelError.invalid(field: url.lastPathComponent, reason: "is too large")
+        }
         var data = Data(count: source.size)
         try data.withUnsafeMutableBytes { try source.read(into: $0, at: 0) }
         return data

@@ -10,7 +10,7 @@ package struct Safetensors: Sendable {
         var source: SourceFile
         /// The type that holds the numbers: of those with 8 bits (E4M3) a larger one.
         package var type: TensorType
-        private var isFloat8: Bool
+        let isFloat8: Bool
         /// Dimensions, slowest-varying first.
         package var shape: [Int]
         /// The byte range of the data in the file.
@@ -44,6 +44,7 @@ package struct Safetensors: Sendable {
     private(set) var bytes: [String: Tensor] = [:]
     /// The names of tensors of other integers, which are not read.
     private(set) var skipped: [String] = []
+    private(set) var paths: [String] = []
     /// Names, sizes and times of the files.
     private(set) var identity = ""
     /// The values of `__metadata__`.
@@ -88,6 +89,7 @@ package struct Safetensors: Sendable {
         let source = try SourceFile(path: url.path)
         // The path alone does not say whether the file is still the same.
         let time = try FileManager.default.attributesOfItem(atPath: url.path)[.modificationDate] as? Date
+        paths.append(url.path)
         identity += "\(url.path) \(source.size) \(time?.timeIntervalSince1970 ?? 0);"
         guard source.size >= 8 else {
             throw ModelError.truncated(field: "the header of \(url.lastPathComponent)", offset: source.size)

@@ -69,7 +69,7 @@ struct SourceTensor {
         }
     }
 
-    /// With the last two dimensions exchanged. A matrix is in memory at a time.
+    /// With the last two of at least two dimensions exchanged. A matrix is in memory at a time.
     func transposed() -> SourceTensor {
         final class Matrix {
             var index = -1
@@ -125,12 +125,16 @@ struct SourceTensor {
             }
             index = { row, _ in row }
         }
+        final class Kept { var values: [Float]? }
+        let kept = Kept()
         return SourceTensor(shape: shape, type: type) { [values] range in
-            let factors = try factors.values(0..<factors.count)
+            // They are few, and read once.
+            let own = try kept.values ?? factors.values(0..<factors.count)
+            kept.values = own
             var result = try values(range)
             for place in result.indices {
                 let (row, column) = (range.lowerBound + place).quotientAndRemainder(dividingBy: columns)
-                result[place] *= factors[index(row, column)]
+                result[place] *= own[index(row, column)]
             }
             return result
         }

@@ -29,9 +29,13 @@ extension TokenizerImport {
             guard let id = ids[name] else { throw .missing("token \(name) in tokenizer.json") }
             return .uint32(UInt32(clamping: id))
         }
-        let normalizer = tokenizer["normalizer"]
-        let isLowercased = normalizer?["lowercase"] != .bool(false)
-        var stripsAccents = isLowercased
+        // Without its own normalizer, texts stay as they are; folders without any are of the first models, which are in lower case.
+        let parts = Self.parts(tokenizer["normalizer"], list: "normalizers")
+        let normalizer = parts.first { $0["type"]?.string == "BertNormalizer" || $0["lowercase"] != nil }
+        let isLowercased =
+            normalizer.map { $0["lowercase"] != .bool(false) }
+            ?? (parts.contains { $0["type"]?.string == "Lowercase" } || tokenizer["normalizer"] == nil)
+        var stripsAccents = normalizer == nil ? parts.contains { $0["type"]?.string == "StripAccents" } : isLowercased
         if case .bool(let flag)? = normalizer?["strip_accents"] { stripsAccents = flag }
         return [
             ("tokenizer.ggml.model", .string("bert")), ("tokenizer.ggml.tokens", .strings(tokens.map(\.text))),

@@ -17,6 +17,8 @@ struct TokenizerImport {
     var beginning: Int?
     /// The numbers of tokens that end texts, by the model's configuration.
     var ends: [Int] = []
+    /// Whether the model makes vectors of texts.
+    var isEmbedder = false
 
     // The numbers of `tokenizer.ggml.token_type`.
     enum Kind: Int32 { case normal = 1, unknown, control, userDefined, unused, byte }
@@ -62,11 +64,22 @@ struct TokenizerImport {
         if case .array(let added)? = tokenizer["added_tokens"] {
             for item in added {
                 guard let text = item["content"]?.string else { continue }
+                // A mark for images, which no text has.
+                if let id = item["id"]?.integer, id >= count, id < Self.markLimit { continue }
                 var kind = item["special"] == .bool(true) || Self.looksSpecial(text) ? Kind.control : .userDefined
                 if text == unknown, isOfCharacters { kind = .unknown }
                 if architecture == "gemma4", Self.visible.contains(text) { kind = .userDefined }
                 // SentencePiece has no score for them; they are found before anything is merged.
                 try place(Token(text: text, kind: kind, score: isOfCharacters ? -1000 : 0), at: item["id"]?.integer)
+            }
+        }
+        for part in Self.parts(tokenizer["normalizer"], list: "normalizers") {
+            let kind = part["type"]?.string ?? "none"
+            // NFC changes few texts, and GGUF cannot say it.
+            let allowed = isOfCharacters ? ["Prepend", "Replace", "NFC"] : ["NFC"]
+            guard allowed.contains(kind) else {
+                throw .unsupported(
+                    field: "the normalizer of tokenizer.json", value: kind, supported: allowed.joined(separator: ", "))
             }
         }
         let merges = try pairs(list)
@@ -106,6 +119,9 @@ struct TokenizerImport {
         }
         return id
     }
+
+    /// Added tokens without a row in the embeddings have numbers below this one.
+    private static let markLimit = 1 << 24
 
     /// Added tokens that are not marked as special although they are.
     private static func looksSpecial(_ text: String) -> Bool {
@@ -242,31 +258,48 @@ struct TokenizerImport {
             guard let text = config[key]?.string ?? config[key]?["content"]?.string else { return nil }
             return tokens.firstIndex { $0.text.utf8.elementsEqual(text.utf8) }
         }
+        // What is added is said by the post-processor; older tokenizers have only the setting.
+        var added: [String: Int?] = addsUsually ? ["bos": nil, "eos": nil] : [:]
+        for part in Self.parts(tokenizer["post_processor"], list: "processors") {
+            switch part["type"]?.string {
+            case "RobertaProcessing", "BertProcessing":
+                for (name, key) in [("bos", "cls"), ("eos", "sep")] {
+                    guard case .array(let pair)? = part[key] else { continue }
+                    added[name] = pair.last?.integer
+                }
+            case "TemplateProcessing":
+                guard case .array(let list)? = part["single"] else { continue }
+                let sequence = list.firstIndex { $0["Sequence"] != nil } ?? list.count
+                for (index, item) in list.enumerated() {
+                    guard let text = item["SpecialToken"]?["id"]?.string else { continue }
+                    added[index < sequence ? "bos" : "eos"] = tokens.firstIndex { $0.text.utf8.elementsEqual(text.utf8) }
+                }
+            default: break
+            }
+        }
+        // The vector of a text can depend on what is added; a response ends with what the settings say.
+        func boundary(_ name: String) -> Int? { isEmbedder ? added[name] ?? nil : nil }
         var result: [(String, GGUFWriter.Value)] = []
         for (name, id) in [
-            ("bos", id("bos_token") ?? id("cls_token") ?? beginning), ("eos", id("eos_token") ?? id("sep_token") ?? ends.first),
+            ("bos", boundary("bos") ?? id("bos_token") ?? id("cls_token") ?? beginning),
+            ("eos", boundary("eos") ?? id("eos_token") ?? id("sep_token") ?? ends.first),
             ("unknown", id("unk_token")), ("padding", id("pad_token")), ("cls", id("cls_token")),
             ("seperator", id("sep_token")),  // sic
             ("mask", id("mask_token")),
         ] {
             if let id, tokens.indices.contains(id) { result.append(("tokenizer.ggml.\(name)_token_id", .uint32(UInt32(id)))) }
         }
-        // What is added is said by the post-processor; older tokenizers have only the setting.
-        var added: Set<String> = addsUsually ? ["bos", "eos"] : []
-        for part in Self.parts(tokenizer["post_processor"], list: "processors") where part["type"]?.string == "TemplateProcessing"
-        {
-            guard case .array(let list)? = part["single"] else { continue }
-            let sequence = list.firstIndex { $0["Sequence"] != nil } ?? list.count
-            for (index, item) in list.enumerated() {
-                if item["SpecialToken"] != nil { added.insert(index < sequence ? "bos" : "eos") }
-            }
+        // GLM begins the next turn instead of ending its own.
+        for (name, text) in [("eot", "<|user|>"), ("eom", "<|observation|>")] where ["glm4", "deepseek2"].contains(architecture) {
+            guard let id = tokens.firstIndex(where: { $0.text == text }), ends.contains(id) else { continue }
+            result.append(("tokenizer.ggml.\(name)_token_id", .uint32(UInt32(id))))
         }
         for name in ["bos", "eos"] {
-            let setting = config["add_\(name)_token"]
-            if case .bool(let flag)? = setting {
+            let isAdded = added.keys.contains(name)
+            if case .bool(let flag)? = config["add_\(name)_token"], !(isEmbedder && isAdded) {
                 result.append(("tokenizer.ggml.add_\(name)_token", .bool(flag)))
-            } else if name == "bos" || added.contains(name) {
-                result.append(("tokenizer.ggml.add_\(name)_token", .bool(added.contains(name))))
+            } else if name == "bos" || isAdded {
+                result.append(("tokenizer.ggml.add_\(name)_token", .bool(isAdded)))
             }
         }
         return result

@@ -42,6 +42,13 @@ package final class DecoderModel {
     package static func bytesPerToken(file: GGUFFile, shape: ModelShape, pool: WorkerPool) throws(ModelError) -> Int {
         try Weights.bytesPerToken(file: file, shape: shape, pool: pool)
     }
+    /// Checks that a file has all tensors of its architecture, with the right shapes, and no others.
+    package static func check(_ file: GGUFFile) throws(ModelError) {
+        let shape = try ModelShape(file: file)
+        var measuring = TensorPacker(file: file, adapter: nil, pool: try .shared())
+        _ = try ModelTensors(shape, &measuring)
+        try measuring.checkAllUsed(layers: shape.layers.count, architecture: shape.architecture)
+    }
     package var packedBytes: Int { weights.bytes }
     /// Whether the packed weights were read from the cache.
     package var wasCached: Bool { weights.wasCached }

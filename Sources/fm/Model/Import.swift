@@ -49,8 +49,7 @@ extension Model {
                         : ModelStore.directory.appendingPathComponent("\(name).gguf"))
                 try FileManager.default.createDirectory(
                     at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-                let inputs = ["config.json", "tokenizer.json", "model.safetensors"].map { source.appendingPathComponent($0).path }
-                try OutputFile.check(target.path, inputs: inputs)
+                try OutputFile.check(target.path, inputs: model.paths)
                 let line = ProgressLine("Importing", total: 1_000)
                 let pre = pre
                 let notes = try await LongWork.run(showing: line) { check in
