@@ -42,8 +42,11 @@ convert_hf_to_gguf.main()
 
 
 # Where the converter is not followed: a model without positions has the context of its configuration, and there are as many tokens as
-# embeddings.
-DIFFERENT = {"granitemoehybrid": ("context_length", "ggml.tokens", "ggml.token_type"), "granitemoehybrid_dense": ("head_count_kv",)}
+# embeddings; XLM-R's spaces are those of its pre-tokenizer; Nomic's published settings are unknown to transformers, whose defaults the
+# converter takes.
+DIFFERENT = {"granitemoehybrid": ("context_length", "ggml.tokens", "ggml.token_type"), "granitemoehybrid_dense": ("head_count_kv",),
+             "xlm_roberta": ("add_space_prefix", "remove_extra_whitespaces"),
+             "nomic_bert": ("block_count", "embedding_length", "feed_forward_length", "head_count")}
 
 
 def values(reader, key):
