@@ -180,7 +180,7 @@ static const ck_grid *grid_of(ck_type type) {
 }
 
 static void quantize_grid(const ck_quantize_kernels *k, ck_type type, const float *x, const float *w, uint8_t *out) {
-    ck_grid_block block;
+    ck_grid_block block = {0};
     k->grid_block(x, w, grid_of(type), &block);
     memset(out, 0, (size_t)ck_type_bytes(type));
     put_half(out, block.d);

@@ -52,7 +52,7 @@ INLINE float NAME(free_gain)(const ck_grid *grid, const float *t, const float *w
     }
     float a = NAME(sum)(sa), b = NAME(sum)(sb);
     *solved = b > 0 ? a / b : 0;
-    return a > 0 && b > 0 ? a * a / b : 0;
+    return a > 0 && b > 0 ? a * (a / b) : 0;
 }
 
 /// What a scale takes from the error of a group with the best entries for it.
@@ -105,7 +105,7 @@ static TARGET void NAME(grid_block)(const float *x, const float *w, const ck_gri
             // Three near it, then the best one solved twice.
             float scale = step < 3 ? usual * (0.94f + 0.06f * (float)step) : scales[g];
             NAME(gain)(grid, vectors, a, b, scale, entries, &sa, &sb);
-            float gained = sa > 0 && sb > 0 ? sa * sa / sb : 0;
+            float gained = sa > 0 && sb > 0 ? sa * (sa / sb) : 0;
             if (gained > best) best = gained, scales[g] = sa / sb;
             else if (step >= 3) break;
         }

@@ -20,7 +20,8 @@ package enum ModelError: Error, Equatable, CustomStringConvertible {
     package var description: String {
         // Names and values come from files: a long one must not fill the terminal.
         let text = text
-        return text.utf8.count <= 4000 ? text : text.prefix(1500) + " … " + text.suffix(500)
+        let scalars = text.unicodeScalars
+        return scalars.count <= 2500 ? text : String(scalars.prefix(1500)) + " … " + String(scalars.suffix(500))
     }
 
     private var text: String {

@@ -179,7 +179,9 @@ import Testing
         _ = try interrupted(after: 0.5)
         let weights = folder.url.appendingPathComponent("model.safetensors")
         try Data(contentsOf: weights).write(to: weights)
-        #expect(try FileManager.default.attributesOfItem(atPath: part.path)[.size] as? Int != 0)
+        var damaged = try Data(contentsOf: part)
+        damaged[damaged.count - 100] ^= 1
+        try FileHandle(forWritingTo: part).write(contentsOf: damaged)
         _ = try interrupted(after: 2)
         #expect(try Data(contentsOf: folder.output) == whole)
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)

@@ -335,7 +335,7 @@ private struct PackJob {
     }
 }
 
-/// Where a packed matrix comes from: rows of a tensor of the file.
+/// Where the packed matrix of an expert comes from.
 struct ExpertOrigin: Sendable {
     var name: String
     var expert: Int
@@ -343,6 +343,7 @@ struct ExpertOrigin: Sendable {
     var experts: Int
 }
 
+/// Where a packed matrix comes from: rows of a tensor of the file.
 struct MatrixOrigin: Sendable {
     var name: String
     var rows: [Range<Int>]

@@ -48,20 +48,21 @@ package struct GGUFWriter {
     private static let partCount = 1 << 20
 
     /// - Parameters:
-    ///   - source: what the numbers are read from. If writing is cancelled, the next call with the same source continues it.
+    ///   - source: what the numbers are read from. If writing is cancelled, the next call with the same source continues it; nil if
+    ///     nothing is continued.
     ///   - progress: called with the share of the work that is done, from 0 to 1.
     ///   - check: receives the path of the complete file under its temporary name. If it throws, the file is removed.
     func write(
-        to url: URL, source: String = "", progress: (Double) throws -> Void = { _ in }, check: (String) throws -> Void = { _ in }
+        to url: URL, source: String? = nil, progress: (Double) throws -> Void = { _ in },
+        check: (String) throws -> Void = { _ in }
     ) throws {
         let header = header()
         let hash = header.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        // Without a source, nothing is continued: the process is part of the identity.
-        var file = try PartFile(url, identity: "\(hash) \(source.isEmpty ? "\(getpid())" : source)")
+        var file = try PartFile(url, identity: source.map { "\(hash) \($0)" })
         do {
             try write(header, to: &file, progress)
             try file.finish(check)
-        } catch is CancellationError where !source.isEmpty {
+        } catch is CancellationError where source != nil {
             try file.record()
             throw CancellationError()
         } catch {

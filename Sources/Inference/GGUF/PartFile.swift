@@ -8,7 +8,7 @@ struct PartFile {
     private let target: URL
     private let part: URL
     private let state: URL
-    private let identity: String
+    private let identity: String?
     private let handle: FileHandle
     /// Bytes that are written already.
     private(set) var written = 0
@@ -17,8 +17,8 @@ struct PartFile {
     /// The state is recorded each time that this number of bytes has been written.
     private static let step = 256 << 20
 
-    /// - Parameter identity: what the file is made of. A part that was made of something else is written again.
-    init(_ target: URL, identity: String) throws(ModelError) {
+    /// - Parameter identity: what the file is made of. A part that was made of something else is written again; nil if nothing is kept.
+    init(_ target: URL, identity: String?) throws(ModelError) {
         (self.target, self.identity) = (target, identity)
         let part = target.appendingPathExtension("partial")
         (self.part, state) = (part, part.appendingPathExtension("state"))
@@ -27,13 +27,19 @@ struct PartFile {
         guard descriptor >= 0 else { throw failed() }
         handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw .unreadable(path: part.path, reason: "another process is writing it")
+            throw errno == EWOULDBLOCK ? .unreadable(path: part.path, reason: "another process is writing it") : failed()
         }
-        var information = stat()
+        var (information, current) = (stat(), stat())
         guard fstat(descriptor, &information) == 0 else { throw failed() }
+        // Between opening and locking, another process may have completed the file: it must not be emptied.
+        guard stat(part.path, &current) == 0, current.st_ino == information.st_ino, current.st_dev == information.st_dev else {
+            throw .unreadable(path: part.path, reason: "another process has just completed it")
+        }
         // Without a record, or with another one, nothing is kept.
         let lines = (try? String(contentsOf: state, encoding: .utf8))?.split(separator: "\n") ?? []
-        if lines.count == 2, lines[0] == identity, let count = Int(lines[1]), (0...Int(information.st_size)).contains(count) {
+        if let identity, lines.count == 2, lines[0] == identity, let count = Int(lines[1]),
+            (0...Int(information.st_size)).contains(count)
+        {
             written = count
         }
         recorded = written
@@ -50,6 +56,7 @@ struct PartFile {
 
     /// Records what is written, so that another process can continue.
     mutating func record() throws {
+        guard let identity else { return }
         try handle.synchronize()
         try Data("\(identity)\n\(written)\n".utf8).write(to: state, options: .atomic)
         recorded = written

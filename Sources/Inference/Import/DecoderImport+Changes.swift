@@ -59,6 +59,7 @@ extension DecoderImport {
             return [(block + "ffn_down\(suffix).weight", tensor)]
         case "linear_attn.in_proj_qkvz": return try ungrouped(name, tensor, block)
         case _ where module.hasPrefix("linear_attn."): return [(try target(name), try recurrent(name, module, tensor))]
+        case "mamba.A_log" where shape.count != 1, "mamba.D" where shape.count != 1: throw refuse()
         case "mamba.A_log": return [(try target(name), tensor.mapped { -exp($0) }.reshaped([shape[0], 1]))]
         case "mamba.D": return [(try target(name), tensor.reshaped([shape[0], 1]))]
         case "mamba.norm":
@@ -230,8 +231,8 @@ extension DecoderImport {
         var result: [GGUFWriter.Tensor] = []
         for (name, codes) in blocks.sorted(by: { $0.key < $1.key }) {
             guard let (layer, module, _) = Self.parse(name) else { continue }
-            let kind = module == "mlp.experts.down_proj_blocks"
-            guard kind || module == "mlp.experts.gate_up_proj_blocks" else {
+            let isDown = module == "mlp.experts.down_proj_blocks"
+            guard isDown || module == "mlp.experts.gate_up_proj_blocks" else {
                 guard module.hasSuffix("_scales"), blocks[name.dropLast(7) + "_blocks"] != nil else {
                     throw .unsupported(field: "tensor", value: name, supported: "F32, F16, BF16, F8_E4M3")
                 }
@@ -243,7 +244,7 @@ extension DecoderImport {
                 throw .invalid(field: "tensor \(name)", reason: "has the shape \(codes.shape), or its scales have another one")
             }
             let (experts, rows, across) = (codes.shape[0], codes.shape[1], codes.shape[2])
-            let parts = kind ? ["down"] : ["gate", "up"]
+            let parts = isDown ? ["down"] : ["gate", "up"]
             for (offset, part) in parts.enumerated() {
                 let own = rows / parts.count
                 result.append(

@@ -34,8 +34,8 @@ struct DecoderImport {
         self.config = config
         layers = try config.required("num_hidden_layers", in: 1...1024)
         hasPredictions = config["num_nextn_predict_layers"]?.integer ?? 0 > 0
-        let found = try Self.texts(weights.tensors, layers: layers)
-        self.blocks = try Self.texts(weights.bytes, layers: .max)
+        let found = try Self.texts(weights.tensors)
+        self.blocks = try Self.texts(weights.bytes)
         self.weights = try Self.dequantized(found, config, hasBlocks: !blocks.isEmpty && family.architecture == "gpt-oss")
         guard let embeddings = self.weights["model.embed_tokens.weight"], embeddings.shape.count == 2 else {
             throw .missing("tensor model.embed_tokens.weight")
@@ -67,9 +67,7 @@ struct DecoderImport {
     }
 
     /// The tensors for texts under the names that models without images have.
-    private static func texts(_ tensors: [String: Safetensors.Tensor], layers: Int) throws(ModelError) -> [String: Safetensors
-        .Tensor]
-    {
+    private static func texts(_ tensors: [String: Safetensors.Tensor]) throws(ModelError) -> [String: Safetensors.Tensor] {
         var found: [String: Safetensors.Tensor] = [:]
         let hasPrefix = tensors.keys.contains { $0.hasPrefix("model.") || $0.hasPrefix("language_model.") }
         for (name, tensor) in tensors {
@@ -152,8 +150,9 @@ struct DecoderImport {
         if family.permutes { notes.append("rows of queries and keys as adjacent pairs") }
         if family.shiftsNorms { notes.append("1 added to norms") }
         if try !ropeFactors().isEmpty { notes.append("factors of the rotation computed") }
-        if let window = try? config.integer("sliding_window"), window < 4096, config.flag("use_sliding_window") != false,
-            ["llama", "mistral3", "qwen2", "qwen3", "phi3"].contains(architecture)  // a setting that is no number has no effect
+        if let window = config["sliding_window"]?.integer, (1..<4096).contains(window),
+            config.flag("use_sliding_window") != false,
+            ["llama", "mistral3", "qwen2", "qwen3", "phi3"].contains(architecture)
         {
             notes.append("attention windows of \(window) tokens are not applied, as in llama.cpp")
         }

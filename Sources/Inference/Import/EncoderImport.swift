@@ -67,7 +67,7 @@ struct EncoderImport {
 
     init(config: ImportConfig, weights: Safetensors) throws(ModelError) {
         let type = config.string("model_type") ?? "none"
-        guard let family = Self.families[type == "nomic-bert" ? "nomic_bert" : type] else {
+        guard let family = Self.families[type] else {
             throw .unsupported(
                 field: "model_type of config.json", value: type, supported: Self.families.keys.sorted().joined(separator: ", "))
         }

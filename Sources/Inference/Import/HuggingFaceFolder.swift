@@ -11,24 +11,45 @@ package struct HuggingFaceFolder {
     /// - Throws: ``ModelError`` if the folder is not a model, or one of an unknown kind.
     package init(_ folder: URL) throws {
         self.folder = folder
-        config = try Self.json(folder.appendingPathComponent("config.json"))
+        config = try Self.checked(folder)
+        weights = try Safetensors(folder: folder)
+    }
+
+    /// Checks that the configuration is of a kind that can be imported, and returns it.
+    private static func checked(_ folder: URL) throws -> JSONValue {
+        let config = try json(folder.appendingPathComponent("config.json"))
         guard let type = config["model_type"]?.string else { throw ModelError.missing("model_type in config.json") }
-        guard Self.encoders.contains(type) || DecoderFamily.all[type] != nil else {
+        guard encoders.contains(type) || DecoderFamily.all[type] != nil else {
             throw ModelError.unsupported(
                 field: "model_type of config.json", value: type,
                 supported:
-                    "\((Self.encoders + Self.decoders).joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
+                    "\((encoders + decoders).joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
             )
         }
-        weights = try Safetensors(folder: folder)
+        return config
     }
+
+    /// Checks a folder without its weights.
+    ///
+    /// - Throws: ``ModelError`` if it is not a model, or one of an unknown kind.
+    package static func check(_ folder: URL) throws { _ = try checked(folder) }
+
+    /// The names of the files that have the weights.
+    package static func weightFiles(in folder: URL) throws -> [String] { try Safetensors.names(in: folder) }
 
     /// More tokens than any tokenizer has.
     static let maximumTokens = 1 << 22
 
     /// The files that are read; an import must not write to them.
     package var paths: [String] {
-        ["config.json", "tokenizer.json", "tokenizer_config.json"].map { folder.appendingPathComponent($0).path } + weights.paths
+        let names = [
+            "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja",
+            "modules.json",
+            "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors.index.json",
+            "1_Pooling/config.json",
+            "2_Dense/model.safetensors", "3_Dense/model.safetensors",
+        ]
+        return names.map { folder.appendingPathComponent($0).path } + weights.paths
     }
 
     /// The kinds of language models that can be imported, by `model_type`.
@@ -160,7 +181,7 @@ package struct HuggingFaceFolder {
         fields.set("pooling_type", try pooling() ?? 1)
         for name in ["dense_2", "dense_3"] {
             let module = name.replacing("dense_", with: "") + "_Dense"
-            guard has("\(module)/model.safetensors") else { continue }
+            guard has(module) else { continue }
             let dense = try Safetensors(file: folder.appendingPathComponent("\(module)/model.safetensors"))
             guard let tensor = dense.tensors["linear.weight"], tensor.shape.count == 2, dense.tensors.count == 1 else {
                 throw ModelError.unsupported(field: module, value: "other tensors", supported: "a single matrix, linear.weight")

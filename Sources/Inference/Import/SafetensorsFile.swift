@@ -55,20 +55,21 @@ package struct Safetensors: Sendable {
 
     /// Reads `model.safetensors`, or the files that `model.safetensors.index.json` lists.
     init(folder: URL) throws {
+        for name in try Self.names(in: folder) { try add(folder.appendingPathComponent(name)) }
+    }
+
+    /// The names of the files of a folder.
+    static func names(in folder: URL) throws -> [String] {
         let index = folder.appendingPathComponent("model.safetensors.index.json")
-        var names: Set<String> = ["model.safetensors"]
-        if FileManager.default.fileExists(atPath: index.path) {
-            guard case .object(let map)? = try HuggingFaceFolder.json(index)["weight_map"] else {
-                throw ModelError.missing("weight_map in model.safetensors.index.json")
-            }
-            names = Set(map.map { $0.value.string ?? "" })
+        guard FileManager.default.fileExists(atPath: index.path) else { return ["model.safetensors"] }
+        guard case .object(let map)? = try HuggingFaceFolder.json(index)["weight_map"] else {
+            throw ModelError.missing("weight_map in model.safetensors.index.json")
         }
-        for name in names.sorted() {
-            guard !name.contains("/"), !name.isEmpty else {
-                throw ModelError.invalid(field: "model.safetensors.index.json", reason: "names the file “\(name)”")
-            }
-            try add(folder.appendingPathComponent(name))
+        let names = Set(map.map { $0.value.string ?? "" })
+        for name in names where name.contains("/") || name.isEmpty {
+            throw ModelError.invalid(field: "model.safetensors.index.json", reason: "names the file “\(name)”")
         }
+        return names.sorted()
     }
 
     /// The numbers of E4M3: a sign, 4 bits of the exponent with a bias of 7, 3 bits of the fraction; no infinity
@@ -139,6 +140,9 @@ package struct Safetensors: Sendable {
             guard total <= source.size else { throw ModelError.invalid(field: field, reason: "overlaps with others") }
             let tensor = Tensor(
                 source: source, type: type, isFloat8: isFloat8, shape: shape, range: start + offsets[0]..<start + offsets[1])
+            guard tensors[name] == nil, bytes[name] == nil else {
+                throw ModelError.invalid(field: field, reason: "is in two files")
+            }
             if kind == "U8" { bytes[name] = tensor } else { tensors[name] = tensor }
         }
     }

@@ -77,7 +77,13 @@ struct TokenizerImport {
             let kind = part["type"]?.string ?? "none"
             // NFC changes few texts, and GGUF cannot say it.
             let allowed = isOfCharacters ? ["Prepend", "Replace", "NFC"] : ["NFC"]
-            guard allowed.contains(kind) else {
+            let isUsual =
+                switch kind {
+                case "Replace": part["pattern"]?["String"]?.string == " " && part["content"]?.string == "\u{2581}"
+                case "Prepend": part["prepend"]?.string == "\u{2581}"
+                default: true
+                }
+            guard allowed.contains(kind), isUsual else {
                 throw .unsupported(
                     field: "the normalizer of tokenizer.json", value: kind, supported: allowed.joined(separator: ", "))
             }

@@ -92,9 +92,12 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the types have so few bits that they need the importance of columns, as llama.cpp requires it too.
-    package var needsImportance: Bool {
-        [.q2_K_S, .iq3_XXS, .iq2_M, .iq2_S, .iq2_XS, .iq2_XXS].contains(self)
+    /// The first tensor whose type has so few bits that it needs the importance of columns, as llama.cpp requires it too.
+    package func needingImportance(_ types: [String: TensorType]) -> String? {
+        types.filter { name, type in
+            let isTable = ["token_embd.weight", "per_layer_token_embd.weight", "output.weight"].contains(name)
+            return !isTable && ([.iq3_XXS, .iq2_S, .iq2_XS, .iq2_XXS].contains(type) || self == .q2_K_S && type == .q2_K)
+        }.keys.min()
     }
 
     /// Mixtures of types with two bits.
@@ -192,7 +195,8 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
                 if let override = model.overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
                     type = override.type
                 } else {
-                    let place = model.experts > 1 ? Self.layer(name) ?? 0 : down
+                    // As llama.cpp: of experts, the layer counts, but not in mixtures of two bits.
+                    let place = model.experts > 1 && !isTwoBits ? Self.layer(name) ?? 0 : down
                     type = self.type(of: role, tensor, model, isTied: isTied, place: (value, values), down: (place, model.layers))
                 }
                 type = Self.fitting(type, columns: tensor.shape[0])

@@ -201,32 +201,32 @@ enum Hub {
         return remote(groups[chosen] ?? [], in: repository, revision: revision)
     }
 
-    /// The files of a model in the Hugging Face form: its configuration, tokenizer and weights, without the same weights in other
-    /// formats.
+    /// The files of a model in the Hugging Face form: its configuration, its tokenizer, and all weights in safetensors files, of which an
+    /// index says which are the model's.
     static func folder(in repository: String) throws -> (revision: String, files: [(path: String, file: RemoteFile)]) {
         try checkEndpoint()
         let info: Info = try read("\(endpoint)/api/models/\(repository)", repository).value
-        let revision = info.sha ?? "main"
-        let all = try entries(in: repository, revision: revision)
+        // It becomes a part of a path.
+        guard let revision = info.sha, revision.wholeMatch(of: /[0-9a-f]{40}/) != nil else {
+            throw InstallError.hub("\(repository): the response of \(endpoint) has no revision.")
+        }
         let names = [
             "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja",
+            "modules.json",
             "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors.index.json",
         ]
-        let wanted = all.filter { entry in
-            let parts = entry.path.split(separator: "/")
-            if parts.count == 2 {
-                return ["1_Pooling/config.json", "2_Dense/model.safetensors", "3_Dense/model.safetensors"].contains(entry.path)
-            }
-            guard parts.count == 1 else { return false }
-            return names.contains(entry.path) || entry.path.wholeMatch(of: /model(-\d{5}-of-\d{5})?\.safetensors/) != nil
+        let wanted = try entries(in: repository, revision: revision).filter { entry in
+            names.contains(entry.path) || entry.path.wholeMatch(of: /[\w.-]+\.safetensors/) != nil
+                || entry.path.wholeMatch(of: /\d_(Pooling|Dense)\/(config\.json|model\.safetensors)/) != nil
         }
         for name in ["config.json", "tokenizer.json"] where !wanted.contains(where: { $0.path == name }) {
             throw InstallError.hub("\(repository) has no \(name): it is not a model that can be imported.")
         }
-        guard wanted.contains(where: { $0.path.hasPrefix("model") && $0.path.hasSuffix(".safetensors") }) else {
-            throw InstallError.hub("\(repository) has no weights in safetensors files.")
+        let files = remote(wanted, in: repository, revision: revision)
+        guard files.allSatisfy({ (0...(1 << 50)).contains($0.size ?? 0) }) else {
+            throw InstallError.hub("\(repository): the response of \(endpoint) has impossible sizes.")
         }
-        return (revision, zip(wanted.map(\.path), remote(wanted, in: repository, revision: revision)).map { ($0, $1) })
+        return (revision, zip(wanted.map(\.path), files).map { ($0, $1) })
     }
 
     /// The name of a file without its part number and extension.

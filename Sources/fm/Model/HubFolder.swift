@@ -8,7 +8,7 @@ struct HubFolder {
     private let repository: String
     private let files: [(path: String, file: RemoteFile)]
 
-    static func isRepository(_ name: String) -> Bool { name.wholeMatch(of: /[\w.-]+\/[\w.-]+/) != nil }
+    static func isRepository(_ name: String) -> Bool { name.wholeMatch(of: /\w[\w.-]*\/\w[\w.-]*/) != nil }
 
     /// Asks the hub which files there are.
     init(repository: String) throws {
@@ -20,35 +20,48 @@ struct HubFolder {
         url = ModelStore.directory.deletingLastPathComponent().appendingPathComponent("imports/\(name)")
     }
 
-    /// The bytes that are still missing.
-    private var missing: Int { files.reduce(0) { $0 + max(0, ($1.file.size ?? 0) - size(of: $1.path)) } }
+    /// Downloads what is missing: first what says whether the model can be imported, then the weights.
+    func download() throws {
+        do { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) } catch {
+            throw InstallError.cannotWrite(directory: url.path, reason: error.localizedDescription)
+        }
+        let lock = open(url.appendingPathComponent(".lock").path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        defer { close(lock) }
+        guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            throw InstallError.cannotWrite(directory: url.path, reason: "another process is downloading to it")
+        }
+        let weights = files.filter { $0.path.hasSuffix(".safetensors") && !$0.path.contains("/") }
+        for (path, file) in files where !weights.contains(where: { $0.path == path }) { try fetch(file, path) }
+        try HuggingFaceFolder.check(url)
+        let names = try HuggingFaceFolder.weightFiles(in: url)
+        let wanted = try names.map { name in
+            guard let file = weights.first(where: { $0.path == name }) else {
+                throw InstallError.hub("\(repository) has no \(name).")
+            }
+            return file
+        }
+        let total = wanted.reduce(0) { $0 + ($1.file.size ?? 0) }
+        let missing = wanted.reduce(0) { $0 + max(0, ($1.file.size ?? 0) - size(of: $1.path)) }
+        if let free = ModelInstaller.freeSpace(url), free < missing + 200_000_000 {
+            throw InstallError.notEnoughSpace(needed: missing + 200_000_000, free: free, directory: url.path)
+        }
+        if missing > 0 { Message.say("Downloading \(repository) (\(total / 1_000_000) MB) to \(url.path) …") }
+        for (path, file) in wanted { try fetch(file, path) }
+    }
 
     private func size(of path: String) -> Int {
         let place = url.appendingPathComponent(path)
         return max(fileSize(place) ?? 0, fileSize(place.appendingPathExtension("part")) ?? 0)
     }
 
-    func download() throws {
-        let total = files.reduce(0) { $0 + ($1.file.size ?? 0) }
-        // The imported model is as large as the download.
-        let needed = missing + total + 200_000_000
-        if let free = ModelInstaller.freeSpace(url), free < needed {
-            throw InstallError.notEnoughSpace(needed: needed, free: free, directory: url.path)
+    private func fetch(_ file: RemoteFile, _ path: String) throws {
+        let target = url.appendingPathComponent(path)
+        guard fileSize(target) == nil else { return }
+        do {
+            try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+        } catch {
+            throw InstallError.cannotWrite(directory: url.path, reason: error.localizedDescription)
         }
-        Message.say("Downloading \(repository) (\(total / 1_000_000) MB) …")
-        for (path, file) in files {
-            let target = url.appendingPathComponent(path)
-            guard fileSize(target) == nil else { continue }
-            do {
-                try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-            } catch {
-                throw InstallError.cannotWrite(directory: url.path, reason: error.localizedDescription)
-            }
-            try fetch(file, to: target)
-        }
-    }
-
-    private func fetch(_ file: RemoteFile, to target: URL) throws {
         let part = target.appendingPathExtension("part")
         guard case .web(let address, let token)? = file.sources.first else { return }
         if let problem = try Curl.fetch(address, token: token, to: part, size: file.size) {

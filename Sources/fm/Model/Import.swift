@@ -59,7 +59,11 @@ extension Model {
                     }
                 }
                 print("Imported \(name): \(target.path)")
-                if let download, !keepDownload { try download.remove() }
+                if let download, !keepDownload {
+                    do { try download.remove() } catch {
+                        Message.say("The files that were downloaded could not be removed from \(download.url.path): \(error)")
+                    }
+                }
                 if !notes.isEmpty { Message.say("Changed: \(notes.joined(separator: "; ")).") }
                 guard !model.isEncoder else { return }
                 let file = try GGUFFile(path: target.path)

@@ -99,12 +99,12 @@ extension Model {
                 let file = try GGUFFile(path: path)
                 let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
                 guard let type else { return try await search(file, importance, url) }
-                guard !type.needsImportance || importance != nil else {
+                let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
+                if importance == nil, let name = type.needingImportance(types) {
                     throw ValidationError(
-                        "\(type.rawValue) has so few bits that it needs an importance matrix: make one with “fm model imatrix \(path) TEXT…”, then use --imatrix."
+                        "\(name) would have so few bits that it needs an importance matrix: make one with “fm model imatrix \(path) TEXT…”, then use --imatrix."
                     )
                 }
-                let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
                 let line = ProgressLine("Quantising", total: 1_000)
                 let requantize = requantize
                 let written = try await LongWork.run(showing: line) { check in
