@@ -31,6 +31,9 @@ package struct GGUFWriter {
                 name: name, shape: shape, type: type,
                 blocks: { (range) throws -> [UInt8] in
                     let values = try values(range)
+                    guard values.allSatisfy(\.isFinite) else {
+                        throw ModelError.invalid(field: name, reason: "has numbers that are not finite")
+                    }
                     guard type != .f16 || values.allSatisfy({ !(abs($0) > 65_504) }) else {
                         throw ModelError.invalid(field: name, reason: "has numbers that are too large for F16: use BF16 or F32")
                     }
