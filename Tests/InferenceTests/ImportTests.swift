@@ -138,7 +138,10 @@ import Testing
         let other = try GGUFFile(path: single.output.path)
         #expect(try other.values(of: try #require(other.tensors["blk.0.ffn_up.weight"]))[0..<2] == [0.5, -1])
         // A code that is no number.
-        for (scale, shape, block) in [([.nan, 1, 1, 1], [2, 2], "[32, 16]"), ([], [], "[32, 16]"), ([1, 2], [2], "[32, 16]"), ([1], [], "[9223372036854775807, 1]")]
+        for (scale, shape, block) in [
+            ([.nan, 1, 1, 1], [2, 2], "[32, 16]"), ([], [], "[32, 16]"), ([1, 2], [2], "[32, 16]"),
+            ([1], [], "[9223372036854775807, 1]"),
+        ]
             as [([Float], [Int], String)]
         {
             let folder = try quantized(block)
