@@ -179,9 +179,9 @@ static const ck_grid *grid_of(ck_type type) {
     return NULL;
 }
 
-static void quantize_grid(const ck_quantize_kernels *k, ck_type type, const float *x, const float *w, uint8_t *out) {
+static void quantize_grid(const ck_quantize_kernels *k, ck_type type, const ck_grid *grid, const float *x, const float *w, uint8_t *out) {
     ck_grid_block block = {0};
-    k->grid_block(x, w, grid_of(type), &block);
+    k->grid_block(x, w, grid, &block);
     memset(out, 0, (size_t)ck_type_bytes(type));
     put_half(out, block.d);
     for (int g = 0; g < 8; g++) {
@@ -243,6 +243,7 @@ void ck_encode_with(ck_isa isa, ck_type type, const float *x, size_t count, cons
         return;
     }
     float weights[256];
+    const ck_grid *grid = grid_of(type);
     // Without an offset, the largest weights decide about the scale, if nothing is known of the columns.
     bool is_symmetric = !importance && (type == CK_TYPE_Q3_K || type == CK_TYPE_Q6_K);
     for (size_t start = 0; start < count; start += block, out += bytes) {
@@ -259,7 +260,7 @@ void ck_encode_with(ck_isa isa, ck_type type, const float *x, size_t count, cons
                 weights[i - start] = (known[(i - group) / 16] > 0 ? importance[i] : 1) * large;
             }
         }
-        if (grid_of(type)) quantize_grid(k, type, x + start, weights, out);
+        if (grid) quantize_grid(k, type, grid, x + start, weights, out);
         else if (block == 32) quantize_group(k, type, x + start, weights, out);
         else quantize_block(k, type, x + start, weights, out);
     }

@@ -20,6 +20,12 @@ enum OutputFile {
     }
 }
 
+/// The size of a file in bytes; nil if there is none.
+func fileSize(_ file: URL) -> Int? {
+    var status = stat()
+    return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
+}
+
 /// Text files that commands are given.
 enum TextFile {
     static func read(_ path: String) throws -> String {

@@ -16,6 +16,7 @@ import unicodedata
 import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+import import_families
 from import_families import ENCODERS, PATTERNS, encoder_tokenizer
 
 # Blocks of scripts: the first and last code point
@@ -88,7 +89,6 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         if make is None:
-            import import_families
             import_families.TEXTS = train
             fast = encoder_tokenizer(kind, folder)
             name, _, settings, _ = ENCODERS["bert" if kind == "wordpiece" else "xlm_roberta"]

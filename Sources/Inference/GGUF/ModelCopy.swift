@@ -29,37 +29,29 @@ struct ModelCopy {
         }
         let alignment = try model.metadata.integer("general.alignment", in: 1...(1 << 20)) ?? 32
         func padding(_ count: Int) -> Int { (alignment - count % alignment) % alignment }
-        let temporary = url.path + ".\(getpid()).part"
-        guard FileManager.default.createFile(atPath: temporary, contents: nil) else {
-            throw ModelError.unreadable(path: url.path, reason: "it cannot be created")
-        }
-        var isComplete = false
-        defer { if !isComplete { unlink(temporary) } }
-        let file = try FileHandle(forWritingTo: URL(filePath: temporary))
-        defer { try? file.close() }  // closed already, or another error is thrown
-        let head = head(padding)
-        try file.write(contentsOf: head + Data(count: padding(head.count)))
-        let total = Double(max(1, entries.reduce(0) { $0 + $1.bytes }))
-        var done = 0
-        for entry in entries {
-            var written = 0
-            while written < entry.bytes {
-                let part = try next(entry, written)
-                try file.write(contentsOf: part)
-                written += part.count
-                try progress(Double(done + written) / total)
+        var file = try PartFile(url, identity: nil)
+        do {
+            let head = head(padding)
+            try file.write(head + Data(count: padding(head.count)))
+            let total = Double(max(1, entries.reduce(0) { $0 + $1.bytes }))
+            var done = 0
+            for entry in entries {
+                var written = 0
+                while written < entry.bytes {
+                    let part = try next(entry, written)
+                    try file.write(Data(part))
+                    written += part.count
+                    try progress(Double(done + written) / total)
+                }
+                precondition(written == entry.bytes, "a tensor has as many bytes as its type says")
+                try file.write(Data(count: padding(written)))
+                done += written
             }
-            precondition(written == entry.bytes, "a tensor has as many bytes as its type says")
-            try file.write(contentsOf: Data(count: padding(written)))
-            done += written
+            try file.finish { _ = try ModelShape(file: GGUFFile(path: $0)) }
+        } catch {
+            file.remove()
+            throw error
         }
-        try file.synchronize()
-        try file.close()
-        _ = try ModelShape(file: GGUFFile(path: temporary))
-        guard rename(temporary, url.path) == 0 else {
-            throw ModelError.unreadable(path: url.path, reason: String(cString: strerror(errno)))
-        }
-        isComplete = true
     }
 
     private func head(_ padding: (Int) -> Int) -> Data {

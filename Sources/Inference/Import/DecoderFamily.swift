@@ -151,7 +151,7 @@ struct DecoderFamily {
         fields.set("embedding_scale", try config.number("embedding_multiplier"))
         fields.set("residual_scale", try config.number("residual_multiplier"))
         fields.set("logit_scale", try config.number("logits_scaling"))
-        if try config.integer("num_local_experts", in: 0...1024) ?? 0 > 0 {
+        if try config.hasLocalExperts {
             try experts(config, &fields)
             fields.set("expert_shared_feed_forward_length", try config.integer("shared_intermediate_size"))
         }
@@ -159,8 +159,7 @@ struct DecoderFamily {
 
     /// The layers with attention; nil if all have it. Newer configurations have another name for them.
     static func attentionLayers(_ config: ImportConfig) throws(ModelError) -> [Bool]? {
-        let layers = try config.required("num_hidden_layers", in: 1...1024)
-        return try config.strings("layer_types", count: layers)?.map { $0 == "attention" || $0 == "full_attention" }
+        try config.strings("layer_types")?.map { $0 == "attention" || $0 == "full_attention" }
     }
 
     /// Whether a Granite hybrid has layers without attention. Those without are files of another family.
@@ -170,10 +169,10 @@ struct DecoderFamily {
 
     private static func graniteHybrid(_ config: ImportConfig, _ fields: inout ImportFields) throws(ModelError) {
         try granite(config, &fields)
-        let hasExperts = try config.integer("num_local_experts", in: 0...1024) ?? 0 > 0
-        if !hasExperts { fields.set("feed_forward_length", try config.integer("shared_intermediate_size", "intermediate_size")) }
-        let rotates = config.string("position_embedding_type") == "rope"
-        if !rotates { fields.set("rope.scaling.finetuned", .bool(false)) }
+        if try !config.hasLocalExperts {
+            fields.set("feed_forward_length", try config.integer("shared_intermediate_size", "intermediate_size"))
+        }
+        if config.string("position_embedding_type") != "rope" { fields.set("rope.scaling.finetuned", .bool(false)) }
         guard try isHybrid(config), let attention = try attentionLayers(config) else { return }
         let heads = try config.required("mamba_n_heads")
         fields.set("ssm.conv_kernel", try config.integer("mamba_d_conv") ?? 4)
@@ -189,12 +188,12 @@ struct DecoderFamily {
 
     private static func windows(_ config: ImportConfig, _ fields: inout ImportFields) throws(ModelError) {
         guard let window = try config.integer("sliding_window", in: 0...(1 << 24)), window > 0 else { return }
-        let layers = try config.required("num_hidden_layers", in: 1...1024)
+        let layers = try config.layers
         if fields.architecture == "exaone4", layers != 64 {
             throw .unsupported(field: "sliding_window of config.json", value: "\(window)", supported: "64 layers, or none")
         }
         fields.set("attention.sliding_window", window)
-        if let types = try config.strings("layer_types", count: layers) {
+        if let types = try config.strings("layer_types") {
             fields.set("attention.sliding_window_pattern", types.map { $0 == "sliding_attention" })
         } else {
             // A period, or a letter for each layer of one: L is local.
@@ -231,7 +230,7 @@ struct DecoderFamily {
             names: ["post_attention_layernorm": "post_attention_norm"]
         ) {
             (config, fields) throws(ModelError) in
-            let layers = try config.required("num_hidden_layers", in: 1...1024)
+            let layers = try config.layers
             if architecture != "qwen35" {
                 try config.require("norm_topk_prob", .bool(true))
                 try experts(config, &fields)
@@ -263,8 +262,8 @@ struct DecoderFamily {
         ) { (config, fields) throws(ModelError) in
             guard architecture != "gemma" else { return }
             fields.set("attention.sliding_window", try config.required("sliding_window"))
-            let layers = try config.required("num_hidden_layers", in: 1...1024)
-            if let types = try config.strings("layer_types", count: layers) {
+            let layers = try config.layers
+            if let types = try config.strings("layer_types") {
                 // Loaders know the usual order.
                 let period = architecture == "gemma2" ? 2 : 6
                 let windowed = types.map { $0 == "sliding_attention" }
@@ -299,8 +298,8 @@ struct DecoderFamily {
         architecture: "gemma4", rotatedShare: nil, names: ["post_attention_layernorm": "post_attention_norm"],
         activations: ["gelu_pytorch_tanh"]
     ) { (config, fields) throws(ModelError) in
-        let layers = try config.required("num_hidden_layers", in: 1...1024)
-        guard let types = try config.strings("layer_types", count: layers) else { throw .missing("layer_types in config.json") }
+        let layers = try config.layers
+        guard let types = try config.strings("layer_types") else { throw .missing("layer_types in config.json") }
         let windowed = types.map { $0 == "sliding_attention" }
         /// A setting of the layers with full attention: newer configurations have it for each layer.
         func full(_ key: String, _ own: String) throws(ModelError) -> Int? {
@@ -353,8 +352,7 @@ struct DecoderFamily {
         // Constants of the kernels, and the order of layers that the loader has.
         try config.require("swiglu_limit", number: 7)
         try config.require("swiglu_alpha", number: 1.702)
-        let layers = try config.required("num_hidden_layers", in: 1...1024)
-        for (layer, type) in (try config.strings("layer_types", count: layers) ?? []).enumerated()
+        for (layer, type) in (try config.strings("layer_types") ?? []).enumerated()
         where type != (layer % 2 == 0 ? "sliding_attention" : "full_attention") {
             throw .unsupported(field: "layer_types of config.json", value: type, supported: "windows in every other layer")
         }
@@ -367,7 +365,7 @@ struct DecoderFamily {
 
     private static func lfm2(_ config: ImportConfig, _ fields: inout ImportFields) throws(ModelError) {
         try config.require("conv_bias", .bool(false))
-        let layers = try config.required("num_hidden_layers", in: 1...1024)
+        let layers = try config.layers
         var attention = try attentionLayers(config)
         if attention == nil, case .array(let list)? = config["full_attn_idxs"] {
             let own = Set(list.compactMap(\.integer))

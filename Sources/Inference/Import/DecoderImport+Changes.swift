@@ -52,10 +52,10 @@ extension DecoderImport {
             return [(block + "ffn_down_exps.weight", try isTransposed(name, tensor) ? tensor.transposed() : tensor)]
         case "mlp.experts.down_proj_bias": return [(block + "ffn_down_exps.bias", tensor)]
         case "shared_mlp.input_linear":
-            let suffix = try config.integer("num_local_experts", in: 0...1024) ?? 0 > 0 ? "_shexp" : ""
+            let suffix = try config.hasLocalExperts ? "_shexp" : ""
             return try split(name, tensor, block + "ffn_gate\(suffix).weight", block + "ffn_up\(suffix).weight")
         case "shared_mlp.output_linear":
-            let suffix = try config.integer("num_local_experts", in: 0...1024) ?? 0 > 0 ? "_shexp" : ""
+            let suffix = try config.hasLocalExperts ? "_shexp" : ""
             return [(block + "ffn_down\(suffix).weight", tensor)]
         case "linear_attn.in_proj_qkvz": return try ungrouped(name, tensor, block)
         case _ where module.hasPrefix("linear_attn."): return [(try target(name), try recurrent(name, module, tensor))]

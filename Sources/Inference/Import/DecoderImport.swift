@@ -14,25 +14,19 @@ struct DecoderImport {
     /// The number of rows of the embeddings that belong to tokens.
     let embeddingCount: Int
 
-    /// What an encoder that is built as a decoder (EmbeddingGemma) is called.
+    /// That of the family, or of a relative: some Granite hybrids are plain models, and EmbeddingGemma is built like Gemma 3.
     private let architecture: String
 
     /// - Parameters:
     ///   - whole: `config.json`.
     ///   - tokens: the number of tokens of the tokenizer.
-    /// - Throws: ``ModelError`` for families, quantisations and settings that are not read.
-    init(config whole: JSONValue, weights: Safetensors, tokens: Int) throws(ModelError) {
-        let type = whole["model_type"]?.string ?? "none"
-        guard let family = DecoderFamily.all[type] else {
-            throw .unsupported(
-                field: "model_type of config.json", value: type,
-                supported: DecoderFamily.all.keys.sorted().joined(separator: ", "))
-        }
+    /// - Throws: ``ModelError`` for quantisations and settings that are not read.
+    init(_ family: DecoderFamily, config whole: JSONValue, weights: Safetensors, tokens: Int) throws(ModelError) {
         // Of models with images, the part for texts is read; what it leaves out stands beside it.
         let config = ImportConfig(json: Self.flattened(whole))
         self.family = family
         self.config = config
-        layers = try config.required("num_hidden_layers", in: 1...1024)
+        layers = try config.layers
         hasPredictions = config["num_nextn_predict_layers"]?.integer ?? 0 > 0
         let found = try Self.texts(weights.tensors)
         self.blocks = try Self.texts(weights.bytes)
@@ -48,7 +42,7 @@ struct DecoderImport {
             ["gemma3", "gemma4"].contains(family.architecture) ? min(embeddings.shape[0], tokens) : embeddings.shape[0]
         let isEmbedder = family.architecture == "gemma3" && config.flag("use_bidirectional_attention") == true
         if family.architecture == "granitehybrid", try !DecoderFamily.isHybrid(config) {
-            architecture = try config.integer("num_local_experts", in: 0...1024) ?? 0 > 0 ? "granitemoe" : "granite"
+            architecture = try config.hasLocalExperts ? "granitemoe" : "granite"
         } else {
             architecture = isEmbedder ? "gemma-embedding" : family.architecture
         }

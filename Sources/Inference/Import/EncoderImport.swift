@@ -3,7 +3,7 @@ internal import JSON
 
 /// An encoder in the Hugging Face form, as metadata and tensors of a GGUF file: BERT and its relatives.
 struct EncoderImport {
-    private struct Family {
+    struct Family: Sendable {
         var architecture: String
         /// Names of modules outside of the layers.
         var outside: [String: String]
@@ -31,7 +31,8 @@ struct EncoderImport {
         ],
         prefixes: ["bert.", "roberta."], heads: ["pooler.", "cls.", "lm_head."])
 
-    private static let families: [String: Family] = [
+    /// By `model_type` of `config.json`.
+    static let families: [String: Family] = [
         "bert": bert, "roberta": bert, "xlm-roberta": bert,
         "nomic_bert": Family(
             architecture: "nomic-bert",
@@ -58,19 +59,12 @@ struct EncoderImport {
             prefixes: ["model."], heads: ["head.", "decoder.", "classifier."]),
     ]
 
-    static var names: [String] { families.keys.sorted() }
-
     private let family: Family
     private let config: ImportConfig
     private let weights: Safetensors
-    var architecture: String { family.architecture }
+    private var architecture: String { family.architecture }
 
-    init(config: ImportConfig, weights: Safetensors) throws(ModelError) {
-        let type = config.string("model_type") ?? "none"
-        guard let family = Self.families[type] else {
-            throw .unsupported(
-                field: "model_type of config.json", value: type, supported: Self.families.keys.sorted().joined(separator: ", "))
-        }
+    init(_ family: Family, config: ImportConfig, weights: Safetensors) {
         (self.family, self.config, self.weights) = (family, config, weights)
     }
 
@@ -135,8 +129,8 @@ struct EncoderImport {
 
     /// The distance of layers with full attention, where the configuration lists the layers.
     private func period() throws(ModelError) -> Int {
-        let layers = try config.required("num_hidden_layers", in: 1...1024)
-        guard let types = try config.strings("layer_types", count: layers) else { return 3 }
+        let layers = try config.layers
+        guard let types = try config.strings("layer_types") else { return 3 }
         let period = (1..<max(2, layers)).first { $0 < layers && types[$0] == "full_attention" } ?? layers
         for (layer, type) in types.enumerated() where (type == "full_attention") != (layer % period == 0) {
             throw .unsupported(field: "layer_types of config.json", value: type, supported: "full attention at a fixed distance")
@@ -181,7 +175,7 @@ struct EncoderImport {
         // The loader takes biases as optional, because some families have none.
         guard architecture == "bert" else { return result }
         let found = Set(result.map(\.name))
-        for layer in 0..<(try config.required("num_hidden_layers", in: 1...1024)) {
+        for layer in 0..<(try config.layers) {
             for name in family.parts.values {
                 for kind in ["weight", "bias"] where !found.contains("blk.\(layer).\(name).\(kind)") {
                     throw .missing("tensor blk.\(layer).\(name).\(kind)")

@@ -3,36 +3,37 @@ internal import JSON
 
 /// A model as it is published on the Hugging Face hub: a folder with `config.json`, `tokenizer.json` and safetensors
 /// files. It is imported by conversion to a GGUF file.
-package struct HuggingFaceFolder {
+package struct HuggingFaceFolder: Sendable {
     private let folder: URL
     private let config: JSONValue
+    private let kind: Kind
     private let weights: Safetensors
+
+    private enum Kind { case encoder(EncoderImport.Family), decoder(DecoderFamily) }
 
     /// - Throws: ``ModelError`` if the folder is not a model, or one of an unknown kind.
     package init(_ folder: URL) throws {
         self.folder = folder
-        config = try Self.checked(folder)
+        config = try Self.json(folder.appendingPathComponent("config.json"))
+        kind = try Self.kind(config)
         weights = try Safetensors(folder: folder)
     }
 
-    /// Checks that the configuration is of a kind that can be imported, and returns it.
-    private static func checked(_ folder: URL) throws -> JSONValue {
-        let config = try json(folder.appendingPathComponent("config.json"))
-        guard let type = config["model_type"]?.string else { throw ModelError.missing("model_type in config.json") }
-        guard encoders.contains(type) || DecoderFamily.all[type] != nil else {
-            throw ModelError.unsupported(
-                field: "model_type of config.json", value: type,
-                supported:
-                    "\((encoders + decoders).joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
-            )
-        }
-        return config
+    private static func kind(_ config: JSONValue) throws(ModelError) -> Kind {
+        guard let type = config["model_type"]?.string else { throw .missing("model_type in config.json") }
+        if let family = EncoderImport.families[type] { return .encoder(family) }
+        if let family = DecoderFamily.all[type] { return .decoder(family) }
+        throw .unsupported(
+            field: "model_type of config.json", value: type,
+            supported:
+                "\((encoders + decoders).joined(separator: ", ")). Download other models as GGUF files: fm model pull OWNER/REPO-GGUF"
+        )
     }
 
     /// Checks a folder without its weights.
     ///
     /// - Throws: ``ModelError`` if it is not a model, or one of an unknown kind.
-    package static func check(_ folder: URL) throws { _ = try checked(folder) }
+    package static func check(_ folder: URL) throws { _ = try kind(json(folder.appendingPathComponent("config.json"))) }
 
     /// The names of the files that have the weights.
     package static func weightFiles(in folder: URL) throws -> [String] { try Safetensors.names(in: folder) }
@@ -44,10 +45,9 @@ package struct HuggingFaceFolder {
     package var paths: [String] {
         let names = [
             "config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "chat_template.jinja",
-            "modules.json",
-            "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors.index.json",
-            "1_Pooling/config.json",
-            "2_Dense/model.safetensors", "3_Dense/model.safetensors",
+            "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "model.safetensors.index.json",
+            "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "3_Dense/config.json",
+            "3_Dense/model.safetensors",
         ]
         return names.map { folder.appendingPathComponent($0).path } + weights.paths
     }
@@ -56,12 +56,12 @@ package struct HuggingFaceFolder {
     package static var decoders: [String] { DecoderFamily.all.keys.sorted() }
 
     /// The kinds of models that make vectors of texts.
-    package static var encoders: [String] { EncoderImport.names }
+    package static var encoders: [String] { EncoderImport.families.keys.sorted() }
 
     /// Whether the model makes vectors of texts; otherwise it generates text. Some are built like language models.
     package var isEncoder: Bool {
-        Self.encoders.contains(config["model_type"]?.string ?? "") || config["use_bidirectional_attention"] == .bool(true)
-            || has("1_Pooling/config.json")
+        if case .encoder = kind { return true }
+        return config["use_bidirectional_attention"] == .bool(true) || has("1_Pooling/config.json")
     }
 
     /// Writes the GGUF file.
@@ -89,14 +89,16 @@ package struct HuggingFaceFolder {
         var fields: ImportFields
         var count: Int
         var notes: [String] = []
-        if Self.encoders.contains(config["model_type"]?.string ?? "") {
-            let encoder = try EncoderImport(config: ImportConfig(json: config), weights: weights)
+        switch kind {
+        case .encoder(let family):
+            let encoder = EncoderImport(family, config: ImportConfig(json: config), weights: weights)
             fields = try encoder.metadata(limit: optionalJSON("sentence_bert_config.json")?["max_seq_length"]?.integer)
             fields.set("pooling_type", try pooling() ?? 1)
             writer.tensors = try encoder.tensors(type ?? .q8_0)
             count = writer.tensors.first { $0.name == "token_embd.weight" }?.shape.last ?? 0
-        } else {
-            let decoder = try DecoderImport(config: config, weights: weights, tokens: tokenCount(tokenizer))
+        case .decoder(let family):
+            let decoder = try DecoderImport(
+                family, config: config, weights: weights, tokens: TokenizerImport.count(tokenizer))
             fields = try decoder.metadata()
             writer.tensors = try decoder.tensors(type ?? (isEncoder ? .q8_0 : nil))
             count = decoder.embeddingCount
@@ -123,7 +125,7 @@ package struct HuggingFaceFolder {
         if !isEncoder, let template = try chatTemplate(settings) {
             writer.metadata.append(("tokenizer.chat_template", .string(template)))
         }
-        try writer.write(to: url, source: weights.identity, progress: progress) { path in
+        try writer.write(to: url, source: identity(), progress: progress) { path in
             // A file that cannot be used must not replace one that can.
             let file = try GGUFFile(path: path)
             try DecoderModel.check(file)
@@ -132,14 +134,13 @@ package struct HuggingFaceFolder {
         return notes
     }
 
-    private func tokenCount(_ tokenizer: JSONValue) -> Int {
-        var tokens = 0
-        if case .object(let vocabulary)? = tokenizer["model"]?["vocab"] { tokens = vocabulary.count }
-        // Numbers of added tokens, which may be among the others.
-        if case .array(let added)? = tokenizer["added_tokens"] {
-            tokens = max(tokens, (added.compactMap { $0["id"]?.integer }.filter { (0..<1 << 24).contains($0) }.max() ?? -1) + 1)
-        }
-        return tokens
+    /// Names, sizes and times of the files that are read. A path alone does not say whether the file is still the same.
+    private func identity() throws -> String {
+        try paths.filter { FileManager.default.fileExists(atPath: $0) }.map { path in
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            let time = attributes[.modificationDate] as? Date
+            return "\(path) \(attributes[.size] ?? 0) \(time?.timeIntervalSince1970 ?? 0)"
+        }.joined(separator: ";")
     }
 
     /// The file beside the configuration takes precedence, as in transformers.

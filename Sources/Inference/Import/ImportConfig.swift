@@ -37,9 +37,17 @@ struct ImportConfig {
         return number
     }
 
+    var layers: Int { get throws(ModelError) { try required("num_hidden_layers", in: 1...1024) } }
+
+    /// Whether a Granite model has experts: its configurations have a number of 0 otherwise.
+    var hasLocalExperts: Bool {
+        get throws(ModelError) { try integer("num_local_experts", in: 0...1024) ?? 0 > 0 }
+    }
+
     /// A list of texts, one for each layer.
-    func strings(_ key: String, count: Int) throws(ModelError) -> [String]? {
+    func strings(_ key: String) throws(ModelError) -> [String]? {
         guard let value = self[key] else { return nil }
+        let count = try layers
         guard case .array(let list) = value, list.count == count else {
             throw .invalid(field: "\(key) in config.json", reason: "is not a list of \(count) texts")
         }

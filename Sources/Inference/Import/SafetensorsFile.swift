@@ -45,8 +45,6 @@ package struct Safetensors: Sendable {
     /// The names of tensors of other integers, which are not read.
     private(set) var skipped: [String] = []
     private(set) var paths: [String] = []
-    /// Names, sizes and times of the files.
-    private(set) var identity = ""
     /// The values of `__metadata__`.
     package private(set) var metadata: [String: String] = [:]
 
@@ -88,10 +86,7 @@ package struct Safetensors: Sendable {
 
     private mutating func add(_ url: URL) throws {
         let source = try SourceFile(path: url.path)
-        // The path alone does not say whether the file is still the same.
-        let time = try FileManager.default.attributesOfItem(atPath: url.path)[.modificationDate] as? Date
         paths.append(url.path)
-        identity += "\(url.path) \(source.size) \(time?.timeIntervalSince1970 ?? 0);"
         guard source.size >= 8 else {
             throw ModelError.truncated(field: "the header of \(url.lastPathComponent)", offset: source.size)
         }

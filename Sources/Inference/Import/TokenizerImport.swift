@@ -115,6 +115,14 @@ struct TokenizerImport {
         return try result + special(all)
     }
 
+    /// The number of tokens, by the largest number of an added one, which may be among the others.
+    static func count(_ tokenizer: JSONValue) -> Int {
+        var count = 0
+        if case .object(let vocabulary)? = tokenizer["model"]?["vocab"] { count = vocabulary.count }
+        guard case .array(let added)? = tokenizer["added_tokens"] else { return count }
+        return max(count, (added.compactMap { $0["id"]?.integer }.filter { (0..<markLimit).contains($0) }.max() ?? -1) + 1)
+    }
+
     /// A token's number, which must be one of a row of the embeddings.
     func number(_ id: Int?, of text: String, _ count: Int) throws(ModelError) -> Int {
         guard let id, id >= 0 else {

@@ -44,10 +44,7 @@ package final class DecoderModel {
     }
     /// Checks that a file has all tensors of its architecture, with the right shapes, and no others.
     package static func check(_ file: GGUFFile) throws(ModelError) {
-        let shape = try ModelShape(file: file)
-        var measuring = TensorPacker(file: file, adapter: nil, pool: try .shared())
-        _ = try ModelTensors(shape, &measuring)
-        try measuring.checkAllUsed(layers: shape.layers.count, architecture: shape.architecture)
+        try Weights.check(file, ModelShape(file: file), .shared())
     }
     package var packedBytes: Int { weights.bytes }
     /// Whether the packed weights were read from the cache.

@@ -511,11 +511,9 @@ final class Weights {
         file: GGUFFile, shape: ModelShape, pool: WorkerPool, adapter: AdapterFile? = nil, cache: PackedCache? = nil
     ) throws(ModelError) {
         try adapter?.check(file)
-        var measuring = TensorPacker(file: file, adapter: adapter, pool: pool)
-        _ = try ModelTensors(shape, &measuring)
-        try measuring.checkAllUsed(layers: shape.layers.count, architecture: shape.architecture)
-        let cached = adapter == nil ? cache?.memory(for: file, bytes: measuring.bytes) : nil
-        memory = if let cached { cached } else { try PackedMemory(bytes: measuring.bytes) }
+        let bytes = try Self.check(file, shape, pool, adapter)
+        let cached = adapter == nil ? cache?.memory(for: file, bytes: bytes) : nil
+        memory = if let cached { cached } else { try PackedMemory(bytes: bytes) }
         wasCached = memory.isFilled
         var packer = TensorPacker(
             file: file, adapter: adapter, pool: pool, base: memory.base, isPacked: memory.isFilled)
@@ -540,6 +538,17 @@ final class Weights {
                 RotaryTable(rotary, factors: try values(rotary.factors), longFactors: try values(rotary.longFactors)))
         }
         self.rotaries = rotaries
+    }
+
+    /// Checks that a file has all tensors of its architecture, with the right shapes, and no others. Returns the bytes of the packed weights.
+    @discardableResult
+    static func check(_ file: GGUFFile, _ shape: ModelShape, _ pool: WorkerPool, _ adapter: AdapterFile? = nil) throws(ModelError)
+        -> Int
+    {
+        var measuring = TensorPacker(file: file, adapter: adapter, pool: pool)
+        _ = try ModelTensors(shape, &measuring)
+        try measuring.checkAllUsed(layers: shape.layers.count, architecture: shape.architecture)
+        return measuring.bytes
     }
 
     /// The same for a model that is not loaded.

@@ -94,11 +94,10 @@ struct EmbedderInstaller {
         for file in model.files {
             let url = scratch.appendingPathComponent(file.path)
             if try FileManager.default.fileExists(atPath: url.path) && ModelInstaller.checksum(url) == file.sha256 { continue }
-            try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
             let address = Hub.address(of: file.path, in: model.repository, revision: model.revision)
-            let result = Curl.download(address, token: Hub.token, to: url)
-            guard let status = result.status else { return "curl was not found" }
-            if status != 0 { return Curl.words(result) }
+            let remote = RemoteFile(
+                fileName: file.path, size: nil, sha256: file.sha256, sources: [.web(address, token: Hub.token)])
+            if let problem = try remote.fetch(to: url) { return problem }
         }
         return nil
     }

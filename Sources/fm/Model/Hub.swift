@@ -51,17 +51,13 @@ enum Curl {
     /// - Parameter size: the size of the file; nil if it is not known.
     /// - Returns: nil, or the reason of a failure.
     static func fetch(_ url: String, token: String?, to file: URL, size: Int?) throws -> String? {
-        func length() -> Int? {
-            var status = stat()
-            return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
-        }
-        if let size, let there = length() {
+        if let size, let there = fileSize(file) {
             if there == size { return nil }
             if there > size { unlink(file.path) }
         }
-        var isFresh = length() == nil
+        var isFresh = fileSize(file) == nil
         while true {
-            let before = length() ?? 0
+            let before = fileSize(file) ?? 0
             let result = download(url, token: token, to: file)
             guard let status = result.status else { throw InstallError.toolMissing("curl") }
             if status == 0 { return nil }
@@ -69,7 +65,7 @@ enum Curl {
                 // The server cannot continue the download: it starts again.
                 unlink(file.path)
                 isFresh = true
-            } else if isInterrupted(result), length() ?? 0 > before {
+            } else if isInterrupted(result), fileSize(file) ?? 0 > before {
                 // After an interruption the download is continued, provided that the attempt received data.
                 isFresh = false
             } else {

@@ -22,14 +22,8 @@ struct HubFolder {
 
     /// Downloads what is missing: first what says whether the model can be imported, then the weights.
     func download() throws {
-        do { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) } catch {
-            throw InstallError.cannotWrite(directory: url.path, reason: error.localizedDescription)
-        }
-        let lock = open(url.appendingPathComponent(".lock").path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-        defer { close(lock) }
-        guard lock >= 0, flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            throw InstallError.cannotWrite(directory: url.path, reason: "another process is downloading to it")
-        }
+        let lock = try InstallLock()
+        defer { withExtendedLifetime(lock) {} }
         let weights = files.filter { $0.path.hasSuffix(".safetensors") && !$0.path.contains("/") }
         for (path, file) in files where !weights.contains(where: { $0.path == path }) { try fetch(file, path) }
         try HuggingFaceFolder.check(url)
@@ -56,34 +50,10 @@ struct HubFolder {
 
     private func fetch(_ file: RemoteFile, _ path: String) throws {
         let target = url.appendingPathComponent(path)
-        guard fileSize(target) == nil else { return }
-        do {
-            try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-        } catch {
-            throw InstallError.cannotWrite(directory: url.path, reason: error.localizedDescription)
-        }
-        let part = target.appendingPathExtension("part")
-        guard case .web(let address, let token)? = file.sources.first else { return }
-        if let problem = try Curl.fetch(address, token: token, to: part, size: file.size) {
-            throw InstallError.notFetched(name: file.fileName, attempts: ["\(Hub.endpoint): \(problem)"])
-        }
-        if let expected = file.sha256, case let found = try ModelInstaller.checksum(part), found != expected {
-            // Continuing this download could not produce the right file.
-            unlink(part.path)
-            throw InstallError.notFetched(
-                name: file.fileName,
-                attempts: ["the file differs from the published one: its SHA-256 is \(found), not \(expected)"])
-        }
-        guard rename(part.path, target.path) == 0 else {
-            throw InstallError.cannotWrite(directory: url.path, reason: String(cString: strerror(errno)))
-        }
+        guard fileSize(target) == nil, let problem = try file.fetch(to: target) else { return }
+        throw InstallError.notFetched(name: path, attempts: ["\(Hub.endpoint): \(problem)"])
     }
 
     /// Removes the files.
     func remove() throws { try FileManager.default.removeItem(at: url) }
-
-    private func fileSize(_ file: URL) -> Int? {
-        var status = stat()
-        return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
-    }
 }

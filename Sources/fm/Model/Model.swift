@@ -15,7 +15,7 @@ struct Model: AsyncParsableCommand {
             fm model check qwen3-4b                   ask it twenty questions with known answers
             fm model use small                        make it the model in use
             fm model pull embedder                    the model for embeddings and search (all-MiniLM-L6-v2, 84 MB)
-            fm model import FOLDER                    a model from a Hugging Face folder
+            fm model import FOLDER                    a model from a Hugging Face folder, or from OWNER/REPO
             fm model quantize model-f16.gguf Q4_K_M   a model with fewer bits
             fm model compare model-f16.gguf model-Q4_K_M.gguf   what was lost
             """,

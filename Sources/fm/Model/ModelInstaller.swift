@@ -79,6 +79,34 @@ struct RemoteFile {
     }
 }
 
+extension RemoteFile {
+    /// Downloads the file from its web address under a temporary name, which a later call continues, and verifies it.
+    ///
+    /// - Returns: nil, or the reason of a failure.
+    func fetch(to target: URL) throws -> String? {
+        guard case .web(let address, let token)? = sources.first else { return "it has no address" }
+        do {
+            try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+        } catch {
+            throw InstallError.cannotWrite(directory: target.path, reason: error.localizedDescription)
+        }
+        let part = target.appendingPathExtension("part")
+        if let problem = try Curl.fetch(address, token: token, to: part, size: size) ?? problem(of: part) { return problem }
+        guard rename(part.path, target.path) == 0 else {
+            throw InstallError.cannotWrite(directory: target.path, reason: String(cString: strerror(errno)))
+        }
+        return nil
+    }
+
+    /// Why a file is not the published one; nil if it is, or if that is not known. Another file is removed: continuing its download could
+    /// not produce the right one.
+    func problem(of file: URL) throws -> String? {
+        guard let sha256, case let found = try ModelInstaller.checksum(file), found != sha256 else { return nil }
+        unlink(file.path)
+        return "the file differs from the published one: its SHA-256 is \(found), not \(sha256)"
+    }
+}
+
 /// Downloads files, verifies them and renames each to its destination, so that a file is either complete or missing.
 /// Interrupted downloads are continued.
 struct ModelInstaller {
@@ -137,15 +165,9 @@ struct ModelInstaller {
                 attempts.append("\(source.name): \(problem)")
                 continue
             }
-            if let expected = file.sha256 {
-                let found = try Self.checksum(partial(file))
-                guard found == expected else {
-                    // Continuing this download could not produce the right file.
-                    remove(partial(file))
-                    attempts.append(
-                        "\(source.name): the file differs from the published one: its SHA-256 is \(found), not \(expected)")
-                    continue
-                }
+            if let problem = try file.problem(of: partial(file)) {
+                attempts.append("\(source.name): \(problem)")
+                continue
             }
             guard isGGUF(partial(file)) else {
                 remove(partial(file))
@@ -245,11 +267,6 @@ struct ModelInstaller {
     }
 
     // MARK: - Files
-
-    private func fileSize(_ file: URL) -> Int? {
-        var status = stat()
-        return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
-    }
 
     private func remove(_ file: URL) { unlink(file.path) }
 
