@@ -239,6 +239,7 @@ import Testing
         defer { unlink(url.path) }
         _ = try ModelQuantizer.write(
             model, types: some.types, fileType: .q4_K_M, importance: nil, allowsQuantized: false, to: url, progress: { _ in })
+        #expect(try FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int ?? .max <= some.bytes)
         #expect(throws: CancellationError.self) {
             try MixtureSearch(
                 model, importance: nil, windows: { _ in [window] }, temporary: temporary, isCancelled: { true },

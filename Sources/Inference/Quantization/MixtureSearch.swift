@@ -41,6 +41,7 @@ package struct MixtureSearch {
     private var matrices: [Matrix] = []
     /// The divergence for each unit of error, by the kind of matrix.
     private var sensitivity: [String: Double] = [:]
+    /// Metadata, and tensors that keep their type.
     private var fixedBytes = 0
 
     /// Measures errors and sensitivities.
@@ -55,6 +56,9 @@ package struct MixtureSearch {
     ) throws {
         self.model = model
         self.importance = importance
+        // The head of the file, to which a few values are added, and what fills up to the alignment after each tensor.
+        let head = model.tensors.values.filter { $0.shard == 0 }.map(\.range.lowerBound).min() ?? 0
+        fixedBytes = head + 1024 + 32 * model.tensorNames.count
         for name in model.tensorNames {
             guard let tensor = model.tensors[name] else { continue }
             guard QuantizationMix.isQuantized(.init(name: name, shape: tensor.shape, type: tensor.type)),
