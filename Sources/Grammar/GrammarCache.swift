@@ -1,24 +1,37 @@
 internal import AsyncLocks
 internal import Synchronization
 
-/// A cache of compiled grammars by source, options and vocabulary: equal requests compile a grammar once.
+/// A cache of compiled grammars of one vocabulary, by source and options: equal requests compile a grammar once.
 package final class GrammarCache: Sendable {
-    package static let shared = GrammarCache(capacity: 32)
-
     private struct Key: Hashable {
         var source: [UInt8]
         var options: GrammarOptions
-        var vocabulary: ObjectIdentifier
     }
 
     private struct Entry {
         var task: Task<Grammar, any Error>
+        /// The grammar, once it is there.
+        var grammar: Grammar?
         var lastUse: Int
     }
 
     private struct State {
         var entries: [Key: Entry] = [:]
         var uses = 0
+
+        mutating func use(_ key: Key) -> Entry? {
+            uses += 1
+            entries[key]?.lastUse = uses
+            return entries[key]
+        }
+
+        /// Adds a grammar; the least recently used one is removed if there are too many.
+        mutating func add(_ task: Task<Grammar, any Error>, _ grammar: Grammar?, _ key: Key, _ capacity: Int) {
+            entries[key] = Entry(task: task, grammar: grammar, lastUse: uses)
+            if entries.count > capacity, let oldest = entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
+                entries[oldest.key] = nil
+            }
+        }
     }
 
     private let state = Mutex(State())
@@ -34,22 +47,18 @@ package final class GrammarCache: Sendable {
     package func grammar(
         _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions()
     ) async throws -> Grammar {
-        let key = Key(source: source.bytes, options: options, vocabulary: ObjectIdentifier(vocabulary))
+        let key = Key(source: source.bytes, options: options)
         let task = state.withLock { state -> Task<Grammar, any Error> in
-            state.uses += 1
-            if var entry = state.entries[key] {
-                entry.lastUse = state.uses
-                state.entries[key] = entry
-                return entry.task
-            }
+            if let task = state.use(key)?.task { return task }
             let task = Task.detached { try await Self.compile(source, vocabulary, options) }
-            state.entries[key] = Entry(task: task, lastUse: state.uses)
-            if state.entries.count > capacity, let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse }) {
-                state.entries[oldest.key] = nil
-            }
+            state.add(task, nil, key, capacity)
             return task
         }
-        do { return try await task.valueUnlessCancelled } catch let error as CancellationError {
+        do {
+            let grammar = try await task.valueUnlessCancelled
+            state.withLock { if $0.entries[key]?.task == task { $0.entries[key]?.grammar = grammar } }
+            return grammar
+        } catch let error as CancellationError {
             // Others may wait for the grammar.
             throw error
         } catch {
@@ -57,6 +66,20 @@ package final class GrammarCache: Sendable {
             state.withLock { if $0.entries[key]?.task == task { $0.entries[key] = nil } }
             throw error
         }
+    }
+
+    /// The cached grammar, or one that is compiled now, on the calling thread, which takes about a millisecond. Masks are computed
+    /// when they are needed.
+    ///
+    /// - Throws: ``SchemaError``.
+    package func grammarNow(
+        _ source: GrammarSource, vocabulary: TokenVocabulary, options: GrammarOptions = GrammarOptions()
+    ) throws -> Grammar {
+        let key = Key(source: source.bytes, options: options)
+        if let known = state.withLock({ $0.use(key)?.grammar }) { return known }
+        let grammar = try Grammar(source, vocabulary: vocabulary, options: options)
+        state.withLock { $0.add(Task { grammar }, grammar, key, capacity) }
+        return grammar
     }
 
     private static func compile(

@@ -31,7 +31,9 @@ struct RequestRounds {
         while true {
             try await prepare(profile)
             let tools = profile.instructions.tools
-            let options = request.options.completed(by: profile.options)
+            var options = request.options.completed(by: profile.options)
+            // A required call has been made: more calls may follow, and an answer in words ends the request.
+            if options.toolCallingMode == .required, toolRounds.hasRun { options.toolCallingMode = .allowed }
             var mode = options.toolCallingMode?.kind ?? .allowed
             if mode == .required, tools.isEmpty {
                 throw LanguageModelError.unsupportedCapability(
@@ -92,7 +94,7 @@ struct RequestRounds {
         }
         var tools = tools
         // A model that made the same calls twice, with the same outputs, would rather make them again than answer.
-        if toolRounds.stopsRepeatedCalls, options.toolCallingMode != .required, let shortened = transcript.withoutRepeatedCalls {
+        if toolRounds.stopsRepeatedCalls, let shortened = transcript.withoutRepeatedCalls {
             (transcript, tools) = (shortened, [])
         }
         var contextOptions = request.contextOptions

@@ -1,4 +1,5 @@
 package import Grammar
+internal import Inference
 
 /// A format of responses that schemas cannot express, with options for its grammar.
 package struct ResponseFormat: Sendable {
@@ -14,8 +15,8 @@ package struct ResponseFormat: Sendable {
         self.options = options
     }
 
-    func grammar(for vocabulary: TokenVocabulary) async throws -> Grammar {
-        try await GrammarCache.shared.grammar(source, vocabulary: vocabulary, options: options)
+    func grammar(for model: LoadedModel) async throws -> Grammar {
+        try await model.grammars.grammar(source, vocabulary: try await model.grammarVocabulary, options: options)
     }
 }
 

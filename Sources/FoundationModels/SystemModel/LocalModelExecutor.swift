@@ -164,11 +164,7 @@ package final class LocalModelExecutor: Sendable {
             tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
             maximumTokens: limit, grammar: try await grammar(request, conversation.model))
         generation.detectsLoops = configuration.detectsLoops
-        let wish = RepetitionWish(request.transcript.lastPromptText)
-        generation.loopAllowance = LoopAllowance(wish)
         generation.nullBias = conversation.model.defaults.nullBias ?? 0
-        generation.earlierAnswers = earlierAnswers(request, wish, conversation.model)
-        generation.allowsRepetition = request.generatesValue && wish.isExpressed
         // An answer is not empty.
         if generation.grammar == nil { generation.bannedFirstTokens = conversation.model.tokenizer.stopTokens.sorted() }
         // A prompt is checked once.
@@ -204,32 +200,12 @@ package final class LocalModelExecutor: Sendable {
         {
             throw refusal
         }
-        if let kept = outcome.byteCountBeforeLoop { turn.cut(to: kept, channel) }
         turn.report(outcome, conversation.model, channel)
-        // A value is complete, also if it is shorter than the model wanted.
-        if outcome.stopReason == .contextFull, request.schema == nil, request.format == nil {
+        if outcome.stopReason == .contextFull {
             throw GenerationFailure.promptTooLong(
                 tokens: outcome.usage.promptTokens + outcome.usage.generatedTokens,
                 contextSize: conversation.sequence.contextSize)
         }
-    }
-
-    /// The answers of the conversation that a new one must not repeat; none if the prompt asks for that or was answered before.
-    private func earlierAnswers(
-        _ request: LanguageModelExecutorGenerationRequest, _ wish: RepetitionWish, _ model: LoadedModel
-    ) -> [[TokenID]] {
-        if request.generatesValue || request.format != nil || wish.isExpressed { return [] }
-        var prompts: [String] = []
-        var answers: [String] = []
-        for entry in request.transcript {
-            switch entry {
-            case .prompt(let prompt): prompts.append(prompt.segments.modelText)
-            case .response(let response): answers.append(response.segments.modelText)
-            default: break
-            }
-        }
-        guard let last = prompts.last, !prompts.dropLast().contains(last) else { return [] }
-        return Set(answers).map { model.tokenizer.encode($0) }.filter { !$0.isEmpty }
     }
 
     private func generate(
@@ -285,7 +261,6 @@ package final class LocalModelExecutor: Sendable {
                     return false
                 }
                 suspicion = nil
-            case .cut(let bytes): replace(String(decoding: text.utf8.prefix(bytes), as: UTF8.self), channel)
             case .call(let call):
                 hasCalls = true
                 channel.emit(
@@ -294,17 +269,6 @@ package final class LocalModelExecutor: Sendable {
                             id: call.id, name: call.name, action: .appendArguments(call.arguments.text, tokenCount: 0))))
             }
             return true
-        }
-
-        /// Removes repeated text at the end of the response.
-        mutating func cut(to bytes: Int, _ channel: LanguageModelExecutorGenerationChannel) {
-            replace(
-                String(decoding: text.utf8.prefix(bytes), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines), channel)
-        }
-
-        private mutating func replace(_ shorter: String, _ channel: LanguageModelExecutorGenerationChannel) {
-            text = shorter
-            channel.emit(.response(action: .replaceTextSegment(text, tokenCount: 0)))
         }
 
         func report(
@@ -336,11 +300,11 @@ package final class LocalModelExecutor: Sendable {
     private func grammar(
         _ request: LanguageModelExecutorGenerationRequest, _ model: LoadedModel
     ) async throws -> Grammar? {
-        if let format = request.format { return try await format.grammar(for: model.grammarVocabulary) }
+        if let format = request.format { return try await format.grammar(for: model) }
         guard let schema = request.schema else { return nil }
         var source = try schema.grammarSource()
         if case .schema(let json) = source { source = .schema(json.withNullForOptionalProperties) }
-        return try await ResponseFormat(source).grammar(for: model.grammarVocabulary)
+        return try await ResponseFormat(source).grammar(for: model)
     }
 
     /// The natural logarithm of the odds of two beginnings of a response.
@@ -433,14 +397,10 @@ package final class LocalModelExecutor: Sendable {
             result = try await model.generateTurn(
                 GenerationRequest(
                     tokens: tokens, sampling: SamplingSettings(request.generationOptions, conversation.defaults),
-                    grammar: try await format.grammar(for: model.grammarVocabulary)),
+                    grammar: try await format.grammar(for: model)),
                 in: conversation.sequence
             ) { event in
-                switch event {
-                case .text(let piece): text += piece.text
-                case .cut(let bytes): text = String(decoding: text.utf8.prefix(bytes), as: UTF8.self)
-                default: break
-                }
+                if case .text(let piece) = event { text += piece.text }
                 return true
             }
             // Calls that were shortened would be calls with other arguments.
@@ -531,24 +491,6 @@ extension SamplingSettings {
             self.init(
                 temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP,
                 repetitionPenalty: defaults.repetitionPenalty ?? 1)
-        }
-    }
-}
-
-extension LoopAllowance {
-    /// The most tokens that a loop may waste where the prompt has a number, and where it asks for repetition.
-    private static let tokensOfNumber = 1_024
-    private static let tokensOfWish = 2_048
-
-    /// What a prompt asks to be repeated is no loop: as often as its largest number says, or for as long as a text may be. A number may mean
-    /// something else (“in 800 words”), so that without words for repetition less is allowed, and a loop that is longer is removed.
-    fileprivate init(_ wish: RepetitionWish) {
-        if wish.isExpressed {
-            self.init(repetitions: wish.count, tokens: Self.tokensOfWish, keepsText: true)
-        } else if let count = wish.count, count >= 10 {
-            self.init(repetitions: count, tokens: Self.tokensOfNumber)
-        } else {
-            self.init()
         }
     }
 }

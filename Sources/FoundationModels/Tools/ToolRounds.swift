@@ -25,6 +25,9 @@ struct ToolRounds {
         }
     }
 
+    /// Whether calls have been made.
+    var hasRun: Bool { count > 0 }
+
     /// Whether the limit of rounds or of identical rounds is reached.
     var isExhausted: Bool { stopsRepeatedCalls && repetition >= Self.maximumRepetition || count >= Self.maximumCount }
 

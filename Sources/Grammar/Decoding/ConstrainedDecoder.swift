@@ -33,6 +33,9 @@ package struct ConstrainedDecoder: Sendable {
     private var lastSyntaxByte: UInt8 = 0
     /// The number of bytes after which the document was shortened for lack of tokens; nil if it was not.
     package private(set) var shortenedAt: Int?
+    /// Whether the document was shortened because it reached the limits of nesting or of the grammar's memory, rather than for lack
+    /// of tokens.
+    package private(set) var isClosedByGrammar = false
     private let encode: @Sendable ([UInt8]) -> [Int32]
     /// Maximum number of bytes by which one token can lengthen the shortest ending.
     private let growth: Int
@@ -93,6 +96,7 @@ package struct ConstrainedDecoder: Sendable {
             let ending = shortestEnding()
             if mustEnd || ending.count >= remaining {
                 plan = ending[...]
+                isClosedByGrammar = isClosedByGrammar || mustEnd && ending.count < remaining
                 noteShortening()
                 return ending.isEmpty ? .end : .forced(plan)
             }

@@ -30,14 +30,10 @@ package struct ToolFormat: Sendable, Equatable {
     /// The placeholder for the call identifier in the texts above, in formats that have one.
     static let identifierMark = "\u{0}"
 
-    /// Alternative beginnings of a call, for models that write a block of JSON instead of their trigger. Such a
-    /// beginning counts as a call only if the name of an offered tool follows it.
-    var alternativeTriggers: [String] {
-        guard arguments == .json else { return [] }
-        return ["```json\n", "```\n", ""].flatMap { fence in
-            ["{\"name\": \"", "{\n  \"name\": \"", "{\n    \"name\": \""].map { fence + $0 }
-        }
-    }
+    /// Whether the trigger is a part of the header before an answer rather than text of an answer.
+    var isHeader: Bool { trigger == " to=functions." }
+    /// Whether calls begin as any JSON object could: only the name of a tool tells them from an answer.
+    var beginsAsJSON: Bool { trigger.first == "{" }
 
     /// The beginnings of calls that are written as JSON instead of the trained format.
     static let plainOpenings = ["{{", "{\"", "{\n", "{"]

@@ -58,12 +58,10 @@ struct ChatTurn: Sendable {
     var minimumCallProbability: Double?
     /// The context size, for errors.
     var contextSize = 0
-    /// The grammars of arguments: of all arguments of a tool, or of one argument, by ``key(_:_:)``.
-    var grammars: [String: Grammar] = [:]
-
-    static func key(_ tool: ChatTool, _ property: ChatTool.Property? = nil) -> String {
-        property.map { "\(tool.name) \($0.name)" } ?? tool.name
-    }
+    /// See ``ModelDefaults``.
+    var callsNamedTools = false
+    /// The grammar of all arguments of a tool, or of one of them, compiled when a call needs it.
+    var grammar: @Sendable (ChatTool, ChatTool.Property?) throws -> Grammar? = { _, _ in nil }
 }
 
 /// Decides what follows each phase of a turn: reasoning, the answer, calls of tools in the format that the model was trained
@@ -132,6 +130,8 @@ struct TurnPlan {
 
     /// The maximum number of calls in one turn.
     private static let maximumCalls = 8
+    /// The maximum number of tokens of white space between two calls.
+    private static let maximumSpaces = 4
 
     init(
         _ request: GenerationRequest, _ chat: ChatTurn = ChatTurn(), _ vocabulary: TurnVocabulary,
@@ -159,20 +159,23 @@ struct TurnPlan {
 
     /// The step after a phase.
     ///
-    /// - Throws: ``GenerationFailure/argumentTooLong(tool:argument:contextSize:)``
+    /// - Throws: ``GenerationFailure/argumentTooLong(tool:argument:contextSize:)``, or ``SchemaError`` of a tool's arguments.
     mutating func next(after end: PhaseEnd) throws -> TurnStep {
         generatedTokens = end.generatedTokens
         switch state {
         case .thought:
             written += end.tokens
-            guard end.reason == .stopString, let thinking = chat.thinkingFormat else { return finish(end.reason) }
+            // An answer follows the reasoning also where the model ends its turn instead of the reasoning.
+            guard end.reason == .stopString || end.reason == .endOfTurn, let thinking = chat.thinkingFormat else {
+                return finish(end.reason)
+            }
             written += vocabulary.encode(thinking.close)
             hasThought = true
             return requiredCall() ?? answer()
         case .decision:
-            if let call = call(end) { return call }
+            if let call = try call(end) { return call }
             return chat.tools.onlyCalls ? finish(.endOfTurn) : constrainedAnswer()
-        case .answer: return afterAnswer(end)
+        case .answer: return try afterAnswer(end)
         case .call(var calls, let part):
             guard let format = chat.toolFormat else { return finish(end.reason) }
             return try next(after: part, end, &calls, format)
@@ -240,19 +243,17 @@ struct TurnPlan {
         // Line breaks between the reasoning and the answer belong to neither.
         phase.trimsStart = hasThought
         if let format {
-            phase.stopStrings.append(format.trigger)
-            for tool in tools { phase.stopStrings += format.alternativeTriggers.map { $0 + tool.name + "\"" } }
-            if let token = vocabulary.specialToken(format.trigger) { phase.stopTokens.insert(token) }
-            if format.arguments == .json { phase.callableTools = tools.map(\.name) }
-            if let minimum = chat.minimumCallProbability, !chat.tools.onlyCalls, request.grammar == nil {
-                let fences = firstTokens(ToolFormat.fences)
-                phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
-                phase.callsNamedTools = true
+            callTriggers(format, in: &phase)
+            if !chat.tools.onlyCalls, request.grammar == nil {
+                phase.callsNamedTools = chat.callsNamedTools
+                if let minimum = chat.minimumCallProbability {
+                    let fences = firstTokens(ToolFormat.fences)
+                    phase.callTokens = (callTokens(format).union(fences).sorted(), fences, minimum)
+                }
             }
         } else if let format = chat.toolFormat, chat.tools.areInPrompt {
             // Tools that must not be called now must not be called in the answer text either.
             if let token = vocabulary.specialToken(format.trigger) { phase.bannedTokens.append(token) }
-            phase.bannedFirstTokens += Set(format.alternativeTriggers.compactMap { vocabulary.encodePlain($0).first }).sorted()
         }
         if request.grammar != nil || chat.tools.onlyCalls {
             state = .decision
@@ -267,6 +268,19 @@ struct TurnPlan {
             if open.count == 1 { phase.firstStopToken = open.first }
         }
         return step(phase)
+    }
+
+    /// Makes a phase end where the model begins a call: at a special token anywhere, at text only at the beginning, because an
+    /// answer may contain any text.
+    private func callTriggers(_ format: ToolFormat, in phase: inout TurnPhase) {
+        if let token = vocabulary.specialToken(format.trigger) {
+            phase.stopTokens.insert(token)
+        } else if format.isHeader {
+            phase.stopStrings.append(format.trigger)
+        } else if !format.beginsAsJSON {
+            phase.openings.append(format.trigger)
+        }
+        if format.arguments == .json { phase.callableTools = tools.map(\.name) }
     }
 
     /// The tokens with which calls begin, in the trained format or as JSON.
@@ -286,9 +300,9 @@ struct TurnPlan {
         return step(phase)
     }
 
-    private mutating func afterAnswer(_ end: PhaseEnd) -> TurnStep {
+    private mutating func afterAnswer(_ end: PhaseEnd) throws -> TurnStep {
         written += end.tokens
-        if end.wantsCall || end.calledTool != nil { return call(end) ?? finish(end.reason) }
+        if end.wantsCall || end.calledTool != nil { return try call(end) ?? finish(end.reason) }
         guard end.reason == .stopString else { return finish(end.reason) }
         if let thinking = chat.thinkingFormat, let token = end.stopToken, end.tokens.isEmpty, !hasThought,
             vocabulary.encode(thinking.open.trimmingCharacters(in: .whitespacesAndNewlines)) == [token]
@@ -296,22 +310,17 @@ struct TurnPlan {
             written.append(token)
             return thought(thinking)
         }
-        return call(end) ?? finish(.stopString)
+        return try call(end) ?? finish(.stopString)
     }
 
     /// The first step of the call that a text ended with; nil if it ended in another way.
-    private mutating func call(_ end: PhaseEnd) -> TurnStep? {
+    private mutating func call(_ end: PhaseEnd) throws -> TurnStep? {
         guard let format = chat.toolFormat, !tools.isEmpty else { return nil }
-        let name =
-            end.calledTool
-            ?? tools.first { tool in
-                format.alternativeTriggers.contains { $0 + tool.name + "\"" == end.stopString }
-            }?.name
-        if let tool = tools.first(where: { $0.name == name }) {
+        if let tool = tools.first(where: { $0.name == end.calledTool }) {
             // The call continues in the trained format.
             let calls = CallState(start: written.count, isPlain: true)
             write(format.trigger)
-            return arguments(of: tool, calls, format, format.beforeName)
+            return try arguments(of: tool, calls, format, format.beforeName)
         }
         guard end.wantsCall || isTrigger(end, format) else { return nil }
         let calls = CallState(start: written.count, isPlain: end.wantsCall)
@@ -320,7 +329,9 @@ struct TurnPlan {
     }
 
     private func isTrigger(_ end: PhaseEnd, _ format: ToolFormat) -> Bool {
-        if end.stopString == format.trigger { return true }
+        if let text = end.stopString, text == format.trigger || text == String(format.trigger.drop(while: \.isWhitespace)) {
+            return true
+        }
         return end.stopToken.map { $0 == vocabulary.specialToken(format.trigger) } ?? false
     }
 
@@ -345,7 +356,7 @@ struct TurnPlan {
     /// The arguments of a call of a tool whose name has not been written.
     private mutating func arguments(
         of tool: ChatTool, _ calls: CallState, _ format: ToolFormat, _ before: String
-    ) -> TurnStep {
+    ) throws -> TurnStep {
         var calls = calls
         calls.identifier = makeIdentifier()
         calls.tool = tool
@@ -354,7 +365,7 @@ struct TurnPlan {
         write(tool.name + marked(format.afterName, calls))
         calls.argumentsStart = written.count
         if case .json = format.arguments {
-            guard let grammar = chat.grammars[ChatTurn.key(tool)] else { return finish(.endOfTurn) }
+            guard let grammar = try chat.grammar(tool, nil) else { return finish(.endOfTurn) }
             state = .call(calls, .object)
             return step(callPhase(.constrained(grammar)))
         }
@@ -383,7 +394,7 @@ struct TurnPlan {
                 vocabulary.encode(tool.name + format.afterName.prefix { String($0) != ToolFormat.identifierMark }) == end.tokens
             }
             guard let chosen else { return finish(end.reason) }
-            return arguments(of: chosen, calls, format, "")
+            return try arguments(of: chosen, calls, format, "")
         case .object:
             written += end.tokens
             guard case .object(let members) = try parsed(end.text), let tool = calls.tool else { return finish(.endOfTurn) }
@@ -406,7 +417,7 @@ struct TurnPlan {
             }
             written += end.tokens
             calls.open.removeFirst((calls.open.firstIndex { $0.name == property.name } ?? -1) + 1)
-            return value(property, &calls, format)
+            return try value(property, &calls, format)
         case .value(let property, let isText, let choices):
             written += end.tokens
             if !isText {
@@ -429,8 +440,8 @@ struct TurnPlan {
             guard end.tokens == next else { return finish(.endOfTurn) }
             return name(calls, format, "")
         case .trigger:
-            written += end.tokens
             guard isTrigger(end, format) else { return finish(.endOfTurn) }
+            written += end.tokens
             write(format.trigger)
             return name(calls, format, format.beforeName)
         }
@@ -493,10 +504,12 @@ struct TurnPlan {
         return step(callPhase(.choice(choices.map(\.tokens))))
     }
 
-    private mutating func value(_ property: ChatTool.Property, _ calls: inout CallState, _ format: ToolFormat) -> TurnStep {
+    private mutating func value(
+        _ property: ChatTool.Property, _ calls: inout CallState, _ format: ToolFormat
+    ) throws -> TurnStep {
         let style = format.arguments
         if !property.isText || style == .python {
-            guard let tool = calls.tool, let grammar = chat.grammars[ChatTurn.key(tool, property)] else {
+            guard let tool = calls.tool, let grammar = try chat.grammar(tool, property) else {
                 return finish(.endOfTurn)
             }
             state = .call(calls, .value(property, isText: false, choices: []))
@@ -547,10 +560,13 @@ struct TurnPlan {
             return step(callPhase(.choice([next, vocabulary.encode(format.end)])))
         }
         if calls.isPlain, chat.minimumNextCallLogOdds != nil { return comparison(calls, format) }
+        // After a call a turn goes on with another call or ends. White space may come before the next trigger; the first token of
+        // anything else ends the turn and is not part of it, like the token of an end of turn.
         var phase = callPhase(.free)
-        phase.maximumTokens = 4
-        phase.stopStrings = [format.trigger]
-        if let token = vocabulary.specialToken(format.trigger) { phase.stopTokens = [token] }
+        phase.maximumTokens = Self.maximumSpaces
+        phase.endsWithText = true
+        callTriggers(format, in: &phase)
+        phase.callableTools = []
         state = .call(calls, .trigger)
         return step(phase)
     }

@@ -34,6 +34,8 @@ final class TurnDecoding: Decoding {
     private var phase: TurnPhase
     private var state: PhaseState
     private var text: TextOutput
+    /// Chooses the tokens of constrained phases; kept, because it has two arrays of the vocabulary's size.
+    private var chooser: TokenChooser?
     /// The first token of the phase.
     private var start: Int
     /// The tokens that the phase has generated, including one that ended it.
@@ -42,13 +44,12 @@ final class TurnDecoding: Decoding {
     private var isEnded = false
     /// The number of rows of logits of the current pass that have been taken.
     private var row = 0
-    /// Whether tokens have been removed, so that the other rows of the pass are meaningless.
-    private var isRewound = false
 
     /// - Parameters:
     ///   - logitCount: the number of logits, which may exceed the number of tokens in the vocabulary.
     ///   - send: called with each event, on the engine's executor.
-    /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``
+    /// - Throws: ``GenerationFailure/budgetTooSmall(needed:available:)``, or ``GenerationFailure/promptTooLong(tokens:contextSize:)``
+    ///   if the prompt leaves no room for the tokens with which the turn begins in any case and one more.
     init(
         _ request: GenerationRequest, plan: TurnPlan, tokenizer: Tokenizer, operations: any Operations, contextSize: Int,
         logitCount: Int, isUnwanted: @escaping () -> Bool = { false }, send: @escaping (TurnEvent) -> Void
@@ -65,6 +66,9 @@ final class TurnDecoding: Decoding {
         self.plan = plan
         // Tokens with which the turn begins in any case are processed with the prompt.
         prompt = request.tokens + first.written
+        guard prompt.count < contextSize else {
+            throw GenerationFailure.promptTooLong(tokens: prompt.count, contextSize: contextSize)
+        }
         tokens = prompt
         tokens.reserveCapacity(prompt.count + max(0, min(request.maximumTokens ?? .max, Self.expectedTokens)))
         valid = prompt.count
@@ -74,7 +78,7 @@ final class TurnDecoding: Decoding {
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
         state = .comparison
-        text = TextOutput(stops: [])
+        text = TextOutput()
         try begin(first)
     }
 
@@ -106,38 +110,30 @@ final class TurnDecoding: Decoding {
         start = tokens.count
         generated = 0
         text = TextOutput(
-            stops: phase.stopStrings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
+            stops: phase.stopStrings, openings: phase.openings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
             callsNamedTools: phase.callsNamedTools)
+        let loops = phase.detectsLoops ? LoopDetector() : nil
         switch phase.kind {
-        case .free:
-            var free = FreeState(loops: LoopDetector(request.loopAllowance))
-            free.offsets.reserveCapacity(Self.expectedTokens)
-            if phase.output == .answer { free.repeated = request.earlierAnswers }
-            state = .free(free)
+        case .free: state = .free(FreeState(loops: loops))
         case .constrained(let grammar):
-            let decoder = decoder(of: grammar)
+            let decoder = ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
             let limit = min(phase.maximumTokens ?? .max, contextSize - tokens.count)
             let needed = decoder.minimumTokenCount
             if needed > limit { throw plan.failure(needed: needed, available: max(0, limit)) }
-            state = .constrained(
-                ConstrainedState(
-                    decoder: decoder,
-                    chooser: TokenChooser(vocabulary: grammar.vocabulary, count: logitCount, nullBias: request.nullBias),
-                    grammar: grammar, limit: limit, repetition: RepetitionGuard(allowsRepetition: request.allowsRepetition)))
+            let chooser =
+                chooser ?? TokenChooser(vocabulary: grammar.vocabulary, count: logitCount, nullBias: request.nullBias)
+            chooser.reset()
+            self.chooser = chooser
+            state = .constrained(ConstrainedState(decoder: decoder, chooser: chooser, limit: limit, loops: loops))
         case .choice(let options): state = .choice(options: options)
         case .comparison: state = .comparison
         }
     }
 
-    private func decoder(of grammar: Grammar) -> ConstrainedDecoder {
-        ConstrainedDecoder(grammar) { [tokenizer] in tokenizer.encode(bytes: $0) }
-    }
-
     /// Asks the plan what follows the phase that has ended.
     private func advance(_ end: PhaseEnd) throws {
         var end = end
-        isHolding = false
-        if let rest = text.finish() ?? held.map({ _ in GeneratedText(text: "", tokens: GeneratedTokens()) }) { emit(rest) }
+        if let rest = text.finish() { emit(rest) }
         end.text = collected
         collected = ""
         end.stopString = text.stopString
@@ -145,7 +141,6 @@ final class TurnDecoding: Decoding {
         end.generatedTokens = result.usage.generatedTokens
         end.tokens = keptTokens(end)
         if phase.output == .answer {
-            result.byteCountBeforeLoop = end.byteCountBeforeLoop
             (result.stopToken, result.stopString) = (end.stopToken, end.stopString)
         }
         if phase.output == .thought { result.thoughtTokens = result.usage.generatedTokens }
@@ -170,30 +165,24 @@ final class TurnDecoding: Decoding {
     /// The tokens of the phase whose text is not part of the stop string that ended it.
     private func keptTokens(_ end: PhaseEnd) -> [TokenID] {
         var kept = Array(tokens[start...])
-        guard case .free(let free) = state, end.stopString != nil || end.calledTool != nil else { return kept }
-        let count = free.offsets.firstIndex { $0 >= text.bytes } ?? free.offsets.count
-        kept = Array(kept.prefix(count))
-        // The last token may also contain the beginning of the stop string.
-        let excess = (count < free.offsets.count ? free.offsets[count] : free.bytes) - text.bytes
-        if excess > 0, let last = kept.popLast() {
-            kept += tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).dropLast(excess), as: UTF8.self))
+        guard end.stopString != nil || end.calledTool != nil else { return kept }
+        let count = text.ends.firstIndex { $0 > text.bytes } ?? text.ends.count
+        // A token may contain the end of the text and the beginning of the stop string.
+        let last = kept.indices.contains(count) ? kept[count] : nil
+        kept.removeLast(max(0, kept.count - count))
+        let rest = text.bytes - (count > 0 ? text.ends[count - 1] : 0)
+        if let last, rest > 0 {
+            kept += tokenizer.encode(continuation: String(decoding: tokenizer.text(of: last).prefix(rest), as: UTF8.self))
         }
         return kept
     }
 
     /// The text of a phase that is a part of a call.
     private var collected = ""
-    /// The beginning of an answer that may become a repetition of an earlier one.
-    private var held: GeneratedText?
-    private var isHolding = false
 
     private func emit(_ part: GeneratedText) {
         switch phase.output {
-        case .answer:
-            var whole = held ?? part
-            if held != nil { whole.append(part) }
-            held = isHolding ? whole : nil
-            if !isHolding { send(.text(whole)) }
+        case .answer: send(.text(part))
         case .thought: send(.thought(part))
         case .call: collected += part.text
         }
@@ -204,7 +193,6 @@ final class TurnDecoding: Decoding {
     func next(_ tokens: inout [TokenID], draft: DraftBudget) throws -> WantedLogits? {
         proposal.finish()
         row = 0
-        isRewound = false
         while !isEnded {
             if let end {
                 self.end = nil
@@ -302,7 +290,7 @@ final class TurnDecoding: Decoding {
         times.takeLogits(&result.usage)
         // Rows within forced tokens are not needed.
         defer { row += 1 }
-        if isEnded || end != nil || isRewound || proposal.isRejected || row < proposal.accepted { return }
+        if isEnded || end != nil || proposal.isRejected || row < proposal.accepted { return }
         switch state {
         case .free(var free):
             state = .comparison  // the arrays must not be copied
@@ -332,6 +320,7 @@ final class TurnDecoding: Decoding {
             end = PhaseEnd(reason: .maximumTokens)
             return
         }
+        let score = RowScores(logits, top: request.topScores, operations)
         for token in phase.bannedTokens { logits[Int(token)] = -.infinity }
         if generated == 0 {
             if let (tokens, fences, minimum) = phase.callTokens {
@@ -346,8 +335,6 @@ final class TurnDecoding: Decoding {
             }
             for token in phase.bannedFirstTokens { logits[Int(token)] = -.infinity }
         }
-        let score = RowScores(logits, top: request.topScores, operations)
-        if !free.repeated.isEmpty { free.alternatives.append(operations.secondBest(logits)) }
         guard let drawn = sampler.next(logits, operations) else { throw GenerationFailure.unusableLogits }
         let token = free.replacement ?? drawn
         free.replacement = nil
@@ -358,73 +345,22 @@ final class TurnDecoding: Decoding {
             return
         }
         if tokenizer.stopTokens.contains(token) {
-            if avoidRepetition(&free, isComplete: true) { return }
             end = PhaseEnd(reason: .endOfTurn)
             return
         }
-        let bytes = tokenizer.text(of: token)
         append(token)
-        if !free.repeated.isEmpty {
-            free.repeated.removeAll { !$0.starts(with: tokens[start...]) }
-            if avoidRepetition(&free, isComplete: false) { return }
-        }
-        isHolding = !free.repeated.isEmpty
-        free.offsets.append(free.bytes)
-        free.bytes += bytes.count
-        write(token, bytes, score?.score(of: token))
+        write(token, tokenizer.text(of: token), score?.score(of: token))
         if end != nil { return }
-        if phase.detectsLoops, let loop = free.loops.append(token) {
-            let kept = loop.kept < free.offsets.count ? free.offsets[loop.kept] : free.bytes
-            end = PhaseEnd(reason: loop.isComplete ? .endOfTurn : .loop, byteCountBeforeLoop: kept)
-        } else if generated == limit {
+        if generated == limit {
             end = PhaseEnd(reason: .maximumTokens)
+        } else if isLoop(after: token, &free.loops, limit: limit) {
+            end = PhaseEnd(reason: .loop)
         }
     }
 
-    // MARK: - Repetition of earlier answers
-
-    /// The number of equal tokens from which on an answer counts as a repetition, and of attempts to avoid one.
-    private static let repeatedTokens = 32
-    private static let maximumAvoidances = 4
-    /// The minimum probability of another token, relative to the most probable one: a text that has no alternative stays.
-    private static let minimumRatio: Float = 0.002
-
-    /// If the answer repeats an earlier one word for word, goes back to where the model was least certain, and takes the
-    /// second best token there.
-    private func avoidRepetition(_ free: inout FreeState, isComplete: Bool) -> Bool {
-        let length = tokens.count - start
-        guard free.avoidances < Self.maximumAvoidances, length > 0,
-            isComplete
-                ? free.repeated.contains(where: { $0.count == length })
-                : !free.repeated.isEmpty && length >= Self.repeatedTokens
-        else { return false }
-        let known = free.alternatives.prefix(length)
-        guard
-            let place = known.indices.filter({ !tokenizer.text(of: known[$0].token).isEmpty })
-                .max(by: { known[$0].ratio < known[$1].ratio }),
-            known[place].ratio >= Self.minimumRatio
-        else {
-            free.repeated = []
-            return false
-        }
-        free.avoidances += 1
-        free.replacement = known[place].token
-        free.alternatives.removeLast(free.alternatives.count - place)
-        free.repeated = request.earlierAnswers
-        free.loops = LoopDetector(request.loopAllowance)
-        for token in tokens[start..<start + place] { _ = free.loops.append(token) }
-        free.bytes = free.offsets.indices.contains(place) ? free.offsets[place] : free.bytes
-        free.offsets.removeLast(max(0, free.offsets.count - place))
-        tokens.removeLast(tokens.count - start - place)
-        valid = min(valid, tokens.count)
-        generated = place
-        isRewound = true
-        held = nil
-        text = TextOutput(
-            stops: phase.stopStrings, trimsStart: phase.trimsStart, callableTools: phase.callableTools,
-            callsNamedTools: phase.callsNamedTools)
-        for token in tokens[start...] { if let part = text.append(token, tokenizer.text(of: token)).part { emit(part) } }
-        return true
+    /// Whether the phase must end because it repeats itself endlessly. A limit of the request that is near ends it anyway.
+    private func isLoop(after token: TokenID, _ loops: inout LoopDetector?, limit: Int) -> Bool {
+        loops?.append(token) == true && limit - generated > LoopDetector.minimumTokens
     }
 
     private func takeConstrained(
@@ -462,11 +398,11 @@ final class TurnDecoding: Decoding {
         return remaining <= 0 ? .end : constrained.decoder.next(remaining: remaining)
     }
 
-    /// Why a constrained text ends: it is complete, or there was no room for what the model wanted to write.
+    /// Why a constrained text ends: it is complete, or it was closed because it was endless or because there was no room for what
+    /// the model wanted to write.
     private func endReason(_ constrained: ConstrainedState) -> StopReason {
-        if constrained.decoder.isComplete, constrained.decoder.shortenedAt == nil {
-            return constrained.endedLoop ? .loop : .endOfTurn
-        }
+        if constrained.endedLoop || constrained.decoder.isClosedByGrammar { return .loop }
+        if constrained.decoder.isComplete, constrained.decoder.shortenedAt == nil { return .endOfTurn }
         return constrained.limit == phase.maximumTokens ? .maximumTokens : .contextFull
     }
 
@@ -478,74 +414,14 @@ final class TurnDecoding: Decoding {
             guard constrained.decoder.accept(token) else { throw GenerationFailure.grammarTooComplex }
             accept(token, isForced: isForced, score)
             if end != nil { return }
-            if phase.detectsLoops, try endLoop(after: token, &constrained) { return }
-        }
-    }
-
-    /// Ends an array or a string that has fallen into a loop, if the grammar permits. Returns whether tokens were removed.
-    private func endLoop(after token: TokenID, _ constrained: inout ConstrainedState) throws -> Bool {
-        for byte in tokenizer.text(of: token) {
-            guard let kept = constrained.repetition.append(byte) else { continue }
-            if try close(UInt8(ascii: "]"), at: kept, &constrained) { return true }
-            constrained.repetition.postpone()
-        }
-        let isInString = constrained.decoder.cursor.isInStringValue
-        if isInString, constrained.wasInString {
-            if let kept = constrained.loops.append(token)?.kept {
-                let length = constrained.loops.count
-                let bytes = tokens[start..<tokens.count - length + kept].reduce(0) { $0 + tokenizer.text(of: $1).count }
-                constrained.loops = LoopDetector()
-                return try close(UInt8(ascii: "\""), at: bytes, &constrained)
+            if isLoop(after: token, &constrained.loops, limit: phase.maximumTokens ?? .max) {
+                // The value is closed where it is: nothing of what was written changes.
+                constrained.endedLoop = true
+                constrained.loops = nil
+                constrained.step = nil
+                _ = constrained.decoder.endEarly()
+                return
             }
-        } else if constrained.loops.count > 0 {
-            constrained.loops = LoopDetector()
-        }
-        constrained.wasInString = isInString
-        return false
-    }
-
-    /// Replaces the text of the phase after `bytes` bytes by one byte, if the grammar permits.
-    private func close(_ byte: UInt8, at bytes: Int, _ constrained: inout ConstrainedState) throws -> Bool {
-        var kept: [TokenID] = []
-        var rest = bytes
-        for token in tokens[start...] {
-            let text = tokenizer.text(of: token)
-            guard text.count <= rest else {
-                // A part of a token stays.
-                kept += tokenizer.encode(bytes: text.prefix(rest) + [byte])
-                rest = -1
-                break
-            }
-            kept.append(token)
-            rest -= text.count
-        }
-        if rest >= 0 { kept += tokenizer.encode(bytes: [byte]) }
-        var decoder = decoder(of: constrained.grammar)
-        var repetition = RepetitionGuard(allowsRepetition: request.allowsRepetition)
-        for token in kept {
-            guard decoder.accept(token) else { return false }
-            for byte in tokenizer.text(of: token) { _ = repetition.append(byte) }
-        }
-        (constrained.decoder, constrained.repetition, constrained.endedLoop) = (decoder, repetition, true)
-        constrained.step = nil
-        (constrained.loops, constrained.wasInString) = (LoopDetector(), false)
-        replace(with: kept, keeping: bytes)
-        write(kept.suffix(1).first ?? 0, [byte], nil)
-        return true
-    }
-
-    /// Replaces the tokens of the phase, whose first bytes of text stay, and of which the closing byte has not been written.
-    private func replace(with kept: [TokenID], keeping bytes: Int) {
-        let common = zip(tokens[start...], kept).prefix { $0 == $1 }.count
-        tokens.removeLast(tokens.count - start - common)
-        tokens += kept[common...]
-        valid = min(valid, start + common)
-        isRewound = true
-        text = TextOutput(stops: phase.stopStrings, bytes: bytes)
-        switch phase.output {
-        case .answer: send(.cut(bytes: bytes))
-        case .call: collected = String(decoding: collected.utf8.prefix(bytes), as: UTF8.self)
-        case .thought: break
         }
     }
 

@@ -29,6 +29,8 @@ struct TurnPhase {
     /// Strings and tokens that end the phase; they are not part of its text.
     var stopStrings: [String] = []
     var stopTokens: Set<TokenID> = []
+    /// Texts that end the phase if it begins with one of them, after white space; they are not part of its text.
+    var openings: [String] = []
     /// A token that ends the phase if it is the first one.
     var firstStopToken: TokenID?
     var bannedTokens: [TokenID] = []
@@ -45,6 +47,7 @@ struct TurnPhase {
     var endsWithText = false
     /// Whether white space at the beginning is left out of the text.
     var trimsStart = false
+    /// Whether the phase ends when it repeats itself endlessly.
     var detectsLoops = false
 }
 
@@ -67,8 +70,6 @@ struct PhaseEnd {
     var logOdds = 0.0
     /// The number of bytes of the text after which a constrained text was shortened, because there was no room for more.
     var shortenedAt: Int?
-    /// After a loop: the number of bytes of the phase's text before the repetitions.
-    var byteCountBeforeLoop: Int?
 }
 
 /// An event in a model's turn.
@@ -78,8 +79,6 @@ package enum TurnEvent: Sendable {
     /// Part of the reasoning before the answer.
     case thought(GeneratedText)
     case call(ChatToolCall)
-    /// Only the first bytes of the answer so far stay: the rest was a loop.
-    case cut(bytes: Int)
     /// The residual stream of the prompt's last token after a layer that the request names, `[width]`. Before all other events.
     case state([Float], layer: Int)
 }

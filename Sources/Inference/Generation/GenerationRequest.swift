@@ -15,18 +15,12 @@ package struct GenerationRequest: Sendable {
     package var bannedTokens: [TokenID] = []
     /// Tokens that must not be the first token of the answer.
     package var bannedFirstTokens: [TokenID] = []
-    /// Whether generation stops when the answer repeats itself endlessly.
+    /// Whether generation stops when the answer repeats itself endlessly; see ``LoopDetector``.
     package var detectsLoops = true
-    /// Repetition that is no loop, because the prompt asks for it.
-    package var loopAllowance = LoopAllowance()
     /// The grammar that constrains the answer; nil for free text.
     package var grammar: Grammar?
     /// Added to the logits of null where the grammar allows it or another value of a member.
     package var nullBias = 0.0
-    /// Answers of the same conversation that the answer must not repeat word for word, in tokens.
-    package var earlierAnswers: [[TokenID]] = []
-    /// Whether elements of arrays may be repeated any number of times, because the prompt asks for it.
-    package var allowsRepetition = false
     /// The number of most probable tokens that are reported for each generated token; nil to report no probabilities.
     package var topScores: Int?
     /// The layers after which the residual stream of the prompt's last token is reported.
@@ -56,7 +50,7 @@ package enum StopReason: String, Sendable {
     case endOfTurn
     /// A stop string or a stop token of the request appeared.
     case stopString
-    /// The response repeated itself endlessly; ``GenerationResult/byteCountBeforeLoop`` excludes the repetitions.
+    /// The response repeated itself or nested values endlessly. A guided value was closed where it was.
     case loop
     /// `maximumTokens` was reached.
     case maximumTokens
@@ -100,8 +94,6 @@ package struct GenerationResult: Sendable {
     package var stopToken: TokenID?
     /// The stop string that ended the response, if any.
     package var stopString: String?
-    /// After a loop: the number of bytes of text before the repetitions.
-    package var byteCountBeforeLoop: Int?
 }
 
 /// Why a response could not be generated or finished.

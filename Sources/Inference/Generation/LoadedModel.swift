@@ -15,6 +15,8 @@ package actor LoadedModel {
     private nonisolated let adapters = Mutex(Adapters())
     private nonisolated let origins: [UInt: MatrixOrigin]
     private nonisolated let vocabulary = Mutex<Task<TokenVocabulary, Never>?>(nil)
+    /// The grammars of response formats and of tools' arguments.
+    package nonisolated let grammars = GrammarCache(capacity: 64)
     /// The KV caches of all sequences, which may copy common prefixes from each other.
     private nonisolated let caches: CacheRegistry
     /// The model's default settings.
@@ -183,10 +185,7 @@ package actor LoadedModel {
     package nonisolated func generate(
         _ request: GenerationRequest, in sequence: SequenceState, emit: (GeneratedText) -> Bool
     ) async throws -> GenerationResult {
-        var request = request
-        // Text that has been passed on cannot be taken back.
-        if request.grammar != nil { request.detectsLoops = false }
-        return try await turn(request, TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), in: sequence) { event in
+        try await turn(request, TurnPlan(request, ChatTurn(), TurnVocabulary(tokenizer)), in: sequence) { event in
             if case .text(let piece) = event { emit(piece) } else { true }
         }
     }
@@ -210,29 +209,25 @@ package actor LoadedModel {
         chat.minimumOptionalArgumentLogOdds = defaults.minimumOptionalArgumentLogOdds
         chat.minimumNextCallLogOdds = defaults.minimumNextCallLogOdds
         chat.minimumCallProbability = defaults.minimumCallProbability
-        chat.grammars = try await argumentGrammars(chat.tools.callable)
+        chat.callsNamedTools = defaults.callsNamedTools
+        if !chat.tools.callable.isEmpty { chat.grammar = argumentGrammar(try await grammarVocabulary) }
         return try await turn(request, TurnPlan(request, chat, TurnVocabulary(tokenizer)), in: sequence, receive: receive)
     }
 
-    /// The grammars of all arguments that calls of the tools may need, so that no phase of the turn waits for one.
-    private nonisolated func argumentGrammars(_ tools: [ChatTool]) async throws -> [String: Grammar] {
-        guard let format = toolFormat else { return [:] }
-        var made: [String: Grammar] = [:]
-        func add(_ key: String, _ source: GrammarSource) async throws {
-            made[key] = try await GrammarCache.shared.grammar(
-                source, vocabulary: try await grammarVocabulary,
-                options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
+    /// The grammars of arguments, compiled when a call needs them: most turns call nothing.
+    private nonisolated func argumentGrammar(
+        _ vocabulary: TokenVocabulary
+    ) -> @Sendable (ChatTool, ChatTool.Property?) throws -> Grammar? {
+        { [grammars] tool, property in
+            let source: GrammarSource =
+                if let property {
+                    .framed(before: "", schema: property.schema, after: "")
+                } else {
+                    .framed(before: " ", schema: tool.parameters, after: "")
+                }
+            return try grammars.grammarNow(
+                source, vocabulary: vocabulary, options: GrammarOptions(isSpaced: true, allowsZeroFraction: false))
         }
-        for tool in tools {
-            if format.arguments == .json {
-                try await add(ChatTurn.key(tool), .framed(before: " ", schema: tool.parameters, after: ""))
-                continue
-            }
-            for property in tool.properties where !property.isText || format.arguments == .python {
-                try await add(ChatTurn.key(tool, property), .framed(before: "", schema: property.schema, after: ""))
-            }
-        }
-        return made
     }
 
     private nonisolated func turn(

@@ -1,44 +1,36 @@
 /// Finds the first stop string in a text, and holds back text that could be the beginning of one. Also recognises a text that
-/// begins with a call of a tool, as JSON, instead of an answer.
+/// begins with a call of a tool instead of an answer.
 struct StopMatcher {
     private let stops: [[UInt8]]
     /// The stop string that was found.
     private(set) var match: String?
     private var held: [UInt8] = []
-    /// Tools whose calls are recognised; empty once the text has begun in another way.
+    /// Texts that end the text only if it begins with them, after white space, and tools whose calls are recognised there; empty
+    /// once the text has begun in another way.
+    private var openings: [[UInt8]]
     private var callableTools: [String]
     /// Whether a first sentence that names a tool is a call of it.
     private let callsNamedTools: Bool
     /// The tool of the call that the text began with.
     private(set) var calledTool: String?
 
-    init(_ stops: [String], callableTools: [String] = [], callsNamedTools: Bool = false) {
+    init(_ stops: [String], openings: [String] = [], callableTools: [String] = [], callsNamedTools: Bool = false) {
         self.stops = stops.filter { !$0.isEmpty }.map { Array($0.utf8) }
+        self.openings = openings.map { Array($0.drop(while: \.isWhitespace).utf8) }.filter { !$0.isEmpty }
         self.callsNamedTools = callsNamedTools
         self.callableTools = callableTools
     }
 
+    private var isAtBeginning: Bool { !openings.isEmpty || !callableTools.isEmpty }
+
     /// Appends text. Returns the text that is certainly part of the response, and whether a stop string follows it.
     mutating func append(_ text: String) -> (text: String, stopped: Bool) {
-        if stops.isEmpty, callableTools.isEmpty { return (text, false) }
+        if stops.isEmpty, !isAtBeginning { return (text, false) }
         held.append(contentsOf: text.utf8)
-        if !callableTools.isEmpty {
-            switch CallBeginning(of: held, tools: callableTools, callsNamedTools: callsNamedTools) {
-            // A stop string ends the text also where it may become a call.
-            case .open where !stops.contains(where: { held.firstRange(of: $0) != nil }): return ("", false)
-            case .open: callableTools = []
-            case .call(let tool):
-                calledTool = tool
-                held.removeAll()
-                return ("", true)
-            case .text: callableTools = []
-            }
-        }
+        if isAtBeginning, let result = readBeginning() { return result }
         for start in held.indices {
             if let stop = stops.first(where: { held[start...].starts(with: $0) }) {
-                match = String(decoding: stop, as: UTF8.self)
-                defer { held.removeAll() }
-                return (String(decoding: held[..<start], as: UTF8.self), true)
+                return stopped(at: start, stop)
             }
             if stops.contains(where: { $0.starts(with: held[start...]) }) {
                 defer { held.removeFirst(start) }
@@ -49,15 +41,42 @@ struct StopMatcher {
         return (String(decoding: held, as: UTF8.self), false)
     }
 
+    private mutating func stopped(at start: Int, _ stop: [UInt8]) -> (text: String, stopped: Bool) {
+        match = String(decoding: stop, as: UTF8.self)
+        defer { held.removeAll() }
+        return (String(decoding: held[..<start], as: UTF8.self), true)
+    }
+
+    /// Decides whether the text begins with a call; nil if it does not.
+    private mutating func readBeginning() -> (text: String, stopped: Bool)? {
+        let start = held.firstIndex { !CallBeginning.isSpace($0) } ?? held.endIndex
+        if let opening = openings.first(where: { held[start...].starts(with: $0) }) { return stopped(at: start, opening) }
+        var isOpen = openings.contains { $0.starts(with: held[start...]) }
+        if !callableTools.isEmpty {
+            switch CallBeginning(of: held, tools: callableTools, callsNamedTools: callsNamedTools) {
+            case .open: isOpen = true
+            case .call(let tool):
+                calledTool = tool
+                held.removeAll()
+                return ("", true)
+            case .text: break
+            }
+        }
+        // A stop string ends the text also where it may become a call.
+        if isOpen, !stops.contains(where: { held.firstRange(of: $0) != nil }) { return ("", false) }
+        (openings, callableTools) = ([], [])
+        return nil
+    }
+
     /// Returns the text held back, at the end of the response, up to a stop string in it.
     mutating func finish() -> String {
-        if !callableTools.isEmpty {
+        if isAtBeginning {
             if case .call(let tool) = CallBeginning(of: held + [0x0A], tools: callableTools, callsNamedTools: callsNamedTools) {
                 calledTool = tool
                 held.removeAll()
                 return ""
             }
-            callableTools = []
+            (openings, callableTools) = ([], [])
             return append("").text + finish()
         }
         defer { held.removeAll() }
@@ -108,7 +127,7 @@ enum CallBeginning: Equatable {
         return text[..<(end ?? text.endIndex)]
     }
 
-    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+    static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
 
     private static func isInName(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte)

@@ -59,17 +59,25 @@ struct TextOutput {
     private var tokens = GeneratedTokens()
     private var scores: [TokenScore] = []
     /// The number of bytes of text that has been passed on or left out: the text before a stop string.
-    private(set) var bytes: Int
+    private(set) var bytes = 0
+    /// For each token, the number of bytes of text up to its end, as the assembler has returned them: an invalid byte counts as
+    /// the character that replaces it. Only where a stop string may end the text.
+    private(set) var ends: [Int] = []
+    private var assembledBytes = 0
+    private let countsBytes: Bool
 
     /// The stop string that ended the text.
     var stopString: String? { stops.match }
     /// The tool whose call the text began with instead of an answer.
     var calledTool: String? { stops.calledTool }
 
-    init(stops: [String], trimsStart: Bool = false, callableTools: [String] = [], callsNamedTools: Bool = false, bytes: Int = 0) {
-        self.bytes = bytes
-        self.stops = StopMatcher(stops, callableTools: callableTools, callsNamedTools: callsNamedTools)
+    init(
+        stops: [String] = [], openings: [String] = [], trimsStart: Bool = false, callableTools: [String] = [],
+        callsNamedTools: Bool = false
+    ) {
+        self.stops = StopMatcher(stops, openings: openings, callableTools: callableTools, callsNamedTools: callsNamedTools)
         self.trimsStart = trimsStart
+        countsBytes = !stops.isEmpty || !openings.isEmpty || !callableTools.isEmpty
     }
 
     /// Appends a token and its text.
@@ -80,14 +88,20 @@ struct TextOutput {
     ) -> (part: GeneratedText?, stopped: Bool) {
         tokens.append(token)
         if let score { scores.append(score) }
-        let (text, stopped) = stops.append(assembler.append(text))
+        let assembled = assembler.append(text)
+        if countsBytes {
+            assembledBytes += assembled.utf8.count
+            ends.append(assembledBytes)
+        }
+        let (text, stopped) = stops.append(assembled)
         return (part(text), stopped)
     }
 
-    /// The text that was held back, at the end of the part.
+    /// The text that was held back, at the end of the part. The beginning of a character whose other bytes were not generated is
+    /// no text: a limit may fall inside a character.
     mutating func finish() -> GeneratedText? {
         if stops.match != nil || stops.calledTool != nil { return nil }
-        return part(stops.append(assembler.finish()).text + stops.finish())
+        return part(stops.finish())
     }
 
     private mutating func part(_ text: String) -> GeneratedText? {

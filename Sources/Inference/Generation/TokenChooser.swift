@@ -25,6 +25,9 @@ final class TokenChooser {
         scratch = [Float](repeating: 0, count: count)
     }
 
+    /// Begins another text.
+    func reset() { isPrepared = false }
+
     /// Computes the mask of the next step before its logits are known.
     func prepareMask(_ decoder: inout ConstrainedDecoder) {
         mask.withUnsafeMutableBufferPointer { decoder.fillMask($0) }

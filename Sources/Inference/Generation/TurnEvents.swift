@@ -71,11 +71,11 @@ extension TurnEvent {
     fileprivate mutating func join(_ other: TurnEvent) -> Bool {
         switch (self, other) {
         case (.text(var own), .text(let other)):
-            self = .cut(bytes: 0)  // the text must not be copied
+            self = .state([], layer: 0)  // the text must not be copied
             own.append(other)
             self = .text(own)
         case (.thought(var own), .thought(let other)):
-            self = .cut(bytes: 0)
+            self = .state([], layer: 0)
             own.append(other)
             self = .thought(own)
         default: return false

@@ -40,15 +40,4 @@ extension Operations {
         func weight(_ logit: Float) -> Double { Double(exp(logit - maximum)) }
         return tokens.reduce(0) { $0 + weight(logits[Int($1)]) } / logits.reduce(0) { $0 + weight($1) }
     }
-
-    /// The token with the second highest logit, and the ratio of its probability to that of the first.
-    func secondBest(_ logits: UnsafeMutableBufferPointer<Float>) -> (token: TokenID, ratio: Float) {
-        guard let base = logits.baseAddress else { return (0, 0) }
-        let best = Int(indexOfMaximum(base, count: logits.count))
-        let maximum = logits[best]
-        logits[best] = -.infinity
-        let second = Int(indexOfMaximum(base, count: logits.count))
-        logits[best] = maximum
-        return (TokenID(second), exp(logits[second] - maximum))
-    }
 }

