@@ -330,7 +330,7 @@ struct Chat: AsyncParsableCommand {
         // A cancelled stream may end without an error.
         if interrupt.happened {
             whole.isStopped = true
-            print(whole.text.isEmpty && isTerminal ? "(stopped: Enter sends the message again)" : "(stopped)")
+            print(whole.text.isEmpty && isTerminal && !Terminal.isDumb ? "(stopped: Enter sends the message again)" : "(stopped)")
             return whole
         }
         do {
