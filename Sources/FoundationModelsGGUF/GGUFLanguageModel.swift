@@ -62,6 +62,13 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
     /// The file of the system model, with its options.
     public init(_ systemModel: SystemLanguageModel) { localModel = systemModel.localModel }
 
+    /// The same with a window of another size.
+    package init(_ systemModel: SystemLanguageModel, contextSize: Int) {
+        var model = systemModel.localModel
+        model.maximumContext = contextSize
+        localModel = model
+    }
+
     // MARK: - Saved KV caches
 
     /// Writes the KV cache of a conversation to a file, as far as it is in memory, so that a later process need not process the

@@ -72,7 +72,8 @@ public struct TrainingData: Sendable {
             do {
                 value = try JSONParser.parse(line)
             } catch {
-                throw .invalidData(line: index + 1, reason: "it is not JSON: \(error)")
+                // The parser read one line, and the error names it already.
+                throw .invalidData(line: index + 1, reason: "it is not JSON at column \(error.column): \(error.reason)")
             }
             do {
                 rows.append(Row(line: index + 1, content: try Self.content(value), hash: GGUFFile.hash(line)))

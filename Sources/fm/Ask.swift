@@ -39,15 +39,16 @@ struct Ask: AsyncParsableCommand {
     @Flag(help: "Print the answer and its sources as JSON.") var json = false
 
     func validate() throws {
+        try requireText(question, "question")
         if let passageTokens, passageTokens < 1 { throw ValidationError("--passage-tokens must be at least 1.") }
     }
 
     func run() async throws {
         try flags.selectModel()
-        let writer = CitedAnswerWriter(model: .default, flags: flags, passageTokens: passageTokens, json: json)
+        let writer = CitedAnswerWriter(model: flags.systemModel, flags: flags, passageTokens: passageTokens, json: json)
         do {
             try await writer.answer(question, from: try await search.index(), search.options(limit: 24, diversity: 0.3))
-        } catch let code as ExitCode { throw code } catch let error as ValidationError { throw error } catch {
+        } catch {
             throw ExitMessage.exit(for: error)
         }
     }
@@ -86,7 +87,7 @@ struct CitedAnswerWriter {
     private var options: GenerationOptions {
         var options = flags.options
         options.maximumResponseTokens = flags.maxTokens ?? Ask.defaultMaxTokens
-        if options.samplingMode == nil, options.temperature == nil { options.samplingMode = .greedy }
+        if options.samplingMode == nil, options.temperature == nil, flags.sampling.minP == nil { options.samplingMode = .greedy }
         return options
     }
 

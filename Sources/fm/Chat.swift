@@ -16,8 +16,8 @@ struct Chat: AsyncParsableCommand {
             --resume continues it, even after a crash.
 
             /help lists the commands. The arrow keys edit the line and select earlier ones; Alt-Enter or Ctrl-J begins a new \
-            line within a message, and pasted text is one message. Ctrl-C stops an answer, Ctrl-D quits. In piped input each \
-            line is a message.
+            line within a message, and pasted text is one message. Ctrl-C stops an answer, Ctrl-D quits. A message that is stopped \
+            before its answer begins is in the next line, to send or to change. In piped input each line is a message.
 
             A message that is rejected or declined does not end the chat: the reason is written to standard error. In a pipe, \
             the exit code then is not 0.
@@ -85,13 +85,16 @@ struct Chat: AsyncParsableCommand {
         var conversation = try await begin(name, archive, isTerminal)
         var editor = LineEditor(prompt: "> ")
         // What is typed while an answer is written belongs to the next line.
-        if isTerminal { TerminalEcho.hide() }
+        if isTerminal, !Terminal.isDumb { TerminalEcho.hide() }
         defer { TerminalEcho.show() }
         if isTerminal { print("Ask anything. /help lists the commands.") }
         var last: ChatExchange?
         var failed: ExitCode?
         if let unanswered = await conversation.unanswered { print("Not answered last time: \(unanswered)") }
-        messages: while let line = isTerminal ? editor.readLine() : Swift.readLine() {
+        // A message that was stopped before its answer began: its user may want to send it again, or to change it.
+        var draft = ""
+        messages: while let line = isTerminal ? editor.readLine(draft) : StandardInput.line() {
+            draft = ""
             // Answers are written unbuffered. Flushing keeps the output of commands in order with them, also in a pipe.
             defer { fflush(nil) }
             let message = line.trimmingCharacters(in: .whitespaces)
@@ -122,7 +125,12 @@ struct Chat: AsyncParsableCommand {
             default:
                 do {
                     let answer = try await say(message, conversation, isTerminal)
-                    last = ChatExchange(await conversation.transcript, prompt: message, answer: answer)
+                    if let code = answer.code { failed = code }
+                    if answer.isStopped, answer.text.isEmpty {
+                        draft = message
+                    } else {
+                        last = ChatExchange(await conversation.transcript, prompt: message, answer: answer.text)
+                    }
                 } catch let failure as MessageFailure {
                     // The reason has been printed, and the conversation goes on.
                     failed = failure.code
@@ -144,7 +152,7 @@ struct Chat: AsyncParsableCommand {
         do { try await conversation.saveKVCache() } catch {
             let isSaved = await conversation.archiveProblem == nil
             let consequence = isSaved ? "The next start takes a little longer." : "The last answer is lost."
-            Message.say("\(Self.message(for: error)) \(consequence)")
+            Message.say("\(ExitMessage.of(error).text) \(consequence)")
         }
     }
 
@@ -189,7 +197,7 @@ struct Chat: AsyncParsableCommand {
             try archive.copy(conversation.id, to: saved, as: name)
             return saved
         } catch {
-            Message.say("fm: \(message(for: error))")
+            Message.say("fm: \(ExitMessage.of(error).text)")
             return nil
         }
     }
@@ -214,7 +222,7 @@ struct Chat: AsyncParsableCommand {
             let exists = FileManager.default.fileExists(atPath: archiveFile.path)
             conversations = try exists ? ConversationArchive(url: archiveFile).conversations() : []
         } catch {
-            return Message.say("fm: \(message(for: error))")
+            return Message.say("fm: \(ExitMessage.of(error).text)")
         }
         if conversations.isEmpty { print("There are no saved conversations. “fm chat --save NAME” saves one.") }
         for conversation in conversations {
@@ -228,14 +236,11 @@ struct Chat: AsyncParsableCommand {
     ) async throws -> Conversation {
         do {
             let tell: @Sendable (Compaction) -> Void = { record in if isTerminal { Self.tell(record) } }
-            let conversation =
-                if let context {
-                    try await Conversation(
-                        model: GGUFLanguageModel(url: URL(filePath: ModelStore.systemModelPath), contextSize: context),
-                        instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
-                } else {
-                    try await Conversation(instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
-                }
+            let system = flags.systemModel
+            let model: any WindowedLanguageModel =
+                if let context { GGUFLanguageModel(system, contextSize: context) } else { system }
+            let conversation = try await Conversation(
+                model: model, instructions: flags.instructions, archive: archive, id: name, onCompaction: tell)
             await conversation.prewarm()
             return conversation
         } catch {
@@ -248,7 +253,7 @@ struct Chat: AsyncParsableCommand {
         let turns = record.evictedTurns.count
         let text = "compacted: \(record.tokensBefore) → \(record.tokensAfter) tokens, \(turns) turns moved to the archive"
         // Numbers and fixed words: nothing in it controls the terminal.
-        FileHandle.standardError.write(Data("\u{1B}[90m(\(text))\u{1B}[0m\n".utf8))
+        FileHandle.standardError.write(Data((Terminal.grey("(\(text))", on: STDERR_FILENO) + "\n").utf8))
     }
 
     // MARK: - Commands
@@ -282,30 +287,24 @@ struct Chat: AsyncParsableCommand {
             }
             return true
         } catch {
-            Message.say("fm: \(Self.message(for: error))")
+            Message.say("fm: \(ExitMessage.of(error).text)")
             return false
         }
     }
 
-    private static func message(for error: any Error) -> String {
-        guard let error = error as? ConversationError else { return "\(error)" }
-        return [error.errorDescription, error.recoverySuggestion].compactMap { $0 }.joined(separator: " ")
+    /// An answer, as far as it was written.
+    private struct Answer {
+        var text = ""
+        var usage: LanguageModelSession.Usage?
+        var isStopped = false
+        /// The exit code of an answer that was ended because it repeated itself.
+        var code: ExitCode?
     }
 
-    /// Answers one message. Returns the answer, as far as it was written.
-    private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws -> String {
-        let answer = Answer()
-        try await write(answer, to: message, conversation, isTerminal)
-        return answer.text.withLock { $0 }
-    }
-
-    /// An answer as far as it was written.
-    private final class Answer: Sendable {
-        let text = Mutex("")
-    }
-
-    private func write(_ written: Answer, to message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws {
+    /// Answers one message.
+    private func say(_ message: String, _ conversation: Conversation, _ isTerminal: Bool) async throws -> Answer {
         let options = flags.options
+        let written = Mutex(Answer())
         let answer = Task {
             let output = Output()
             var count = 0
@@ -318,27 +317,34 @@ struct Chat: AsyncParsableCommand {
                 }
                 try output.write(Substring(snapshot.content.utf8.dropFirst(count)))
                 count = snapshot.content.utf8.count
-                written.text.withLock { $0 = snapshot.content }
+                written.withLock { $0 = Answer(text: snapshot.content, usage: snapshot.usage) }
             }
             try output.write("\n")
         }
         let interrupt = Interrupt { answer.cancel() }
         defer { interrupt.stop() }
+        let result = await answer.result
+        var whole = written.withLock { $0 }
+        // What has been written has no line end.
+        if case .failure = result, !whole.text.isEmpty { print("") }
+        // A cancelled stream may end without an error.
+        if interrupt.happened {
+            whole.isStopped = true
+            print(whole.text.isEmpty && isTerminal && !Terminal.isDumb ? "(stopped: Enter sends the message again)" : "(stopped)")
+            return whole
+        }
         do {
-            try await answer.value
-            // A cancelled stream ends without an error.
-            if interrupt.happened { return print("\n(stopped)") }
+            try result.get()
+            whole.code = reportStop(whole.usage)
             if isTerminal, isatty(STDOUT_FILENO) == 1 {
                 let report = try await conversation.report(detailedEntries: 0)
-                try Output().writeStyled("\u{1B}[90m\(report.bar(width: 24))\u{1B}[0m\n")
+                try Output().writeStyled(Terminal.grey(report.bar(width: 24), on: STDOUT_FILENO) + "\n")
             }
-            if let problem = await conversation.archiveProblem { Message.say(Self.message(for: problem)) }
+            if let problem = await conversation.archiveProblem { Message.say(ExitMessage.of(problem).text) }
+            return whole
         } catch let error as OutputError {
             throw ExitMessage.exit(for: error)
         } catch {
-            // What has been written has no line end.
-            if !written.text.withLock({ $0.isEmpty }) { print("") }
-            if interrupt.happened { return print("(stopped)") }
             throw try Self.failure(for: error)
         }
     }
@@ -347,16 +353,12 @@ struct Chat: AsyncParsableCommand {
     ///
     /// - Throws: The exit code of the program if the next message would fail as well.
     private static func failure(for error: any Error) throws -> MessageFailure {
-        switch error {
-        case let error as ConversationError:
-            Message.say("fm: \(message(for: error))")
-            return MessageFailure(code: ExitCode(1))
-        case LanguageModelError.contextSizeExceeded(let context):
-            Message.say(
-                "fm: The answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens.")
-            return MessageFailure(code: ExitCode(4))
-        case is SystemLanguageModel.Error: throw ExitMessage.exit(for: error)
-        default: return MessageFailure(code: ExitMessage.exit(for: error))
+        if error is SystemLanguageModel.Error { throw ExitMessage.exit(for: error) }
+        var (text, code) = ExitMessage.of(error)
+        if case LanguageModelError.contextSizeExceeded(let context) = error {
+            text = "The answer is longer than the window. \(context.debugDescription) Ask for less, or use --max-tokens."
         }
+        Message.say("fm: \(text)")
+        return MessageFailure(code: ExitCode(code))
     }
 }

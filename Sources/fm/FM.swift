@@ -67,6 +67,7 @@ struct FM: AsyncParsableCommand {
               FM_THREADS      number of threads (default: number of physical cores)
               FM_CACHE_BITS   8 halves the memory of long conversations, less precisely
               FM_LOOPS        1 does not stop answers that repeat themselves endlessly
+              NO_COLOR        any text forbids colours, as CLICOLOR=0 and TERM=dumb do
               HF_TOKEN        an access token of the Hugging Face hub
               HF_ENDPOINT     another address of the hub (default: https://huggingface.co)
               XDG_CACHE_HOME  the directory for packed weights (default: ~/.cache)
@@ -75,6 +76,7 @@ struct FM: AsyncParsableCommand {
             EXIT CODES
               0 answered   1 failed   3 no usable model   4 the prompt is too large
               5 the schema cannot be used   6 not in the documents (fm ask)
+              7 the answer repeated itself and was ended
               64 wrong usage   130 interrupted (Ctrl-C)
             """,
         version: "0.1.0",

@@ -26,16 +26,31 @@ func fileSize(_ file: URL) -> Int? {
     return stat(file.path, &status) == 0 ? Int(status.st_size) : nil
 }
 
-/// Text files that commands are given.
-enum TextFile {
-    static func read(_ path: String) throws -> String {
-        let data: Data
-        do { data = try Data(contentsOf: URL(filePath: path)) } catch {
-            throw ModelError.unreadable(path: path, reason: error.localizedDescription)
+/// Files that only their owner may read.
+enum PrivateFile {
+    /// Replaces a file in one step, so that whatever happens, there is the old file or the new one.
+    static func write(_ data: Data, to path: String) throws {
+        func failure() -> CommandError {
+            CommandError("“\(path)” cannot be written: \(String(cString: strerror(errno))).")
         }
-        guard let text = String(bytes: data, encoding: .utf8) else {
-            throw ModelError.unreadable(path: path, reason: "it is not UTF-8")
+        var status = stat()
+        // Devices and pipes have no old contents, and must stay what they are.
+        let isDevice = stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+        // A link stays a link to the new file.
+        let target = URL(filePath: path).resolvingSymlinksInPath().path
+        var temporary = Array("\(target).XXXXXX".utf8CString)
+        // The file of mkstemp has the mode 0600.
+        let descriptor = isDevice ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(&temporary)
+        guard descriptor >= 0 else { throw failure() }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do {
+            try file.write(contentsOf: data)
+            if isDevice { return }
+            // The contents are on the disk before the file gets its name.
+            guard fsync(descriptor) == 0, rename(temporary, target) == 0 else { throw failure() }
+        } catch {
+            if !isDevice { unlink(temporary) }
+            throw error as? CommandError ?? CommandError("“\(path)” cannot be written: \(error.localizedDescription)")
         }
-        return text
     }
 }

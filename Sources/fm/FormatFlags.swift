@@ -61,17 +61,11 @@ enum SchemaFile {
         do {
             // The schema itself.
             if path.drop(while: \.isWhitespace).hasPrefix("{") { return try JSONParser.parse(path) }
-            // A file handle can also read pipes.
-            guard let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path) else {
-                throw fail("Cannot read \(path): the file does not exist or is not readable.")
-            }
-            return try JSONParser.parse(try file.readToEnd() ?? Data())
+            return try JSONParser.parse(try TextFile.data(path))
         } catch let error as JSONSyntaxError {
             throw fail("\(path): \(error)")
-        } catch let code as ExitCode {
-            throw code
         } catch {
-            throw fail("Cannot read \(path): \(error.localizedDescription)")
+            throw fail("\(error)")
         }
     }
 

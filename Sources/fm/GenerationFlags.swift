@@ -35,12 +35,33 @@ struct GenerationFlags: ParsableArguments {
     @Option(help: "Stop the answer after this many tokens (default: \(GenerationFlags.defaultMaxTokens)).")
     var maxTokens: Int?
 
+    @OptionGroup var sampling: SamplingFlags
+
+    @Option(help: "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe.")
+    var guardrails = Guardrails.default
+
+    /// The checks of prompts and answers, with Apple's names.
+    enum Guardrails: String, CaseIterable, ExpressibleByArgument {
+        case `default`
+        case permissiveContentTransformations = "permissive-content-transformations"
+
+        var value: SystemLanguageModel.Guardrails {
+            switch self {
+            case .default: .default
+            case .permissiveContentTransformations: .permissiveContentTransformations
+            }
+        }
+    }
+
+    /// The model that answers, after ``selectModel()``.
+    var systemModel: SystemLanguageModel { SystemLanguageModel(guardrails: guardrails.value) }
+
     /// Enough for a long letter. It stops a model that does not end its answer.
     static let defaultMaxTokens = 1500
 
     func validate() throws {
-        if greedy, temperature != nil || topK != nil || topP != nil || seed != nil {
-            throw ValidationError("--greedy cannot be combined with --temperature, --top-k, --top-p or --seed.")
+        if greedy, temperature != nil || topK != nil || topP != nil || seed != nil || sampling.minP != nil {
+            throw ValidationError("--greedy cannot be combined with --temperature, --top-k, --top-p, --min-p or --seed.")
         }
         if topK != nil, topP != nil { throw ValidationError("Use either --top-k or --top-p, not both.") }
         if let temperature, !(0...2).contains(temperature) { throw ValidationError("--temperature must be from 0 to 2.") }
@@ -54,9 +75,11 @@ struct GenerationFlags: ParsableArguments {
             if greedy { .greedy } else if let topK { .random(top: topK, seed: seed) } else if let topP {
                 .random(probabilityThreshold: topP, seed: seed)
             } else if let seed { .random(probabilityThreshold: 0.9, seed: seed) } else { nil }
-        return GenerationOptions(
+        var options = GenerationOptions(
             samplingMode: mode, temperature: temperature ?? (topK == nil && topP == nil && seed != nil ? 0.7 : nil),
             maximumResponseTokens: maxTokens ?? Self.defaultMaxTokens)
+        sampling.apply(to: &options)
+        return options
     }
 
     /// Makes `--model` the system model, with `--adapter`, or the one of `fm adapter use` if it was made for this model. Must be called
@@ -72,4 +95,67 @@ struct GenerationFlags: ParsableArguments {
             ModelStore.selectedAdapter = path
         }
     }
+}
+
+/// Flags that make some tokens less likely, as other engines have them. Without them, the settings of the model apply.
+struct SamplingFlags: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("Make tokens that occurred less likely by a factor; 1 changes nothing.", valueName: "factor"))
+    var repetitionPenalty: Double?
+
+    // Their values may begin with a dash.
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Make tokens of the answer so far less likely by an amount, -2 to 2.", valueName: "amount"))
+    var presencePenalty: Double?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Make tokens of the answer so far less likely by an amount for each time, -2 to 2.", valueName: "amount"))
+    var frequencyPenalty: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Sample only from tokens with at least this share of the most probable one's probability, 0 to 1.",
+            valueName: "share"))
+    var minP: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Make tokens that continue a repetition less likely (DRY); 0 changes nothing, 0.8 is usual.", valueName: "multiplier"
+        ))
+    var dry: Double?
+
+    @Option(
+        help: ArgumentHelp("With --dry, how fast this grows with the length of the repetition (usually 1.75).", valueName: "base")
+    )
+    var dryBase: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --dry, the number of tokens that may be repeated freely (usually 2).", valueName: "tokens"))
+    var dryAllowedLength: Int?
+
+    func validate() throws {
+        if let repetitionPenalty, !(repetitionPenalty > 0 && repetitionPenalty <= 10) {
+            throw ValidationError("--repetition-penalty must be greater than 0 and at most 10.")
+        }
+        if let presencePenalty, !(-2...2).contains(presencePenalty) {
+            throw ValidationError("--presence-penalty must be from -2 to 2.")
+        }
+        if let frequencyPenalty, !(-2...2).contains(frequencyPenalty) {
+            throw ValidationError("--frequency-penalty must be from -2 to 2.")
+        }
+        if let minP, !(0...1).contains(minP) { throw ValidationError("--min-p must be from 0 to 1.") }
+        if let dry, !(0...10).contains(dry) { throw ValidationError("--dry must be from 0 to 10.") }
+        if let dryBase, !(1...10).contains(dryBase) { throw ValidationError("--dry-base must be from 1 to 10.") }
+        if let dryAllowedLength, dryAllowedLength < 1 { throw ValidationError("--dry-allowed-length must be at least 1.") }
+        if dry == nil, dryBase != nil || dryAllowedLength != nil {
+            throw ValidationError("--dry-base and --dry-allowed-length require --dry.")
+        }
+    }
+
+    /// The only place where these flags reach a request. The values go into the options as `SamplingAdjustments`.
+    func apply(to options: inout GenerationOptions) {}
 }

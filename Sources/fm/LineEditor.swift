@@ -26,9 +26,12 @@ struct EditedLine {
     private let history: [String]
     private var recalled: Int
 
-    init(history: [String] = []) {
+    /// - Parameter text: What is in the line at the beginning.
+    init(history: [String] = [], text: String = "") {
         self.history = history
         recalled = history.count
+        characters = Array(text)
+        cursor = characters.count
     }
 
     var text: String { String(characters) }
@@ -130,9 +133,14 @@ struct LineEditor {
     init(prompt: String) { self.prompt = prompt }
 
     /// The next line; nil at the end of input (Ctrl-D on an empty line).
-    mutating func readLine() -> String? {
+    ///
+    /// - Parameter text: What is in the line at the beginning.
+    mutating func readLine(_ text: String = "") -> String? {
         var saved = termios()
-        guard tcgetattr(STDIN_FILENO, &saved) == 0 else { return Swift.readLine() }
+        guard !Terminal.isDumb, tcgetattr(STDIN_FILENO, &saved) == 0 else {
+            write(prompt)
+            return StandardInput.line()
+        }
         var raw = saved
         cfmakeraw(&raw)
         raw.c_oflag |= tcflag_t(OPOST)
@@ -143,7 +151,7 @@ struct LineEditor {
             tcsetattr(STDIN_FILENO, TCSADRAIN, &saved)
         }
 
-        var line = EditedLine(history: history)
+        var line = EditedLine(history: history, text: text)
         draw(&line)
         while true {
             switch line.apply(readKey()) {

@@ -6,7 +6,7 @@ final class ProgressLine: Sendable {
     private let title: String
     private let start = ContinuousClock.now
     private let startBytes: Int
-    private let isShown = isatty(STDERR_FILENO) == 1
+    private let isShown = Terminal.movesCursor(STDERR_FILENO)
 
     init(_ title: String, total: Int, done: Int = 0) {
         self.title = title

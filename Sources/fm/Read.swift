@@ -5,6 +5,7 @@ import FoundationModels
 import Inference
 internal import JSON
 import Retrieval
+import Synchronization
 
 struct Read: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -23,8 +24,9 @@ struct Read: AsyncParsableCommand {
               fm read letters.pdf --schema people.json "Take out all people."
               cat book.txt | fm read - "Who inherits the house?"
 
-            Work that was interrupted goes on where it stopped, with the same command. If a question is not answered by the \
-            texts, the exit code is \(Ask.notInDocuments.rawValue).
+            Work that was interrupted goes on where it stopped, with the same command. A part that the model may not or does not \
+            answer is left out, and named on standard error; see --guardrails. If a question is not answered by the texts, the \
+            exit code is \(Ask.notInDocuments.rawValue).
             """)
 
     @Argument(help: ArgumentHelp("Files, or - for standard input; then a question or a task.", valueName: "file"))
@@ -51,9 +53,7 @@ struct Read: AsyncParsableCommand {
         let work = Task { try await read(files, task) }
         let interrupt = Interrupt { work.cancel() }
         defer { interrupt.stop() }
-        do { try await work.value } catch let error as ExitCode { throw error } catch let error as ValidationError {
-            throw error
-        } catch {
+        do { try await work.value } catch {
             if interrupt.happened {
                 Message.say("Stopped. The same command continues.")
                 throw ExitCode(130)
@@ -67,6 +67,7 @@ struct Read: AsyncParsableCommand {
         var files = arguments
         var task: String?
         if let last = files.last, last != "-", !FileManager.default.fileExists(atPath: last) { task = files.popLast() }
+        if let task { try requireText(task, "task") }
         for file in files where file != "-" && !FileManager.default.fileExists(atPath: file) {
             throw ValidationError("There is no file “\(file)”.")
         }
@@ -80,17 +81,44 @@ struct Read: AsyncParsableCommand {
     }
 
     private func read(_ files: [String], _ task: String?) async throws {
-        let model = SystemLanguageModel.default
+        let model = flags.systemModel
         let texts = try files.map { ($0, try Self.text(of: $0)) }
+        let empty = texts.filter { $0.1.blocks.allSatisfy(\.text.isBlank) }.map { $0.0 == "-" ? "standard input" : "“\($0.0)”" }
+        if empty.count == texts.count {
+            throw ValidationError("There is no text in \(empty.joined(separator: ", ")).")
+        }
+        if !empty.isEmpty { Message.say("There is no text in \(empty.joined(separator: ", ")).") }
         if schema == nil, let task, task.hasSuffix("?") || task.hasSuffix("？") {
             return try await answer(task, texts, model)
         }
         let whole = texts.map { $0.1.blocks.map(\.text).joined(separator: "\n\n") }.joined(separator: "\n\n")
-        guard whole.contains(where: { !$0.isWhitespace }) else { throw ValidationError("There is no text to read.") }
         let document = LongDocument(text: whole)
-        let checkpoint = try Self.checkpoint(whole, task ?? "", schema ?? "", "\(length) \(flags.instructions ?? "")")
+        let checkpoint = try Self.checkpoint(
+            whole, task ?? "", schema ?? "", "\(length) \(flags.guardrails.rawValue) \(flags.instructions ?? "")",
+            ModelStore.systemModelPath, ModelStore.selectedAdapter ?? "")
         // The model reads about a token for four bytes of English text.
         let line = ProgressLine("Reading", total: max(1, whole.utf8.count / 4))
+        let usages = Mutex<[LanguageModelSession.Usage]>([])
+        let notice: @Sendable (LongDocument.Notice) -> Void = { notice in
+            switch notice {
+            case .answered(let usage): usages.withLock { $0.append(usage) }
+            case .rejected(let rejection):
+                line.end()
+                Message.say(Self.sentence(rejection))
+            }
+        }
+        let result = try await result(of: document, task, model, checkpoint, line, notice)
+        line.end()
+        try Output().write(result + "\n")
+        // One sentence is enough.
+        if let code = usages.withLock({ $0 }).lazy.compactMap({ reportStop($0) }).first { throw code }
+    }
+
+    /// What the command writes: a text, or JSON.
+    private func result(
+        of document: LongDocument, _ task: String?, _ model: SystemLanguageModel, _ checkpoint: URL, _ line: ProgressLine,
+        _ notice: @escaping @Sendable (LongDocument.Notice) -> Void
+    ) async throws -> String {
         if let schema {
             let json = try SchemaFile.read(schema)
             let generated: GenerationSchema
@@ -99,39 +127,39 @@ struct Read: AsyncParsableCommand {
             }
             let found = try await document.extract(
                 schema: generated, instructions: Self.extraction(task, json), model: model, responseTokens: max(400, length),
-                checkpoint: checkpoint, progress: { line.show(0, text: "\($0) parts") }, merging: Self.merged)
-            line.end()
-            return try Output().write(try JSONParser.parse(found?.jsonString ?? "null").prettyText + "\n")
+                checkpoint: checkpoint, progress: { line.show(0, text: "\($0) parts") }, notice: notice, merging: Self.merged)
+            return try JSONParser.parse(found?.jsonString ?? "null").prettyText
         }
         let told: @Sendable (LongDocument.Progress) -> Void = { line.show($0.tokens, text: "\($0.chunks) parts") }
         let result =
             if let task {
                 try await document.result(
-                    of: task, in: length, model: model, instructions: flags.instructions, checkpoint: checkpoint, progress: told)
+                    of: task, in: length, model: model, instructions: flags.instructions, checkpoint: checkpoint, progress: told,
+                    notice: notice)
             } else {
                 try await document.summary(
-                    in: length, model: model, instructions: flags.instructions, checkpoint: checkpoint, progress: told)
+                    in: length, model: model, instructions: flags.instructions, checkpoint: checkpoint, progress: told,
+                    notice: notice)
             }
-        line.end()
-        if json {
-            try Output().write(JSONValue.object([.init("result", .string(result))]).text + "\n")
-        } else {
-            try Output().write(result + "\n")
-        }
+        return json ? JSONValue.object([.init("result", .string(result))]).text : result
+    }
+
+    /// Which part was not read, and why.
+    static func sentence(_ rejection: LongDocument.Rejection) -> String {
+        let place = rejection.chunk.map { "Part \($0)" } ?? "A part of the results"
+        let beginning = TerminalText.line(rejection.text.trimmingCharacters(in: .whitespacesAndNewlines).prefix(60))
+        return "\(place), “\(beginning)…”, was left out: \(ExitMessage.of(rejection.error).text)"
     }
 
     // MARK: - Texts
 
     private static func text(of file: String) throws -> ExtractedText {
-        if file != "-" {
-            // Files of an unknown kind are read as plain text; what is none is an error.
-            guard ExtractedText.Format(fileName: file) == nil else { return try ExtractedText(contentsOf: URL(filePath: file)) }
+        // Files of an unknown kind are read as plain text; what is none is an error.
+        if file != "-", ExtractedText.Format(fileName: file) != nil {
+            return try ExtractedText(contentsOf: URL(filePath: file))
         }
-        let handle = file == "-" ? FileHandle.standardInput : try FileHandle(forReadingFrom: URL(filePath: file))
-        let data = try handle.readToEnd() ?? Data()
-        guard !data.contains(0), let text = String(validating: data, as: UTF8.self) else {
-            throw RetrievalError.unreadable(file: file == "-" ? "Standard input" : file, reason: "it is not UTF-8 text")
-        }
+        let text = try TextFile.read(file)
+        if text.utf8.contains(0) { throw CommandError("\(file == "-" ? "Standard input" : "“\(file)”") is not text.") }
         return ExtractedText(text, format: .plain)
     }
 

@@ -8,7 +8,8 @@ struct Respond: AsyncParsableCommand {
         abstract: "Answer one prompt (the default command).",
         discussion: """
             The prompt is the argument, standard input, or both: standard input is appended to the argument. The answer is \
-            written to standard output as it is generated; everything else is written to standard error.
+            written to standard output as it is generated; everything else is written to standard error. With --schema, \
+            --pattern or --choice, a pipe or a file gets the whole answer or nothing.
             """)
 
     @Argument(help: "The prompt.")
@@ -17,19 +18,6 @@ struct Respond: AsyncParsableCommand {
     @OptionGroup var flags: GenerationFlags
 
     @OptionGroup var format: FormatFlags
-
-    /// The checks of prompts and answers, with Apple's names.
-    enum Guardrails: String, CaseIterable, ExpressibleByArgument {
-        case `default`
-        case permissiveContentTransformations = "permissive-content-transformations"
-
-        var value: SystemLanguageModel.Guardrails {
-            switch self {
-            case .default: .default
-            case .permissiveContentTransformations: .permissiveContentTransformations
-            }
-        }
-    }
 
     @Option(
         help: "What the model is used for: general, or content-tagging for the topics, emotions, actions and objects of texts.")
@@ -41,9 +29,6 @@ struct Respond: AsyncParsableCommand {
 
         var value: SystemLanguageModel.UseCase { self == .general ? .general : .contentTagging }
     }
-
-    @Option(help: "Checks of the prompt and the answer; the permissive ones are for changing texts that may be unsafe.")
-    var guardrails = Guardrails.default
 
     @Flag(inversion: .prefixedNo, help: "Write the answer as it is generated.")
     var stream = true
@@ -72,10 +57,11 @@ struct Respond: AsyncParsableCommand {
         let interrupt = Interrupt { request.cancel() }
         defer { interrupt.stop() }
         do {
-            try await request.value
+            let code = try await request.value
             try save(session.transcript)
             ModelAdvice.sayOnce()
-        } catch let error as ValidationError { throw error } catch {
+            if let code { throw code }
+        } catch {
             if interrupt.happened {
                 Message.say("")
                 throw ExitCode(130)
@@ -85,18 +71,15 @@ struct Respond: AsyncParsableCommand {
     }
 
     private func makeSession() throws -> LanguageModelSession {
-        let model = SystemLanguageModel(useCase: useCase.value, guardrails: guardrails.value)
+        let model = SystemLanguageModel(useCase: useCase.value, guardrails: flags.guardrails.value)
         guard let loadTranscript else { return LanguageModelSession(model: model, instructions: flags.instructions) }
         guard flags.instructions == nil else {
             throw ValidationError("A transcript has its own instructions: leave out --instructions or --load-transcript.")
         }
         let transcript: Transcript
-        do {
-            transcript = try JSONDecoder().decode(Transcript.self, from: Data(contentsOf: URL(filePath: loadTranscript)))
-        } catch is DecodingError {
-            throw ValidationError("“\(loadTranscript)” is not a transcript.")
-        } catch {
-            throw ValidationError("“\(loadTranscript)” cannot be read: \(error.localizedDescription)")
+        do { transcript = try JSONDecoder().decode(Transcript.self, from: TextFile.data(loadTranscript)) } catch is DecodingError
+        {
+            throw CommandError("“\(loadTranscript)” is not a transcript.")
         }
         return LanguageModelSession(model: model, transcript: transcript)
     }
@@ -105,23 +88,18 @@ struct Respond: AsyncParsableCommand {
         guard let saveTranscript else { return }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            // Conversations are private.
-            try Data().write(to: URL(filePath: saveTranscript))
-            chmod(saveTranscript, 0o600)
-            try encoder.encode(transcript).write(to: URL(filePath: saveTranscript))
-        } catch {
-            throw ValidationError("“\(saveTranscript)” cannot be written: \(error.localizedDescription)")
-        }
+        // Conversations are private.
+        try PrivateFile.write(try encoder.encode(transcript), to: saveTranscript)
         Message.say("Written to \(saveTranscript).")
     }
 
+    /// - Returns: The exit code of an answer that was ended because it repeated itself.
     private func answer(
         _ prompt: String, _ format: ResponseFormat?, _ session: LanguageModelSession, _ start: ContinuousClock.Instant
-    ) async throws {
-        let output = Output()
+    ) async throws -> ExitCode? {
+        var output = AnswerOutput(
+            isLive: stream && !json && (format == nil || isatty(STDOUT_FILENO) == 1), isDocument: self.format.schema != nil)
         var report = RunReport()
-        var written = 0
         let responses =
             if let format { session.streamResponse(to: Prompt(prompt), format: format, options: flags.options) } else {
                 session.streamResponse(to: prompt, options: flags.options)
@@ -129,30 +107,30 @@ struct Respond: AsyncParsableCommand {
         do {
             for try await snapshot in responses {
                 if report.firstToken == nil { report.firstToken = ContinuousClock.now - start }
-                if stream, !json, snapshot.content.utf8.count > written {
-                    try output.write(Substring(snapshot.content.utf8.dropFirst(written)))
-                    written = snapshot.content.utf8.count
-                }
+                try output.show(snapshot.content)
             }
-        } catch LanguageModelError.contextSizeExceeded(let context) where written > 0 {
-            // The text generated so far is kept: it ends where the window ends.
-            try output.write("\n")
+            let response = try await responses.collect()
+            report.total = ContinuousClock.now - start
+            report.usage = response.usage
+            if json {
+                try output.check(response.content)
+                try Output().write(try report.json(content: response.content, isDocument: output.isDocument) + "\n")
+            } else {
+                try output.finish(response.content)
+            }
+        } catch {
+            try output.abandon()
+            // The text generated so far is kept: it ends where the window ends. A part of a value is of no use.
+            guard case LanguageModelError.contextSizeExceeded(let context) = error, format == nil, !output.written.isEmpty else {
+                throw error
+            }
             Message.say("(The context window of \(context.contextSize) tokens is full: the answer ends here.)")
-            return
+            return nil
         }
-        let response = try await responses.collect()
-        report.total = ContinuousClock.now - start
-        report.usage = response.usage
-        if json {
-            try output.write(try report.json(content: response.content, isDocument: self.format.schema != nil) + "\n")
-        } else {
-            if !stream { try output.write(response.content) }
-            if !response.content.hasSuffix("\n") { try output.write("\n") }
-        }
-        if report.stopReason == "loop" { Message.say("(The model repeated itself and was stopped.)") }
-        if report.stopReason == "maximumTokens", flags.maxTokens == nil {
-            Message.say("(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)")
-        }
+        let limitMessage =
+            flags.maxTokens == nil ? "(Stopped after \(GenerationFlags.defaultMaxTokens) tokens; --max-tokens allows more.)" : nil
+        let code = reportStop(report.usage, limitMessage: limitMessage)
         if stats { Message.say(report.table, terminator: "") }
+        return code
     }
 }

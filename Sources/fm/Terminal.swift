@@ -1,15 +1,35 @@
-import ArgumentParser
-import Embeddings
 @preconcurrency import Dispatch  // its signal sources are thread-safe but not marked as Sendable
 import Foundation
-import FoundationModels
-import Inference
 import Synchronization
+
+/// What a terminal may be sent besides text. This is the only place that decides it.
+enum Terminal {
+    /// Whether a terminal understands sequences that move its cursor.
+    static func movesCursor(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 && !isDumb }
+
+    /// Whether text for a file descriptor may have colours.
+    static func hasColors(_ descriptor: Int32) -> Bool {
+        isatty(descriptor) == 1 && allowsColors(ProcessInfo.processInfo.environment)
+    }
+
+    /// `NO_COLOR` (no-color.org) with any text and `CLICOLOR=0` forbid colours, and a terminal without sequences has none.
+    static func allowsColors(_ environment: [String: String]) -> Bool {
+        environment["NO_COLOR"] ?? "" == "" && environment["CLICOLOR"] != "0" && environment["TERM"] != "dumb"
+    }
+
+    /// Whether the terminal shows nothing but lines of text.
+    static var isDumb: Bool { ProcessInfo.processInfo.environment["TERM"] == "dumb" }
+
+    /// Text of less importance. What it quotes must have passed ``TerminalText/safe(_:)``.
+    static func grey(_ text: String, on descriptor: Int32) -> String {
+        hasColors(descriptor) ? "\u{1B}[90m\(text)\u{1B}[0m" : text
+    }
+}
 
 /// Standard output, unbuffered. Errors are thrown, so that a full disk or a closed pipe ends the command.
 ///
 /// Text of models, documents and files may contain sequences that control a terminal. Everything that the program writes goes through
-/// this type, ``print(_:terminator:)`` or ``Message/say(_:terminator:)``, which remove them where a terminal shows the text. Pipes and files get every
+/// this type, ``print(_:terminator:)`` or ``Message/say(_:terminator:)``, which replace them where a terminal shows the text. Pipes and files get every
 /// byte.
 struct Output {
     private static let isTerminal = isatty(STDOUT_FILENO) == 1
@@ -43,28 +63,6 @@ func print(_ text: some StringProtocol, terminator: String = "\n") {
     fflush(nil)
     // A command that only shows a list has nothing else to do when standard output is closed.
     try? Output().write(String(text) + terminator)
-}
-
-enum StandardInput {
-    /// The prompt: the argument, followed by piped input.
-    static func prompt(with argument: String?) throws -> String {
-        var status = stat()
-        fstat(STDIN_FILENO, &status)
-        let kind = status.st_mode & S_IFMT
-        let isPiped = kind == S_IFIFO || kind == S_IFREG
-        if argument == nil, isatty(STDIN_FILENO) == 1 {
-            throw ValidationError("There is no prompt. Pass one as an argument or on standard input, or use “fm chat”.")
-        }
-        guard argument == nil || isPiped else { return argument ?? "" }
-        let data = try FileHandle.standardInput.readToEnd() ?? Data()
-        guard let text = String(validating: data, as: UTF8.self) else {
-            throw ValidationError("Standard input is not valid UTF-8 text.")
-        }
-        let piped = text.hasSuffix("\n") ? String(text.dropLast()) : text
-        let parts = [argument, piped].compactMap { $0 }.filter { !$0.isEmpty }
-        guard !parts.isEmpty else { throw ValidationError("The prompt is empty.") }
-        return parts.joined(separator: "\n\n")
-    }
 }
 
 /// Whether the terminal shows what is typed while nothing is read. If not, typed text stays in the terminal's queue and
@@ -117,8 +115,10 @@ final class Interrupt: Sendable {
     var happened: Bool { count.withLock { $0 > 0 } }
 
     init(_ handler: @escaping @Sendable () -> Void) {
-        signal(SIGINT, SIG_IGN)
-        Self.active.withLock { $0 += 1 }
+        Self.active.withLock {
+            $0 += 1
+            signal(SIGINT, SIG_IGN)
+        }
         source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
         source.setEventHandler { [weak self] in
             let times = self?.count.withLock { count in
@@ -134,33 +134,12 @@ final class Interrupt: Sendable {
         source.resume()
     }
 
-    /// Restores the default behaviour of Ctrl-C.
+    /// Restores the default behaviour of Ctrl-C, unless another handler is in effect.
     func stop() {
         source.cancel()
-        Self.active.withLock { $0 -= 1 }
-        if !TerminalEcho.isHidden { signal(SIGINT, SIG_DFL) }
-    }
-}
-
-/// The message and the exit code of an error.
-enum ExitMessage {
-    /// Prints a description of the error and returns the exit code for it.
-    static func exit(for error: any Error) -> ExitCode {
-        let (message, code): (String, Int32) =
-            switch error {
-            case LanguageModelError.contextSizeExceeded(let context):
-                (context.debugDescription + " “fm read FILE” reads texts of any length, also from a pipe.", 4)
-            case SystemLanguageModel.Error.assetsUnavailable(let context): (context.debugDescription, 3)
-            case LanguageModelError.unsupportedGenerationGuide(let context): (context.debugDescription, 5)
-            // Even the shortest document exceeds the token limit.
-            case let error as GeneratedContent.ParsingError where error.underlyingError is GenerationFailure:
-                (error.debugDescription, 4)
-            case let error as LanguageModelError: (error.debugDescription, 1)
-            case let error as EmbeddingError: (error.description, 3)
-            case let error as InstallError: (error.description, 3)
-            default: ("\(error)", 1)
-            }
-        Message.say("fm: \(message)")
-        return ExitCode(code)
+        Self.active.withLock {
+            $0 -= 1
+            if $0 == 0, !TerminalEcho.isHidden { signal(SIGINT, SIG_DFL) }
+        }
     }
 }

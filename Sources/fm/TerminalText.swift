@@ -8,12 +8,26 @@ enum TerminalText {
         return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
-    /// A text of a model or a file without the characters that control terminals: they could hide text, or type commands.
+    /// A text of a model or a file with spaces in place of the characters that control terminals, which could hide text or type commands,
+    /// and without those that change the direction of text, which could make it read as something else.
     static func safe(_ text: some StringProtocol) -> String {
         var result = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars
-        where scalar.properties.generalCategory != .control || scalar == "\n" || scalar == "\t" { result.append(scalar) }
+        var hasReturn = false
+        for scalar in text.unicodeScalars {
+            // A line end of two characters is one line end.
+            if hasReturn, scalar != "\n" { result.append(" ") }
+            hasReturn = scalar == "\r"
+            if hasReturn || changesDirection(scalar) { continue }
+            let isControl = scalar.properties.generalCategory == .control && scalar != "\n" && scalar != "\t"
+            result.append(isControl ? " " : scalar)
+        }
+        if hasReturn { result.append(" ") }
         return String(result)
+    }
+
+    /// Joiners and variation selectors, which scripts and emoji need, do not.
+    private static func changesDirection(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isBidiControl || (0x206A...0x206F).contains(scalar.value)
     }
 
     /// The same on one line.

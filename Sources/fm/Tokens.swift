@@ -56,10 +56,6 @@ struct Tokens: AsyncParsableCommand {
                 try report.writeTable()
             }
             if strict, report.freeTokens < 1 { throw ExitCode(4) }
-        } catch let error as ExitCode {
-            throw error
-        } catch let error as ValidationError {
-            throw error
         } catch {
             throw ExitMessage.exit(for: error)
         }
@@ -91,14 +87,11 @@ struct Tokens: AsyncParsableCommand {
     }
 
     private func read<Value: Decodable>(_ type: Value.Type, _ path: String, _ what: String) throws -> Value {
-        let data: Data
-        do { data = try Data(contentsOf: URL(filePath: path)) } catch {
-            throw ValidationError("“\(path)” cannot be read: \(error.localizedDescription)")
-        }
+        let data = try TextFile.data(path)
         do { return try JSONDecoder().decode(type, from: data) } catch let DecodingError.dataCorrupted(context) {
-            throw ValidationError("“\(path)” is not \(what): \(context.debugDescription)")
+            throw CommandError("“\(path)” is not \(what): \(context.debugDescription)")
         } catch {
-            throw ValidationError("“\(path)” is not \(what).")
+            throw CommandError("“\(path)” is not \(what).")
         }
     }
 }
@@ -110,6 +103,6 @@ extension ContextReport {
         var report = self
         // The names of tools and parts are texts of a file or a program.
         for index in report.parts.indices { report.parts[index].name = TerminalText.line(report.parts[index].name) }
-        try Output().writeStyled(report.table(isColored: true))
+        try Output().writeStyled(report.table(isColored: Terminal.hasColors(STDOUT_FILENO)))
     }
 }

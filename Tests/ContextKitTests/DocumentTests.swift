@@ -107,7 +107,80 @@ struct DocumentTests {
         await #expect(throws: LongDocumentError.self) { try await LongDocument(text: "A.").summary(in: 290, model: all) }
     }
 
+    /// A model that rejects some prompts, and fails at one request.
+    private static func model(failAt: Int = .max, rejecting: @escaping @Sendable (String) -> Bool) -> StubModel {
+        StubModel(contextSize: 300) { [count = Counter()] transcript in
+            if count.next() == failAt { throw CocoaError(.fileReadUnknown) }
+            let text = transcript.lastPrompt
+            if rejecting(text) { throw LanguageModelError.guardrailViolation(.init(debugDescription: "unsafe")) }
+            let years = (1000..<1400).filter { text.contains("\($0)") }
+            return "From \(years.first ?? 0) to \(years.last ?? 0)."
+        }
+    }
+
+    @Test("chunks that the model rejects are left out and told, and resumed work does not come back to them")
+    func rejected() async throws {
+        let checkpoint = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: checkpoint) }  // the system removes a leftover
+        let isBad: @Sendable (String) -> Bool = { $0.contains("hero20 ") }
+        let book = LongDocument(text: Self.book)
+        await #expect {
+            try await book.summary(in: 40, model: Self.model(rejecting: isBad))
+        } throws: { $0 as? LanguageModelError != nil }
+        let rejections = Mutex<[LongDocument.Rejection]>([])
+        let answers = Counter()
+        let notice: @Sendable (LongDocument.Notice) -> Void = { notice in
+            switch notice {
+            case .answered: _ = answers.next()
+            case .rejected(let rejection): rejections.withLock { $0.append(rejection) }
+            }
+        }
+        await #expect(throws: (any Error).self) {
+            try await book.summary(
+                in: 40, model: Self.model(failAt: 12, rejecting: isBad), checkpoint: checkpoint, notice: notice)
+        }
+        let first = rejections.withLock { $0 }
+        #expect(!first.isEmpty && first.allSatisfy { $0.text.contains("hero20 ") && $0.chunk != nil })
+        let again = Self.model(rejecting: isBad)
+        let summary = try await book.summary(in: 40, model: again, checkpoint: checkpoint, notice: notice)
+        #expect(summary.contains("1000") && summary.contains("1399"))
+        #expect(rejections.withLock { $0.count } == first.count && !again.requests.contains { isBad($0.lastPrompt) })
+        #expect(answers.next() > 20)
+    }
+
+    @Test("without a chunk that the model accepts there is no summary, and of results that it rejects the longest stays")
+    func allRejected() async throws {
+        let book = LongDocument(text: Self.book)
+        let chunks = Mutex<[Int?]>([])
+        let notice: @Sendable (LongDocument.Notice) -> Void = { notice in
+            if case .rejected(let rejection) = notice { chunks.withLock { $0.append(rejection.chunk) } }
+        }
+        await #expect(throws: LanguageModelError.self) {
+            try await book.summary(in: 40, model: Self.model { _ in true }, notice: notice)
+        }
+        #expect(chunks.withLock { $0.count > 10 && !$0.contains(nil) })
+        let summary = try await book.summary(in: 40, model: Self.model { $0.contains("From ") }, notice: notice)
+        #expect(summary.hasPrefix("From 1") && chunks.withLock { $0.contains(nil) })
+    }
+
     @Generable struct Years: Equatable { var years: [Int] }
+
+    @Test("values are taken from the chunks that the model accepts") func extractionWithRejection() async throws {
+        let model = StubModel(contextSize: 300) { transcript in
+            if transcript.lastPrompt.contains("hero20 ") {
+                throw LanguageModelError.refusal(.init(explanation: "No.", debugDescription: "refused"))
+            }
+            let found = (1000..<1400).filter { transcript.lastPrompt.contains("\($0)") }
+            return "{\"years\": [\(found.map(String.init).joined(separator: ", "))]}"
+        }
+        let rejections = Counter()
+        let years = try await LongDocument(text: Self.book).extract(
+            Years.self, instructions: "List the years.", model: model, responseTokens: 60,
+            notice: { if case .rejected = $0 { _ = rejections.next() } },
+            merging: { Years(years: Array(Set($0.years + $1.years)).sorted()) })
+        #expect(years?.years.first == 1000 && years?.years.last == 1399 && years?.years.contains(1020) == false)
+        #expect(rejections.next() > 1)
+    }
 
     @Test("[D5] the values of all chunks are merged") func extraction() async throws {
         let model = StubModel(contextSize: 300) { transcript in

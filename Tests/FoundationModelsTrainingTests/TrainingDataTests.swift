@@ -104,6 +104,11 @@ struct TrainingDataTests {
             #"[{"role": "user", "content": "a"}, {"role": "system", "content": "a"}, {"role": "assistant", "content": "a"}]"#,
             #"[{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]"#,
         ] { #expect(line(good + good + bad) == 3, "\(bad)") }
+        // The line has one number in the message, that of the file.
+        #expect { try TrainingData(Data((good + good + "{").utf8)) } throws: {
+            let message = ($0 as? TrainingError)?.errorDescription ?? ""
+            return message.hasPrefix("Line 3") && !message.contains("line 1") && message.contains("column")
+        }
         #expect(throws: TrainingError.self) { try TrainingData(Data(good.utf8) + Data([0x22, 0xFF, 0x22])) }
         #expect(throws: TrainingError.self) { try TrainingData(Data()) }
         #expect(throws: TrainingError.self) { try TrainingData(contentsOf: URL(filePath: "/nowhere/data.jsonl")) }

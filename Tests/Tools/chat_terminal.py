@@ -8,6 +8,8 @@ import pty
 import sys
 import termios
 
+# The pseudo terminal is not the one that the tests run in.
+os.environ["TERM"] = "xterm"
 child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[1], ["fm", "chat", "--greedy", "--max-tokens", "40"])

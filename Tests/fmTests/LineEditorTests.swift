@@ -21,9 +21,17 @@ import Testing
         #expect(edited.apply(.control(4)) == .finish(nil))
     }
 
+    @Test("a message that was stopped is in the line, to send or to change")
+    func draft() {
+        var line = EditedLine(history: ["one"], text: "Who?")
+        #expect(line.visible(cells: 20).text == "Who?" && line.apply(.enter) == .finish("Who?"))
+        _ = line.apply(.backspace)
+        #expect(line.text == "Who" && line.apply(.control(3)) == .abandon && line.text.isEmpty)
+    }
+
     @Test("pasted text is one message, without control characters")
     func paste() {
-        #expect(line([.character(">"), .paste("one\r\ntwo\rthree\u{1B}[31m\n")]).text == ">one\ntwo\nthree[31m")
+        #expect(line([.character(">"), .paste("one\r\ntwo\rthree\u{1B}[31m\n")]).text == ">one\ntwo\nthree [31m")
         var edited = line([.paste("日本\nx")])
         let (text, after) = edited.visible(cells: 20)
         #expect(text == "日本↵x" && after == 0)

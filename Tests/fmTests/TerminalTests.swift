@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import fm
+
 /// `fm chat` on a pseudo terminal.
 struct TerminalTests {
     @Test("[F] what is typed during an answer is not part of the output, and is in the line editor afterwards")
@@ -29,5 +31,40 @@ struct TerminalTests {
             ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", CommandTests.binary.path, "trace", trace.path],
             environment: [:])
         #expect(shown.output.contains("]0;evil") && !shown.output.contains("\u{1B}"), "\(shown)")
+    }
+
+    @Test("colours are for terminals that have them and whose users want them")
+    func colours() throws {
+        for (environment, isAllowed) in [
+            ([:], true), (["NO_COLOR": ""], true), (["NO_COLOR": "0"], false), (["CLICOLOR": "1", "TERM": "xterm"], true),
+            (["CLICOLOR": "0"], false), (["TERM": "dumb"], false),
+        ] {
+            #expect(Terminal.allowsColors(environment) == isAllowed, "\(environment)")
+        }
+        let tiny = try TinyModel().file()
+        let arguments = [
+            "python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])", CommandTests.binary.path, "tokens", "--model", tiny.path,
+            "Hello",
+        ]
+        func shown(_ variable: String, _ value: String) throws -> String {
+            let environment = ["TERM": "xterm", "NO_COLOR": "", "CLICOLOR": ""].merging([variable: value]) { $1 }
+            return try CommandTests().run("/usr/bin/env", arguments, environment: environment).output
+        }
+        #expect(try shown("NO_COLOR", "").contains("\u{1B}["))
+        for (variable, value) in [("NO_COLOR", "1"), ("CLICOLOR", "0"), ("TERM", "dumb")] {
+            let text = try shown(variable, value)
+            #expect(text.contains("free") && !text.contains("\u{1B}"), "\(variable): \(text)")
+        }
+    }
+
+    @Test("Ctrl-C stays handled as long as one handler is in effect")
+    func interrupts() {
+        let (outer, inner) = (Interrupt {}, Interrupt {})
+        inner.stop()
+        var action = sigaction()
+        sigaction(SIGINT, nil, &action)
+        // Nil is the default: it ends the process.
+        #expect(action.__sigaction_handler.sa_handler != nil)
+        outer.stop()
     }
 }

@@ -18,8 +18,20 @@ import Testing
 
     @Test("text of files and models does not control the terminal")
     func controls() {
-        #expect(TerminalText.safe("a\u{1B}[31m\u{9B}2J\u{7}\r\nb\tc") == "a[31m2J\nb\tc")
-        #expect(TerminalText.line("a\r\nb\tc\u{1B}]0;x\u{7}") == "a b c]0;x")
+        #expect(TerminalText.safe("a\u{1B}[31m\u{9B}2J\u{7}\r\nb\tc\rd\r") == "a [31m 2J \nb\tc d ")
+        #expect(TerminalText.line("a\r\nb\tc\u{1B}]0;x\u{7}") == "a b c ]0;x ")
+    }
+
+    @Test("text of files and models does not change the direction of what a terminal shows")
+    func directions() {
+        for scalar in ["\u{61C}", "\u{200E}", "\u{200F}", "\u{202A}", "\u{202E}", "\u{2066}", "\u{2069}", "\u{206A}", "\u{206F}"]
+        {
+            #expect(TerminalText.safe("a\(scalar)b") == "ab" && TerminalText.line("a\(scalar)b") == "ab")
+        }
+        // A family, a flag of tags, a heart in colour, a half form of Persian and a ligature that Sinhala needs.
+        for text in ["👨‍👩‍👧", "🏴\u{E0067}\u{E0062}\u{E007F}", "❤\u{FE0F}", "می\u{200C}خواهم", "ක්\u{200D}ෂ"] {
+            #expect(TerminalText.safe(text).unicodeScalars.elementsEqual(text.unicodeScalars), "\(text)")
+        }
     }
 
     @Test("the columns of a table have the same number of cells in each line")

@@ -32,6 +32,24 @@ public struct LongDocument: Sendable {
         public var summary: String
     }
 
+    /// What is said of the requests of the work while it is done.
+    public enum Notice: Sendable {
+        /// The model has answered a request; the usage says how.
+        case answered(LanguageModelSession.Usage)
+        /// The model has rejected a text, and the work goes on without it.
+        case rejected(Rejection)
+    }
+
+    /// A text that the model may not or does not answer. It would be rejected each time.
+    public struct Rejection: Sendable {
+        /// The number of the chunk, from 1; nil for results of several chunks, of which the longest is kept.
+        public var chunk: Int?
+        /// The text.
+        public var text: String
+        /// A violation of the guardrails, a refusal, or a language that the model does not support.
+        public var error: LanguageModelError
+    }
+
     /// Creates a document from a file of UTF-8 text. The file is read when the document is processed.
     public init(contentsOf url: URL) { reader = DocumentReader(.file(url)) }
 
@@ -79,13 +97,15 @@ public struct LongDocument: Sendable {
     ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
     ///     done.
     ///   - progress: Called after each chunk.
+    ///   - notice: Called after each request. Texts that the model rejects are then left out; without a closure, the first of them is an
+    ///     error, also when the work is resumed. If all chunks are rejected, the last error is thrown.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func summary(
         in tokens: Int = 300, strategy: Strategy = .mapReduce,
         model: some WindowedLanguageModel = SystemLanguageModel.default, instructions: String? = nil,
-        checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }
+        checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }, notice: (@Sendable (Notice) -> Void)? = nil
     ) async throws -> String {
-        try await combined(nil, tokens, strategy, model, instructions, checkpoint, progress)
+        try await combined(nil, tokens, strategy, model, instructions, checkpoint, progress, notice)
     }
 
     /// Does a task with each chunk and combines the results: “List the dates and what happened.”
@@ -100,22 +120,24 @@ public struct LongDocument: Sendable {
     ///   - checkpoint: A file for intermediate results. The same call resumes from it. It is removed when the work is
     ///     done.
     ///   - progress: Called after each chunk.
+    ///   - notice: Called after each request. Texts that the model rejects are then left out; without a closure, the first of them is an
+    ///     error, also when the work is resumed. If all chunks are rejected, the last error is thrown.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions throw.
     public func result(
         of task: String, in tokens: Int = 300, strategy: Strategy = .mapReduce,
         model: some WindowedLanguageModel = SystemLanguageModel.default, instructions: String? = nil,
-        checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }
+        checkpoint: URL? = nil, progress: @Sendable (Progress) -> Void = { _ in }, notice: (@Sendable (Notice) -> Void)? = nil
     ) async throws -> String {
-        try await combined(task, tokens, strategy, model, instructions, checkpoint, progress)
+        try await combined(task, tokens, strategy, model, instructions, checkpoint, progress, notice)
     }
 
     private func combined(
         _ task: String?, _ tokens: Int, _ strategy: Strategy, _ model: some WindowedLanguageModel, _ instructions: String?,
-        _ checkpoint: URL?, _ progress: @Sendable (Progress) -> Void
+        _ checkpoint: URL?, _ progress: @Sendable (Progress) -> Void, _ notice: (@Sendable (Notice) -> Void)?
     ) async throws -> String {
         let tokens = max(1, min(tokens, model.contextSize))
         let told = instructions ?? ModelPrompts.assistant
-        let writer = SummaryWriter(model: model, instructions: told, limit: tokens, task: task)
+        let writer = SummaryWriter(model: model, instructions: told, limit: tokens, task: task, notice: notice)
         let room = try await writer.room(
             carrying: strategy == .refine ? tokens : 0, atLeast: strategy == .refine ? 32 : 2 * tokens + 16)
         let work = Checkpoint.Work(
@@ -125,11 +147,15 @@ public struct LongDocument: Sendable {
         )
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
         var index = 0
+        var rejection: Rejection?
         try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, tokens in
             index += 1
             guard index > state.chunks else { return }
             let carried = strategy == .refine ? state.parts.last?.text ?? "" : ""
-            let summary = try await writer.summary(of: chunk, after: carried)
+            var summary = ""
+            do { summary = try await writer.summary(of: chunk, after: carried) } catch {
+                rejection = try Rejection.of(error, chunk: index, chunk, notice)
+            }
             // An empty summary of a chunk is ignored, so that it does not replace the previous summary.
             if !summary.isEmpty {
                 if strategy == .refine { state.parts = [] }
@@ -144,6 +170,7 @@ public struct LongDocument: Sendable {
         try Self.checkResumed(state, chunks: index)
         try await writer.reduce(&state.parts, room: room, isLast: true)
         Checkpoint.remove(checkpoint)
+        if state.parts.isEmpty, let rejection { throw rejection.error }
         return state.parts.last?.text ?? ""
     }
 
@@ -155,30 +182,33 @@ public struct LongDocument: Sendable {
     ///   - instructions: States what to extract.
     ///   - responseTokens: Maximum number of tokens of the value of one chunk.
     ///   - checkpoint: A file for intermediate results, as for
-    ///     ``summary(in:strategy:model:instructions:checkpoint:progress:)``.
+    ///     ``summary(in:strategy:model:instructions:checkpoint:progress:notice:)``.
     ///   - progress: Called after each chunk with the number of processed chunks.
+    ///   - notice: Called after each request, as for
+    ///     ``summary(in:strategy:model:instructions:checkpoint:progress:notice:)``.
     ///   - merge: Merges the value of all previous chunks with the value of a chunk.
     /// - Returns: Nil for an empty document.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions or `merge` throw.
     public func extract<Value: Generable & Sendable>(
         _ type: Value.Type, instructions: String, model: some WindowedLanguageModel = SystemLanguageModel.default,
         responseTokens: Int = 400, checkpoint: URL? = nil, progress: @Sendable (Int) -> Void = { _ in },
-        merging merge: (Value, Value) throws -> Value
+        notice: (@Sendable (Notice) -> Void)? = nil, merging merge: (Value, Value) throws -> Value
     ) async throws -> Value? {
         try await extract(
             schema: Value.generationSchema, instructions: instructions, model: model, responseTokens: responseTokens,
-            checkpoint: checkpoint, progress: progress
+            checkpoint: checkpoint, progress: progress, notice: notice
         ) { try merge(Value($0), Value($1)).generatedContent }.map { try Value($0) }
     }
 
     /// Extracts values of a schema that is known only when the program runs.
     ///
-    /// - Parameters: As for ``extract(_:instructions:model:responseTokens:checkpoint:progress:merging:)``.
+    /// - Parameters: As for ``extract(_:instructions:model:responseTokens:checkpoint:progress:notice:merging:)``.
     /// - Returns: Nil for an empty document.
     /// - Throws: ``LongDocumentError``, `CancellationError`, or what sessions or `merge` throw.
     public func extract(
         schema: GenerationSchema, instructions: String, model: some WindowedLanguageModel = SystemLanguageModel.default,
         responseTokens: Int = 400, checkpoint: URL? = nil, progress: @Sendable (Int) -> Void = { _ in },
+        notice: (@Sendable (Notice) -> Void)? = nil,
         merging merge: (GeneratedContent, GeneratedContent) throws -> GeneratedContent
     ) async throws -> GeneratedContent? {
         let responseTokens = max(1, min(responseTokens, model.contextSize))
@@ -198,12 +228,17 @@ public struct LongDocument: Sendable {
             room: room, instructions: instructions)
         var state = try Checkpoint.read(checkpoint, work) ?? Checkpoint(work: work)
         var value = try state.parts.first.map { try GeneratedContent(json: $0.text) }
-        let finder = ValueFinder(model: model, schema: schema, instructions: instructions, limit: responseTokens)
+        let finder = ValueFinder(model: model, schema: schema, instructions: instructions, limit: responseTokens, notice: notice)
         var index = 0
+        var rejection: Rejection?
         try await forEachChunk(of: room, overlap: min(64, room / 10), model: model) { chunk, _ in
             index += 1
             guard index > state.chunks else { return }
-            for found in try await finder.values(in: chunk) { value = try value.map { try merge($0, found) } ?? found }
+            var values: [GeneratedContent] = []
+            do { values = try await finder.values(in: chunk) } catch {
+                rejection = try Rejection.of(error, chunk: index, chunk, notice)
+            }
+            for found in values { value = try value.map { try merge($0, found) } ?? found }
             state.parts = value.map { [.init(level: 0, text: $0.jsonString)] } ?? []
             state.chunks = index
             try state.write(checkpoint)
@@ -211,6 +246,7 @@ public struct LongDocument: Sendable {
         }
         try Self.checkResumed(state, chunks: index)
         Checkpoint.remove(checkpoint)
+        if value == nil, let rejection { throw rejection.error }
         return value
     }
 
@@ -229,6 +265,24 @@ public struct LongDocument: Sendable {
     }
 }
 
+extension LongDocument.Rejection {
+    /// Tells of a text that the model rejects.
+    ///
+    /// - Throws: The error, if nobody is told, or if it does not concern this text alone.
+    static func of(
+        _ error: any Error, chunk: Int?, _ text: String, _ notice: (@Sendable (LongDocument.Notice) -> Void)?
+    ) throws -> Self {
+        guard let notice, let failure = error as? LanguageModelError else { throw error }
+        switch failure {
+        case .guardrailViolation, .refusal, .unsupportedLanguageOrLocale: break
+        default: throw error
+        }
+        let rejection = Self(chunk: chunk, text: text, error: failure)
+        notice(.rejected(rejection))
+        return rejection
+    }
+}
+
 /// Extracts values from chunks, each in a separate session.
 private struct ValueFinder {
     let model: any WindowedLanguageModel
@@ -236,13 +290,16 @@ private struct ValueFinder {
     let instructions: String
     /// Maximum number of tokens of a value.
     let limit: Int
+    let notice: (@Sendable (LongDocument.Notice) -> Void)?
 
     /// Usually one value. If the value does not fit into its token limit, one for each half of the text.
     func values(in text: String) async throws -> [GeneratedContent] {
         let session = LanguageModelSession(model: model, instructions: instructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
         do {
-            return [try await session.respond(to: text, schema: schema, options: options).content]
+            let response = try await session.respond(to: text, schema: schema, options: options)
+            notice?(.answered(response.usage))
+            return [response.content]
         } catch let error where error is GeneratedContent.ParsingError || error.isOverflow {
             let sentences = TextUnits.sentences(of: text)
             guard sentences.count > 1 else { throw error }

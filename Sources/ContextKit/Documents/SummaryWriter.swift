@@ -10,6 +10,7 @@ struct SummaryWriter {
     let limit: Int
     /// What to do with the text; nil for a summary.
     var task: String?
+    var notice: (@Sendable (LongDocument.Notice) -> Void)?
 
     /// The length is asked for in words, so that the summary is seldom cut.
     private func prompt(_ text: String, after summary: String) -> String {
@@ -40,6 +41,7 @@ struct SummaryWriter {
         let session = LanguageModelSession(model: model, instructions: instructions)
         let options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: limit)
         let response = try await session.respond(to: prompt(text, after: carried), options: options)
+        notice?(.answered(response.usage))
         return SummaryText.endingWithSentence(response.content)
     }
 
@@ -60,7 +62,10 @@ struct SummaryWriter {
             first = max(first, parts.count - group)
             let text = parts[first...].map(\.text).joined(separator: "\n\n")
             let highest = parts[first...].map(\.level).max() ?? level
-            var merged = try await summary(of: text, after: "")
+            var merged = ""
+            do { merged = try await summary(of: text, after: "") } catch {
+                _ = try LongDocument.Rejection.of(error, chunk: nil, text, notice)
+            }
             // If the model returns nothing, the longest of the summaries is kept.
             if merged.isEmpty { merged = parts[first...].map(\.text).max { $0.count < $1.count } ?? "" }
             parts.replaceSubrange(first..., with: [.init(level: highest + 1, text: merged)])

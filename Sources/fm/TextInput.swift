@@ -1,0 +1,89 @@
+import ArgumentParser
+import Foundation
+
+/// Text that commands are given, in files and on standard input. Everything that is read as text comes through ``data(_:)``.
+enum TextFile {
+    /// The bytes of a file, or of standard input for “-”, without a byte order mark.
+    ///
+    /// - Throws: `ValidationError` if there is no such file, ``CommandError`` if it cannot be read or is UTF-16 or UTF-32.
+    static func data(_ path: String) throws -> Data {
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        let problem = errno
+        guard descriptor >= 0 else {
+            if problem == ENOENT || problem == ENOTDIR { throw ValidationError("There is no file “\(path)”.") }
+            throw CommandError("\(name(path)) cannot be read: \(String(cString: strerror(problem))).")
+        }
+        // A file handle can also read pipes.
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: path != "-")
+        var status = stat()
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            throw ValidationError("\(name(path)) is a folder. Give a file.")
+        }
+        let data: Data
+        do { data = try file.readToEnd() ?? Data() } catch {
+            throw CommandError("\(name(path)) cannot be read: \(error.localizedDescription)")
+        }
+        return try withoutMark(data, name: name(path))
+    }
+
+    /// The text of a file, or of standard input for “-”, without a byte order mark.
+    ///
+    /// - Throws: As ``data(_:)``, and ``CommandError`` if it is not UTF-8.
+    static func read(_ path: String) throws -> String {
+        guard let text = String(validating: try data(path), as: UTF8.self) else {
+            throw CommandError("\(name(path)) is not UTF-8 text.")
+        }
+        return text
+    }
+
+    /// Some editors write a mark at the beginning of a text. In UTF-8 it says nothing.
+    ///
+    /// - Throws: ``CommandError`` if the mark is one of UTF-16 or UTF-32.
+    static func withoutMark(_ data: Data, name: String) throws -> Data {
+        if data.starts(with: [0xEF, 0xBB, 0xBF]) { return Data(data.dropFirst(3)) }
+        let others: [[UInt8]] = [[0xFF, 0xFE], [0xFE, 0xFF], [0, 0, 0xFE, 0xFF]]
+        if others.contains(where: { data.starts(with: $0) }) {
+            throw CommandError("\(name) is UTF-16 or UTF-32. Convert it to UTF-8, for example with “iconv -f UTF-16 -t UTF-8”.")
+        }
+        return data
+    }
+
+    private static func name(_ path: String) -> String { path == "-" ? "Standard input" : "“\(path)”" }
+}
+
+/// A model answers an empty text all the same, so it is not asked.
+///
+/// - Parameter what: What the text is, for the message.
+/// - Throws: `ValidationError` if a text has nothing but spaces and line ends.
+func requireText(_ text: String, _ what: String) throws {
+    if text.isBlank { throw ValidationError("The \(what) is empty.") }
+}
+
+extension StringProtocol {
+    var isBlank: Bool { allSatisfy(\.isWhitespace) }
+}
+
+enum StandardInput {
+    /// The prompt: the argument, followed by piped input.
+    static func prompt(with argument: String?) throws -> String {
+        var status = stat()
+        fstat(STDIN_FILENO, &status)
+        let kind = status.st_mode & S_IFMT
+        let isPiped = kind == S_IFIFO || kind == S_IFREG
+        if argument == nil, isatty(STDIN_FILENO) == 1 {
+            throw ValidationError("There is no prompt. Pass one as an argument or on standard input, or use “fm chat”.")
+        }
+        let text = argument == nil || isPiped ? try TextFile.read("-") : ""
+        let piped = text.hasSuffix("\n") ? String(text.dropLast()) : text
+        let prompt = [argument ?? "", piped].filter { !$0.isBlank }.joined(separator: "\n\n")
+        try requireText(prompt, "prompt")
+        // The command before the pipe may have failed.
+        if isPiped, piped.isBlank { Message.say("Standard input is empty: the prompt is the argument alone.") }
+        return prompt
+    }
+
+    /// The next line; nil at the end. A byte order mark is no part of it.
+    static func line() -> String? {
+        Swift.readLine().map { $0.unicodeScalars.first == "\u{FEFF}" ? String($0.unicodeScalars.dropFirst()) : $0 }
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import fm
+
+@Suite("text that commands are given") struct TextInputTests {
+    private let commands = CommandTests()
+
+    @Test("a byte order mark of UTF-8 is no part of a text, and UTF-16 is an error that says what to do")
+    func marks() throws {
+        let marked = try TemporaryFile([0xEF, 0xBB, 0xBF] + Array("{\"type\": \"null\"}".utf8), suffix: ".json")
+        #expect(try TextFile.read(marked.path) == "{\"type\": \"null\"}")
+        #expect(try TextFile.data(marked.path).first == UInt8(ascii: "{"))
+        for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF], [0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF]] {
+            let file = try TemporaryFile(mark + [0x41, 0], suffix: ".txt")
+            #expect { try TextFile.read(file.path) } throws: { "\($0)".contains("iconv") && $0 is CommandError }
+        }
+        let binary = try TemporaryFile([0x41, 0xFF], suffix: ".txt")
+        #expect { try TextFile.read(binary.path) } throws: { "\($0)".contains("not UTF-8") }
+        #expect(try commands.fm(["schema", "check", marked.path]).status == 0)
+    }
+
+    @Test("pipes with a byte order mark are read as without it") func markedPipes() throws {
+        let tiny = try TinyModel().file()
+        let arguments = ["tokens", "--total", "--model", tiny.path]
+        let plain = try commands.fm(arguments, input: "Hello")
+        #expect(try plain.status == 0 && commands.fm(arguments, input: "\u{FEFF}Hello").output == plain.output)
+        let chat = try commands.fm(["chat", "--model", tiny.path], input: "\u{FEFF}/help\n")
+        #expect(chat.status == 0 && chat.output.contains("/compact"), "\(chat)")
+    }
+
+    @Test("a name that is no file is a wrong argument; a file that cannot be used is not") func kindsOfProblems() throws {
+        #expect { try TextFile.data("/nowhere/x") } throws: { !($0 is CommandError) }
+        #expect { try TextFile.data("/tmp") } throws: { !($0 is CommandError) && "\($0)".contains("folder") }
+        let file = try TemporaryFile(Array("[]".utf8), suffix: ".json")
+        #expect(try commands.fm(["tokens", "--transcript", "/nowhere.json"]).status == 64)
+        #expect(try commands.fm(["tokens", "--transcript", file.path]).status == 1)
+        #expect(try commands.fm(["--load-transcript", file.path, "Hello"]).status == 1)
+    }
+
+    @Test("an empty text is not sent to a model") func emptyTexts() throws {
+        for (arguments, sentence) in [
+            ([""], "The prompt is empty."), ([" \n"], "The prompt is empty."),
+            (["ask", "--in", "/nowhere/x", ""], "The question is empty."), (["read", "-", ""], "The task is empty."),
+        ] {
+            let run = try commands.fm(arguments)
+            #expect(run.status == 64 && run.error.contains(sentence) && run.output.isEmpty, "\(arguments) \(run)")
+        }
+        let file = try TemporaryFile(Array(" \n\n".utf8), suffix: ".txt")
+        for task in [[], ["What?"], ["List the names."]] {
+            let run = try commands.fm(["read", file.path] + task)
+            #expect(run.status == 64 && run.error.contains("There is no text in “\(file.path)”."), "\(run)")
+        }
+    }
+
+    @Test("an empty pipe beside an argument is said") func emptyPipe() throws {
+        let tiny = try TinyModel().file()
+        let arguments = ["tokens", "--total", "--model", tiny.path, "Hello"]
+        let (alone, piped) = (try commands.fm(arguments), try commands.fm(arguments, input: ""))
+        #expect(alone.status == 0 && alone.error.isEmpty && alone.output == piped.output)
+        #expect(piped.error == "Standard input is empty: the prompt is the argument alone.\n")
+    }
+
+    @Test("flags that change probabilities have limits, in all commands that answer") func samplingFlags() throws {
+        let commandsThatAnswer = [
+            ["respond", "Hello"], ["chat"], ["ask", "--in", "/nowhere/x", "Who?"], ["read", "/nowhere.txt"],
+        ]
+        for command in commandsThatAnswer {
+            let run = try commands.fm(command + ["--min-p", "2"])
+            #expect(run.status == 64 && run.error.contains("--min-p must be"), "\(run)")
+            let checks = try commands.fm(command + ["--guardrails", "none"])
+            #expect(checks.status == 64 && checks.error.contains("permissive-content-transformations"), "\(checks)")
+        }
+        for flags in [
+            ["--repetition-penalty", "0"], ["--presence-penalty", "-3"], ["--frequency-penalty", "2.1"], ["--min-p", "nan"],
+            ["--dry=-1"], ["--dry", "1", "--dry-base", "0.5"], ["--dry", "1", "--dry-allowed-length", "0"],
+            ["--dry-base", "2"],
+            ["--greedy", "--min-p", "0.1"],
+        ] {
+            let run = try commands.fm(flags + ["Hello"])
+            #expect(run.status == 64 && !run.error.contains("Unknown option"), "\(flags) \(run)")
+        }
+        let tiny = try TinyModel().file()
+        let flags = [
+            "--repetition-penalty", "1.1", "--presence-penalty", "-1", "--frequency-penalty", "0.5", "--min-p", "0.1", "--dry",
+            "0.8", "--dry-base", "1.75", "--dry-allowed-length", "2",
+        ]
+        #expect(try commands.fm(["chat", "--model", tiny.path] + flags, input: "").status == 0)
+    }
+
+    @Test("a chat with permissive guardrails answers what others reject") func permissiveChat() throws {
+        let tiny = try TinyModel().file()
+        let run = try commands.fm(
+            [
+                "chat", "-g", "--max-tokens", "2", "--model", tiny.path, "--guardrails", "permissive-content-transformations",
+            ], input: "I will kill you, you stupid bitch\n")
+        #expect(run.status == 0, "\(run)")
+    }
+
+    @Test("a chat with a window of its own size uses the adapter") func adapterAndContext() throws {
+        let tiny = try TinyModel().file()
+        let damaged = try TemporaryFile(Array("no adapter".utf8), suffix: ".fmadapter")
+        let arguments = ["chat", "-g", "--max-tokens", "2", "--model", tiny.path, "--context", "256", "--adapter"]
+        #expect(try commands.fm(arguments + ["none"], input: "Hello\n").status == 0)
+        let run = try commands.fm(arguments + [damaged.path], input: "Hello\n")
+        #expect(run.status == 3 && run.output.isEmpty, "\(run)")
+    }
+
+    @Test("a message that is too long for a chat ends with 4 and names the command for long texts") func longMessage() throws {
+        let tiny = try TinyModel().file()
+        let run = try commands.fm(
+            ["chat", "-g", "--max-tokens", "2", "--model", tiny.path], input: String(repeating: "word ", count: 600) + "\n")
+        #expect(run.status == 4 && run.error.contains("fm read FILE") && !run.error.contains("LongDocument"), "\(run)")
+    }
+}
