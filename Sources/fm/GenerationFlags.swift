@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import FoundationModels
+import FoundationModelsGGUF
 import Inference
 
 /// The flags of all commands that generate text.
@@ -156,6 +157,13 @@ struct SamplingFlags: ParsableArguments {
         }
     }
 
-    /// The only place where these flags reach a request. The values go into the options as `SamplingAdjustments`.
-    func apply(to options: inout GenerationOptions) {}
+    func apply(to options: inout GenerationOptions) {
+        let drySettings = dry.map { multiplier in
+            SamplingAdjustments.DRY(multiplier: multiplier, base: dryBase ?? 1.75, allowedLength: dryAllowedLength ?? 2)
+        }
+        let adjustments = SamplingAdjustments(
+            repetitionPenalty: repetitionPenalty, presencePenalty: presencePenalty ?? 0, frequencyPenalty: frequencyPenalty ?? 0,
+            minP: minP ?? 0, dry: drySettings)
+        if adjustments != SamplingAdjustments() { options.samplingAdjustments = adjustments }
+    }
 }

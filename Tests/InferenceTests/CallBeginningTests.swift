@@ -125,6 +125,26 @@ import Testing
         #expect(held.isEmpty && end == "```")
     }
 
+    /// A trigger that is text counts only where an answer begins.
+    @Test func openings() {
+        for (text, isCall) in [
+            ("<call>", true), (" \n<call>x", true), ("See <call>", false), ("<cal", false), ("<cali> <call>", false), ("", false),
+        ] {
+            for size in 1...3 {
+                var matcher = StopMatcher([], openings: ["<call>"])
+                var (found, rest, stopped) = ("", Substring(text), false)
+                while !rest.isEmpty, !stopped {
+                    let result = matcher.append(String(rest.prefix(size)))
+                    rest = rest.dropFirst(size)
+                    (found, stopped) = (found + result.text, result.stopped)
+                }
+                if !stopped { found += matcher.finish() }
+                #expect(stopped == isCall && (matcher.match == "<call>") == isCall, "\(text)")
+                #expect(found == (isCall ? String(text[..<(text.firstIndex(of: "<") ?? text.endIndex)]) : text), "\(text)")
+            }
+        }
+    }
+
     @Test(arguments: ["It is END", "It is END of it", "It is 5. END", "It is 5.\nNo END here. "])
     func stopStringsInASentenceThatCouldNameATool(text: String) throws {
         var matcher = StopMatcher(["END"], callableTools: Self.tools, callsNamedTools: true)

@@ -128,7 +128,7 @@ import Testing
                     case .text: if script.last != "text" { script.append("text") }
                     case .thought: if script.last != "thought" { script.append("thought") }
                     case .call: script.append("call")
-                    case .cut, .state: break
+                    case .state: break
                     }
                 }
                 return true
@@ -331,7 +331,7 @@ import Testing
             let prompt = Array(repeatElement(part, count: Int.random(in: 1...5, using: &random)).joined())
             let sampling =
                 round % 2 == 0
-                ? .greedy : SamplingSettings(temperature: 0.2, topK: 3, seed: UInt64(round), repetitionPenalty: 1.1)
+                ? .greedy : SamplingSettings(temperature: 0.2, topK: 3, seed: UInt64(round), penalties: .init(repetition: 1.1))
             var request = GenerationRequest(
                 tokens: prompt, sampling: sampling, maximumTokens: [nil, 1, 7, 64].randomElement(using: &random) ?? nil)
             request.detectsLoops = round % 3 == 0

@@ -93,7 +93,7 @@ struct SamplerTests {
     }
 
     @Test func penaltyLowersWhatWasDrawn() {
-        let drawn = draw(SamplingSettings(temperature: 0, repetitionPenalty: 2), [2, 1.5, 0.1], count: 3)
+        let drawn = draw(SamplingSettings(temperature: 0, penalties: .init(repetition: 2)), [2, 1.5, 0.1], count: 3)
         #expect(drawn == [0, 1, 0])
     }
 }

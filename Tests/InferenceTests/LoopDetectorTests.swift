@@ -2,51 +2,48 @@ import Testing
 
 @testable import Inference
 
-/// When a response is a loop, and what is kept of it.
+/// When a text is a loop.
 @Suite struct LoopDetectorTests {
-    /// Appends tokens until the detector ends the response; returns its result and the number of tokens so far.
-    private func end(_ allowance: LoopAllowance, _ tokens: some Sequence<TokenID>) -> (LoopDetector.Loop, Int)? {
-        var detector = LoopDetector(allowance)
-        for token in tokens { if let loop = detector.append(token) { return (loop, detector.count) } }
+    /// The number of tokens after which the detector ends a text; nil if it does not.
+    private func end(_ tokens: some Sequence<TokenID>) -> Int? {
+        var detector = LoopDetector()
+        for (index, token) in tokens.enumerated() where detector.append(token) { return index + 1 }
         return nil
     }
 
-    /// Some tokens, and then a period again and again.
-    private func loop(_ before: [TokenID], _ period: [TokenID], times: Int) -> [TokenID] {
-        before + (0..<times).flatMap { _ in period }
+    private func copies(_ before: [TokenID] = [], of cycle: [TokenID], _ count: Int) -> [TokenID] {
+        before + (0..<count).flatMap { _ in cycle }
     }
 
-    @Test func repetitionsAreRemoved() throws {
-        let (loop, count) = try #require(end(LoopAllowance(), self.loop([9, 8, 7], [1, 2], times: 500)))
-        #expect(loop == .init(kept: 5) && count == 5 + 96)
+    @Test(arguments: [1, 2, 7, 60, 128])
+    func aCycleThatDoesNotEnd(period: Int) throws {
+        let cycle = (0..<TokenID(period)).map { $0 * 3 + 1 }
+        let count = try #require(end(copies([9_000, 9_001, 9_002], of: cycle, 4_000 / period)))
+        #expect(count >= 1_024 && count <= 1_024 + 2 * period + 6)
     }
 
-    @Test(arguments: [50, 60, 300]) func asManyAsThePromptAsksFor(wished: Int) throws {
-        let allowance = LoopAllowance(repetitions: wished, tokens: 2_048, keepsText: true)
-        let (loop, _) = try #require(end(allowance, self.loop([9, 8, 7], [1, 2], times: 500)))
-        #expect(loop == .init(kept: 3 + 2 * wished, isComplete: true))
-        // A response that ends by itself is not touched.
-        #expect(end(allowance, self.loop([9, 8, 7], [1, 2], times: min(wished, 49))) == nil)
+    /// A long cycle ends after some copies, a cycle with repetitions inside it too.
+    @Test func longCycles() throws {
+        let paragraph = (0..<400).map { TokenID($0) }
+        let count = try #require(end(copies(of: paragraph, 20)))
+        #expect(count > 8 * 400 && count < 10 * 400 + 6)
+        #expect(self.end(copies(of: [1, 2, 1, 2, 1, 2, 3, 1, 2, 4], 200)) != nil)
     }
 
-    @Test func aNumberThatMeansSomethingElse() throws {
-        let allowance = LoopAllowance(repetitions: 800, tokens: 1_024)
-        let sentence: [TokenID] = Array(1...20)
-        let (loop, count) = try #require(end(allowance, self.loop([9], sentence, times: 200)))
-        #expect(loop == .init(kept: 21) && count == 21 + 1_024)
+    /// What requests ask for: a hundred equal lines, a table of zeros, a refrain, numbers that are counted.
+    @Test func repetitionsThatEnd() {
+        #expect(end(copies(of: [1, 2, 3, 4, 5, 6, 7, 8, 9], 100) + [10, 11, 12]) == nil)
+        #expect(end(copies(of: [1, 2], 500) + [3]) == nil)
+        #expect(end(copies(of: (0..<100).map { TokenID($0) }, 8) + [500, 501, 502]) == nil)
+        var counted: [TokenID] = []
+        for number in 0..<400 { counted += [1, 2, 3] + String(number).utf8.map { TokenID($0) } + [4, 5] }
+        #expect(end(counted) == nil)
     }
 
-    @Test func aWishWithoutANumber() throws {
-        let (loop, count) = try #require(
-            end(LoopAllowance(tokens: 2_048, keepsText: true), self.loop([], [1, 2, 3], times: 2_000)))
-        #expect(loop == .init(kept: count) && count == 3 + 2_048)
-    }
-
-    /// Lines that differ only in their numbers are no period, but nearly all of their tokens repeat.
-    @Test func nearlyEqualLines() throws {
-        var lines: [TokenID] = []
-        for line in 0..<1_000 as Range<TokenID> { lines += Array(1...10) + [100 + TokenID(line.nonzeroBitCount % 2)] }
-        #expect(try #require(end(LoopAllowance(), lines)).1 < 500)
-        #expect(try #require(end(LoopAllowance(repetitions: 50, tokens: 1_024), lines)).1 == 1_024)
+    /// Tokens with equal hashes are no repetition.
+    @Test func randomTokens() {
+        var random = SplitMix64(state: 7)
+        #expect(end((0..<20_000).map { _ in TokenID(random.next() % 40_000) }) == nil)
+        #expect(end((0..<20_000).map { _ in TokenID(random.next() % 2) }) == nil)
     }
 }

@@ -25,7 +25,6 @@ import Testing
             case .text(let part): add("text", part.text)
             case .thought(let part): add("thought", part.text)
             case .call(let call): add("call", call.name, joins: false)
-            case .cut(let bytes): add("cut", "\(bytes)", joins: false)
             case .state(let values, _): add("state", "\(values)", joins: false)
             }
         }
@@ -52,7 +51,7 @@ import Testing
         for round in 0..<60 {
             let call = ChatToolCall(id: "\(round)", name: "call\(round)", arguments: .object([]))
             sent += [.thought(Self.part("a\(round)")), .thought(Self.part("b"))]
-            sent += [.text(Self.part("c")), .text(Self.part("d\(round)")), .cut(bytes: round), .call(call), .call(call)]
+            sent += [.text(Self.part("c")), .text(Self.part("d\(round)")), .call(call), .call(call)]
         }
         for event in sent { events.send(event) }
         events.finish(.success(()))

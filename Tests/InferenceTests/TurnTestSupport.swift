@@ -95,16 +95,14 @@ enum TurnTestTools {
         chat.tools.callable = tools
         chat.tools.areInPrompt = true
         chat.contextSize = 4_096
+        var grammars: [String: Grammar] = [:]
         for tool in tools {
-            if format.arguments == .json {
-                chat.grammars[ChatTurn.key(tool)] = try grammar(.framed(before: " ", schema: tool.parameters, after: ""))
-                continue
-            }
-            for property in tool.properties where !property.isText || format.arguments == .python {
-                let key = ChatTurn.key(tool, property)
-                chat.grammars[key] = try grammar(.framed(before: "", schema: property.schema, after: ""))
+            grammars[tool.name] = try grammar(.framed(before: " ", schema: tool.parameters, after: ""))
+            for property in tool.properties {
+                grammars["\(tool.name) \(property.name)"] = try grammar(.framed(before: "", schema: property.schema, after: ""))
             }
         }
+        chat.grammar = { [grammars] tool, property in grammars[property.map { "\(tool.name) \($0.name)" } ?? tool.name] }
         return chat
     }
 
@@ -156,7 +154,7 @@ struct TestTurn {
                 #expect(isStop, "\(mark)", sourceLocation: location)
             } else {
                 end.stopString = mark
-                #expect(phase.stopStrings.contains(mark), sourceLocation: location)
+                #expect((phase.stopStrings + phase.openings).contains(mark), sourceLocation: location)
             }
         }
         try ends(end)

@@ -1,3 +1,5 @@
+package import Inference
+
 /// Options for generating a response. Nil selects the model's default.
 public struct GenerationOptions: Sendable, Equatable {
     /// How the next token is sampled.
@@ -47,6 +49,8 @@ public struct GenerationOptions: Sendable, Equatable {
     public var maximumResponseTokens: Int?
     /// Whether the model may, must or must not call tools; nil means allowed.
     public var toolCallingMode: ToolCallingMode?
+    /// Penalties of repetition, beside Apple's options: see `SamplingAdjustments` of FoundationModelsGGUF.
+    package var penalties: SamplingPenalties?
 
     /// Whether a model calls tools.
     public struct ToolCallingMode: Sendable, Equatable {
@@ -64,8 +68,8 @@ public struct GenerationOptions: Sendable, Equatable {
         public var kind: Kind
         /// The model decides.
         public static let allowed = ToolCallingMode(kind: .allowed)
-        /// The model calls tools repeatedly until one throws, the mode changes, the same calls return the same output
-        /// three times in a row, or sixteen rounds have run.
+        /// The model calls at least one tool before it answers. After the first calls it may call more of them, and ends with an
+        /// answer in words.
         public static let required = ToolCallingMode(kind: .required)
         /// The prompt contains no tools.
         public static let disallowed = ToolCallingMode(kind: .disallowed)
@@ -98,9 +102,11 @@ public struct GenerationOptions: Sendable, Equatable {
 extension GenerationOptions {
     /// These options, with nil values replaced by those of the other.
     func completed(by other: GenerationOptions) -> GenerationOptions {
-        GenerationOptions(
+        var options = GenerationOptions(
             samplingMode: samplingMode ?? other.samplingMode, temperature: temperature ?? other.temperature,
             maximumResponseTokens: maximumResponseTokens ?? other.maximumResponseTokens,
             toolCallingMode: toolCallingMode ?? other.toolCallingMode)
+        options.penalties = penalties ?? other.penalties
+        return options
     }
 }

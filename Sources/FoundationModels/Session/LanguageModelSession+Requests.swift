@@ -90,7 +90,11 @@ extension LanguageModelSession {
             // A cancelled request ends within one token, unless its tools are running; waiting for it saves the caller
             // from doing so. One request may wait. A tool or a callback of the request would wait for itself.
             let isInside = SessionPropertyValues.current === properties
+            // A stream that nobody reads any more, although it still exists, must not keep the session from answering.
+            let abandoned = isInside ? nil : state.withLock { $0.progress }.flatMap { $0.isAbandoned ? $0 : nil }
+            abandoned?.cancel()
             let waits = state.withLock { state in
+                if abandoned != nil, state.progress === abandoned { state.isEnding = true }
                 guard state.isEnding, !state.hasSuccessor, !state.isRunningTools, !isInside else { return false }
                 state.hasSuccessor = true
                 return true

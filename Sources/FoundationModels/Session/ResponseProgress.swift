@@ -54,6 +54,12 @@ final class ResponseProgress: Sendable {
         task?.cancel()
     }
 
+    /// Whether all readers have left their iteration before its end, so that only a new iteration would read the rest.
+    var isAbandoned: Bool { state.withLock { $0.readerCount > 0 && $0.readers.isEmpty && $0.result == nil } }
+
+    /// Ends the request.
+    func cancel() { state.withLock { $0.task }?.cancel() }
+
     /// Runs the request in a task. The task is cancelled when the last reading task is cancelled, or when the last
     /// reference to the returned value is released.
     func run(_ body: @escaping @Sendable (ResponseProgress) async throws -> ResponseOutput.Finished) -> RunningRequest {

@@ -5,7 +5,8 @@ extension LanguageModelSession {
     /// snapshots but loses no text. The first one is sent when there is something in it.
     ///
     /// Several tasks may read one stream. Cancelling the last task that iterates, or releasing the stream, stops the generation
-    /// within one token.
+    /// within one token. A stream whose iteration was left may be read again, until the next request of the session: that one ends
+    /// it.
     public struct ResponseStream<Content>: AsyncSequence where Content: Generable {
         public typealias Element = LanguageModelSession.ResponseStream<Content>.Snapshot
 

@@ -473,24 +473,23 @@ extension LanguageModelExecutorGenerationChannel.Usage {
 }
 
 extension SamplingSettings {
-    /// Settings from the options. What the options do not set is the model's default: its temperature and its penalty also with
-    /// an explicit sampling mode, and everything without one.
+    /// Settings from the options. What the options do not set is the model's default: its temperature also with an explicit sampling
+    /// mode, and everything without one. The model's repetition penalty is a part of its sampling: it does not change what is most
+    /// probable.
     init(_ options: GenerationOptions, _ defaults: ModelDefaults) {
+        var penalties = options.penalties ?? SamplingPenalties()
+        if options.samplingMode != .greedy { penalties.repetition = penalties.repetition ?? defaults.repetitionPenalty }
         switch options.samplingMode?.kind {
-        // The most probable token, as the model says: a penalty would select another one.
-        case .greedy: self = .greedy
+        case .greedy: self.init(temperature: 0, penalties: penalties)
         case .randomTopK(let k, let seed):
-            self.init(
-                temperature: options.temperature ?? defaults.temperature ?? 1, topK: k, seed: seed,
-                repetitionPenalty: defaults.repetitionPenalty ?? 1)
+            self.init(temperature: options.temperature ?? defaults.temperature ?? 1, topK: k, seed: seed, penalties: penalties)
         case .randomProbabilityThreshold(let threshold, let seed):
             self.init(
-                temperature: options.temperature ?? defaults.temperature ?? 1, topP: threshold, seed: seed,
-                repetitionPenalty: defaults.repetitionPenalty ?? 1)
+                temperature: options.temperature ?? defaults.temperature ?? 1, topP: threshold, seed: seed, penalties: penalties)
         case nil:
             self.init(
                 temperature: options.temperature ?? defaults.temperature ?? 0.7, topK: defaults.topK, topP: defaults.topP,
-                repetitionPenalty: defaults.repetitionPenalty ?? 1)
+                penalties: penalties)
         }
     }
 }

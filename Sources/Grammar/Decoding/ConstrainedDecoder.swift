@@ -29,6 +29,8 @@ package struct ConstrainedDecoder: Sendable {
     /// The last byte of the text, for detecting the end of a sentence.
     private var lastByte: UInt8 = 0
     private var byteCount = 0
+    /// The number of bytes that the last character of the text lacks.
+    private var missingBytes = 0
     /// The last byte that is not a space.
     private var lastSyntaxByte: UInt8 = 0
     /// The number of bytes after which the document was shortened for lack of tokens; nil if it was not.
@@ -45,6 +47,9 @@ package struct ConstrainedDecoder: Sendable {
     private static let sentenceEndSlack = 12
     /// If no more than this number of tokens remains beyond the shortest ending, texts end after the current word.
     private static let wordEndSlack = 4
+
+    /// If no more than this number of tokens remains beyond the shortest ending, no character is begun that has further tokens.
+    private static let characterSlack = 4
 
     /// Nesting depth from which only the shortest ending is allowed. Parsers reject documents deeper than
     /// ``JSONParser/maximumDepth``; one token can open several levels, and so can the shortest ending.
@@ -149,6 +154,12 @@ package struct ConstrainedDecoder: Sendable {
     /// The first token of the shortest ending, which always fits into the budget.
     package var closingToken: Int32? { (ending ?? matcher.shortestTokens).first }
 
+    /// The number of bytes that a character lacks after another byte.
+    private static func missing(_ before: Int, _ byte: UInt8) -> Int {
+        if byte & 0xC0 == 0x80 { return max(0, before - 1) }
+        return byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : byte >= 0xC0 ? 1 : 0
+    }
+
     private func grammarEnds(_ token: Int32) -> Bool { matcher.grammar.vocabulary.endTokens.contains(token) }
 
     /// Whether the text, object or array should end here instead of continuing with `token`.
@@ -159,7 +170,9 @@ package struct ConstrainedDecoder: Sendable {
             guard ending == UInt8(ascii: "\"") else { return false }
             let endsSentence = lastByte == UInt8(ascii: ".") || lastByte == UInt8(ascii: "!") || lastByte == UInt8(ascii: "?")
             let beginsWord = first == UInt8(ascii: " ") || first == UInt8(ascii: "\\")
-            return beginsWord && (endsSentence || slack <= Self.wordEndSlack)
+            // A character that is begun is completed by the model, not by the bytes of the shortest ending.
+            let beginsCharacter = missingBytes == 0 && text.reduce(0, Self.missing) > 0
+            return beginsWord && (endsSentence || slack <= Self.wordEndSlack) || beginsCharacter && slack <= Self.characterSlack
         }
         let closes = ending == UInt8(ascii: "}") || ending == UInt8(ascii: "]")
         return closes && first == UInt8(ascii: ",")
@@ -180,6 +193,7 @@ package struct ConstrainedDecoder: Sendable {
         for byte in matcher.grammar.vocabulary.texts[Int(token)] ?? [] {
             cursor.advance(byte)
             lastByte = byte
+            missingBytes = Self.missing(missingBytes, byte)
             byteCount += 1
             if byte != UInt8(ascii: " ") { lastSyntaxByte = byte }
         }

@@ -176,8 +176,14 @@ package final class KVCache {
     }
 
     /// Prepares the pages for the next `count` tokens: adds pages, and replaces those that other sequences hold by copies.
-    func reserve(_ count: Int) throws(ModelError) {
+    ///
+    /// - Throws: ``GenerationFailure/promptTooLong(tokens:contextSize:)`` if there is no room for them, or
+    ///   ``ModelError/outOfMemory(bytes:)``.
+    func reserve(_ count: Int) throws {
         if count == 0 { return }
+        guard count <= capacity - tokens.count else {
+            throw GenerationFailure.promptTooLong(tokens: tokens.count + count, contextSize: capacity)
+        }
         let size = CachePage.positions
         for index in tokens.count / size...(tokens.count + count - 1) / size {
             if index == pages.count {
@@ -212,7 +218,7 @@ package final class KVCache {
     var layout: [Int] { [pageBytes, stateBytes, format == .int8 ? 8 : 16, usesLongFactors ? 1 : 0] }
 
     /// Replaces the contents by tokens whose memory the caller fills next; see ``forEachPart(_:)``.
-    func begin(_ tokens: [TokenID], checkpoints positions: [Int]) throws(ModelError) {
+    func begin(_ tokens: [TokenID], checkpoints positions: [Int]) throws {
         rewind(to: 0)
         checkpoints = []
         self.tokens = []

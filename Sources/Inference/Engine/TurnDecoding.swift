@@ -73,7 +73,9 @@ final class TurnDecoding: Decoding {
         tokens.reserveCapacity(prompt.count + max(0, min(request.maximumTokens ?? .max, Self.expectedTokens)))
         valid = prompt.count
         start = prompt.count
-        sampler = Sampler(request.sampling)
+        sampler = Sampler(request.sampling) { token in
+            tokenizer.text(of: token).contains { Self.breaks.contains($0) }
+        }
         proposal = Proposal(prompt: request.proposesTokens && request.batchesForcedTokens ? prompt : nil)
         result.usage.promptTokens = request.tokens.count
         phase = first.phase ?? TurnPhase(kind: .free)
@@ -81,6 +83,9 @@ final class TurnDecoding: Decoding {
         text = TextOutput()
         try begin(first)
     }
+
+    /// The characters that end what DRY compares.
+    private static let breaks = Set("\n:\"*".utf8)
 
     /// The number of tokens for which there is room without another allocation.
     private static let expectedTokens = 512

@@ -5,11 +5,10 @@ struct Sampler {
     private let settings: SamplingSettings
     private var random: SplitMix64
     private var candidates: [Candidate] = []
-    /// A ring buffer of the last remembered tokens, for the repetition penalty.
-    private var recent: [TokenID] = []
-    private var drawn = 0
-
-    private static let window = 64
+    /// The tokens of the response, for the penalties; empty if there are none.
+    private var past: [TokenID] = []
+    /// Whether a token ends what may be repeated: no repetition goes on across it.
+    private let breaksRepetition: (TokenID) -> Bool
 
     private struct Candidate {
         var token: TokenID
@@ -19,8 +18,10 @@ struct Sampler {
         func isBefore(_ other: Candidate) -> Bool { weight != other.weight ? weight > other.weight : token < other.token }
     }
 
-    init(_ settings: SamplingSettings) {
+    /// - Parameter breaksRepetition: Whether a token ends a part of the text that DRY compares: a line, a quotation.
+    init(_ settings: SamplingSettings, breaksRepetition: @escaping (TokenID) -> Bool = { _ in false }) {
         self.settings = settings
+        self.breaksRepetition = breaksRepetition
         random = SplitMix64(state: settings.seed ?? UInt64.random(in: .min ... .max))
     }
 
@@ -29,7 +30,7 @@ struct Sampler {
     /// - Parameter logits: `[vocabulary]`; overwritten.
     /// - Returns: nil if the logits have no finite maximum.
     mutating func next(_ logits: UnsafeMutableBufferPointer<Float>, _ operations: any Operations) -> TokenID? {
-        if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
+        penalize(logits)
         guard let token = draw(logits, operations) else { return nil }
         remember(token)
         return token
@@ -64,7 +65,7 @@ struct Sampler {
     mutating func next(
         _ logits: UnsafeMutableBufferPointer<Float>, mask: UnsafeBufferPointer<UInt32>, _ operations: any Operations
     ) -> TokenID? {
-        if settings.repetitionPenalty != 1 { penalizeRecent(logits) }
+        penalize(logits)
         for (index, word) in mask.enumerated() where word != .max {
             let first = index * 32
             for bit in 0..<min(32, logits.count - first) where word >> UInt32(bit) & 1 == 0 { logits[first + bit] = -.infinity }
@@ -73,19 +74,50 @@ struct Sampler {
         return draw(logits, operations)
     }
 
-    /// Makes the repetition penalty apply to a token.
-    mutating func remember(_ token: TokenID) {
-        if recent.count < Self.window { recent.append(token) } else { recent[drawn % Self.window] = token }
-        drawn += 1
+    /// Makes the penalties apply to a token.
+    mutating func remember(_ token: TokenID) { if settings.penalties.readsTokens { past.append(token) } }
+
+    private func penalize(_ logits: UnsafeMutableBufferPointer<Float>) {
+        let penalties = settings.penalties
+        guard penalties.readsTokens, !past.isEmpty else { return }
+        let recent = past.suffix(SamplingPenalties.window)
+        for (index, token) in zip(recent.indices, recent) where !recent[..<index].contains(token) {
+            var logit = logits[Int(token)]
+            if let factor = penalties.repetition.map({ Float($0) }) { logit = logit > 0 ? logit / factor : logit * factor }
+            if penalties.frequency != 0 || penalties.presence != 0 {
+                let count = recent[index...].reduce(0) { $0 + ($1 == token ? 1 : 0) }
+                logit -= Float(penalties.presence + penalties.frequency * Double(count))
+            }
+            logits[Int(token)] = logit
+        }
+        if penalties.dry != 0 { penalizeRepetition(logits) }
     }
 
-    private func penalizeRecent(_ logits: UnsafeMutableBufferPointer<Float>) {
-        let penalty = Float(settings.repetitionPenalty)
-        for (index, token) in recent.enumerated() where !recent[..<index].contains(token) {
-            let logit = logits[Int(token)]
-            logits[Int(token)] = logit > 0 ? logit / penalty : logit * penalty
+    /// DRY: for each earlier place whose tokens before it equal the last ones, the token there continues a repetition.
+    private func penalizeRepetition(_ logits: UnsafeMutableBufferPointer<Float>) {
+        let penalties = settings.penalties
+        let recent = Array(past.suffix(SamplingPenalties.dryWindow))
+        // A repetition does not go on across the end of a line.
+        let length = recent.reversed().prefix { !breaksRepetition($0) }.count
+        guard length > 0, recent.count > 1 else { return }
+        var longest: [TokenID: Int] = [:]
+        for place in 1..<recent.count {
+            var equal = 0
+            while equal < min(length, place), equal < Self.maximumEqual,
+                recent[place - 1 - equal] == recent[recent.count - 1 - equal]
+            {
+                equal += 1
+            }
+            if equal >= penalties.dryAllowedLength { longest[recent[place]] = max(equal, longest[recent[place]] ?? 0) }
+        }
+        for (token, equal) in longest {
+            logits[Int(token)] -= Float(
+                min(penalties.dry * Foundation.pow(penalties.dryBase, Double(equal - penalties.dryAllowedLength)), 1e6))
         }
     }
+
+    /// Longer repetitions have the same penalty, so that the search takes time in proportion to the text.
+    private static let maximumEqual = 48
 
     /// Samples a token; nil if the logits have no finite maximum (a damaged model computes NaN).
     ///
@@ -163,12 +195,14 @@ struct Sampler {
     private mutating func keepPlausible(_ weights: UnsafeBufferPointer<Float>, total: Float) {
         let limit = settings.topK ?? weights.count
         let mass = settings.topP.map { Float($0) * total } ?? .infinity
+        // Weights are relative to the most probable token.
+        let minimum = Float(min(settings.penalties.minP, 1))
         // The plausible tokens nearly always have more than a thousandth of the maximum weight; otherwise, lower the
         // threshold.
         for threshold: Float in [1e-3, 1e-6, 0] {
             candidates.removeAll(keepingCapacity: true)
             var found: Float = 0
-            for (index, weight) in weights.enumerated() where weight > threshold {
+            for (index, weight) in weights.enumerated() where weight > threshold && weight >= minimum {
                 candidates.append(Candidate(token: TokenID(index), weight: weight))
                 found += weight
             }

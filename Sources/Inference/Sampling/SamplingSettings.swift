@@ -1,7 +1,7 @@
 /// How the next token is chosen from the logits.
 ///
-/// Steps: (0) the repetition penalty, if any, lowers the logits of recent tokens; (1) tokens are ranked by probability;
-/// (2) `topK` and `topP` remove the tail of the distribution; (3) the temperature is applied to the remaining tokens;
+/// Steps: (0) penalties, if any, lower the logits of tokens of the response; (1) tokens are ranked by probability;
+/// (2) `topK`, `topP` and `minP` remove the tail of the distribution; (3) the temperature is applied to the remaining tokens;
 /// (4) one of them is drawn. Because truncation precedes the temperature, a high temperature makes plausible tokens
 /// more equally likely, but never allows tokens of the tail.
 package struct SamplingSettings: Sendable, Equatable {
@@ -14,14 +14,13 @@ package struct SamplingSettings: Sendable, Equatable {
     /// The same seed, model and prompt give the same tokens. Nil uses a random seed.
     package var seed: UInt64?
 
-    /// Divides positive logits of the last 64 tokens, and multiplies negative ones (arXiv:1909.05858, section 4.1).
-    /// 1 disables the penalty; small models need a value slightly above 1 to avoid loops.
-    package var repetitionPenalty: Double
+    package var penalties: SamplingPenalties
 
     package init(
-        temperature: Double = 0.7, topK: Int? = nil, topP: Double? = nil, seed: UInt64? = nil, repetitionPenalty: Double = 1
+        temperature: Double = 0.7, topK: Int? = nil, topP: Double? = nil, seed: UInt64? = nil,
+        penalties: SamplingPenalties = SamplingPenalties()
     ) {
-        self.repetitionPenalty = repetitionPenalty
+        self.penalties = penalties
         // NaN compares false with everything, so it becomes 0 (greedy).
         self.temperature = temperature > 0 ? min(temperature, 2) : 0
         self.topK = topK.map { max(1, $0) }
@@ -33,5 +32,5 @@ package struct SamplingSettings: Sendable, Equatable {
 
     var isGreedy: Bool { temperature == 0 || topK == 1 || topP == 0 }
     /// Whether all of `count` tokens can be drawn.
-    func keepsAll(of count: Int) -> Bool { topK ?? count >= count && topP ?? 1 >= 1 }
+    func keepsAll(of count: Int) -> Bool { topK ?? count >= count && topP ?? 1 >= 1 && penalties.minP <= 0 }
 }
