@@ -10,8 +10,11 @@ struct EvalSample: Decodable, Sendable {
     struct StaticTool: Decodable, Sendable {
         var name: String
         var description: String
-        var parameters: StructuredValue?
+        /// The schema of the arguments, whose members are written in the order in which it lists them.
+        var parameters: JSONValue?
         var output: String
+
+        enum CodingKeys: String, CodingKey { case name, description, output }
     }
 
     var id: String?
@@ -84,6 +87,11 @@ struct EvalSample: Decodable, Sendable {
         var sample = try JSONDecoder().decode(EvalSample.self, from: line)
         // A decoder does not keep the order of members.
         sample.schema = json["schema"]
+        if case .array(let tools)? = json["tools"] {
+            for (index, tool) in tools.enumerated() where tool["parameters"] != .null {
+                sample.tools?[index].parameters = tool["parameters"]
+            }
+        }
         try sample.check()
         return sample
     }
@@ -130,7 +138,10 @@ struct EvalSample: Decodable, Sendable {
 /// What is wrong with a data set or a run, for people.
 struct EvalError: Error, CustomStringConvertible {
     var description: String
-    init(_ description: String) { self.description = description }
+    /// The exit code of the command: 64 for wrong usage or data, 1 for other failures.
+    var code: Int32
+
+    init(_ description: String, code: Int32 = 64) { (self.description, self.code) = (description, code) }
 
     /// A part of a sentence, without a full stop.
     static func reason(_ error: any Error) -> String {
