@@ -172,7 +172,9 @@ import Testing
             }
         }
         let line = #"{"prompt": "p", "tools": [{"name": "t", "description": "", "output": "", "parameters": {"type": "text"}}]}"#
-        #expect { try EvalSample.read(Data(line.utf8), name: "data") } throws: { "\($0)".contains("not a schema for arguments") }
+        #expect { try EvalSample.read(Data(line.utf8), name: "data") } throws: {
+            "\($0)".contains("The parameters of the tool “t”")
+        }
     }
 
     @Test("intervals and probabilities have known values")
@@ -300,6 +302,8 @@ import Testing
         for outputs in [[data], [link], [new, new], [folder.url.path], [folder.url.appending(path: "none/a.html").path]] {
             #expect(throws: EvalError.self) { try EvalFile.check(outputs: outputs, inputs: [data]) }
         }
+        // A full disk is no wrong usage.
+        #expect { try EvalFile.write("x", to: "/dev/full") } throws: { ($0 as? EvalError)?.code == 1 }
         #expect(try EvalFile.text(data) == "{}")
         let marked = try folder.write("marked.jsonl", "\u{FEFF}{\"prompt\": \"a\"}").path
         #expect(try EvalSample.read(EvalFile.data(marked), name: "data").map(\.prompt) == ["a"])

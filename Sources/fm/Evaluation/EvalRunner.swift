@@ -5,7 +5,6 @@ import Grammar
 import Safety
 import Synchronization
 import TextScreening
-internal import JSON
 
 /// Answers the samples of a data set, several at once.
 struct EvalRunner: Sendable {
@@ -180,36 +179,29 @@ struct EvalTool: Tool {
             return
         }
         do {
-            parameters = try JSONDecoder().decode(GenerationSchema.self, from: Data(Self.ofArguments(schema).bytes))
+            parameters = try JSONDecoder().decode(
+                GenerationSchema.self, from: Data(ValueText.text(of: Self.completed(schema, "Arguments")).utf8))
         } catch {
             throw EvalError(
                 "The parameters of the tool “\(tool.name)” are not a schema for arguments: \(EvalError.reason(error))")
         }
     }
 
-    /// A schema as it was given, which the grammar enforces, for arguments: they are always an object.
-    private static func ofArguments(_ schema: JSONValue) -> JSONValue {
-        guard case .object(let members) = ordered(schema), schema["type"] == nil, schema["$ref"] == nil else {
-            return ordered(schema)
+    /// A schema with what the schemas of arguments must have and people leave out.
+    private static func completed(_ schema: StructuredValue, _ title: String) -> StructuredValue {
+        guard case .dictionary(var members) = schema else { return schema }
+        if members["type"] == "object" || members["properties"] != nil {
+            var properties: [String: StructuredValue] = [:]
+            if case .dictionary(let known)? = members["properties"] { properties = known }
+            members["properties"] = .dictionary(properties.reduce(into: [:]) { $0[$1.key] = completed($1.value, $1.key) })
+            members["title"] = members["title"] ?? .string(title)
+            members["type"] = members["type"] ?? .string("object")
+            members["additionalProperties"] = members["additionalProperties"] ?? .bool(false)
+            members["required"] = members["required"] ?? .array([])
+            members["x-order"] = members["x-order"] ?? .array(properties.keys.sorted().map { .string($0) })
         }
-        return .object(members + [.init("type", .string("object"))])
-    }
-
-    /// A schema with the order of its properties, which decoders do not keep.
-    private static func ordered(_ schema: JSONValue) -> JSONValue {
-        guard case .object(var members) = schema else { return schema }
-        members = members.map { member in
-            switch (member.name, member.value) {
-            case ("properties", .object(let parts)), ("$defs", .object(let parts)):
-                .init(member.name, .object(parts.map { .init($0.name, ordered($0.value)) }))
-            case ("items", let items): .init(member.name, ordered(items))
-            default: member
-            }
-        }
-        if case .object(let properties)? = schema["properties"], schema["x-order"] == nil {
-            members.append(.init("x-order", .array(properties.map { .string($0.name) })))
-        }
-        return .object(members)
+        if let items = members["items"] { members["items"] = completed(items, title) }
+        return .dictionary(members)
     }
 
     func call(arguments: GeneratedContent) async throws -> String {

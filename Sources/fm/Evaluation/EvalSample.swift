@@ -10,11 +10,8 @@ struct EvalSample: Decodable, Sendable {
     struct StaticTool: Decodable, Sendable {
         var name: String
         var description: String
-        /// The schema of the arguments, whose members are written in the order in which it lists them.
-        var parameters: JSONValue?
+        var parameters: StructuredValue?
         var output: String
-
-        enum CodingKeys: String, CodingKey { case name, description, output }
     }
 
     var id: String?
@@ -87,11 +84,6 @@ struct EvalSample: Decodable, Sendable {
         var sample = try JSONDecoder().decode(EvalSample.self, from: line)
         // A decoder does not keep the order of members.
         sample.schema = json["schema"]
-        if case .array(let tools)? = json["tools"] {
-            for (index, tool) in tools.enumerated() where tool["parameters"] != .null {
-                sample.tools?[index].parameters = tool["parameters"]
-            }
-        }
         try sample.check()
         return sample
     }
