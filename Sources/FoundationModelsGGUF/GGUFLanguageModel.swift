@@ -35,6 +35,11 @@ public struct GGUFLanguageModel: LanguageModel, HasLocalModel {
             cacheBits: cacheBits?.rawValue)
     }
 
+    /// A model with a low-rank adapter; nil for none.
+    package init(url: URL, adapter: String?) {
+        localModel = LocalModel(path: url.path, maximumContext: 4096, adapter: adapter)
+    }
+
     /// The number of bits of each element of keys and values in the KV cache.
     public enum CacheBits: Int, Sendable {
         case eight = 8

@@ -86,15 +86,7 @@ struct GenerationFlags: ParsableArguments {
     /// Makes `--model` the system model, with `--adapter`, or the one of `fm adapter use` if it was made for this model. Must be called
     /// before the system model is first used.
     func selectModel() throws {
-        if let model { ModelStore.selectedModel = model }
-        if let adapter {
-            if adapter != "none" { ModelStore.selectedAdapter = try Adapter.file(named: adapter) }
-        } else if let chosen = ModelStore.chosenAdapter, let path = ModelStore.adapterPath(of: chosen),
-            // Of another model, it is not used; a request with “--adapter” says why.
-            (try? AdapterFile(path: path).check(GGUFFile(path: ModelStore.systemModelPath))) != nil
-        {
-            ModelStore.selectedAdapter = path
-        }
+        try ModelChoice.select(model: model, adapter: adapter)
     }
 }
 

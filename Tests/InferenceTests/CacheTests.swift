@@ -91,6 +91,53 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
+    @Test("packed weights belong to the contents of a model: copies and links share them, and a changed copy does not get them")
+    func packedContents() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: folder) }  // the system removes a leftover
+        let cache = PackedCache(directory: folder.appendingPathComponent("packed"))
+        // The fingerprint of a small file consists of all its bytes.
+        var tiny = TinyModel()
+        tiny.feedForward = 4096
+        let contents = Data(tiny.builder().bytes())
+        let bytes = 64 << 20
+        func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+        /// What was stored for a model; nil if it must be packed.
+        func stored(_ path: String) throws -> UInt64? {
+            let memory = try #require(cache.memory(for: GGUFFile(path: path), bytes: bytes))
+            return memory.isFilled ? memory.base.load(as: UInt64.self) : nil
+        }
+        func pack(_ path: String, _ value: UInt64) throws {
+            let memory = try #require(cache.memory(for: GGUFFile(path: path), bytes: bytes))
+            #expect(!memory.isFilled)
+            memory.base.storeBytes(of: value, as: UInt64.self)
+            memory.finish()
+        }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try contents.write(to: URL(filePath: path("first.gguf")))
+        try pack(path("first.gguf"), 1)
+        try contents.write(to: URL(filePath: path("copy.gguf")))
+        try FileManager.default.createSymbolicLink(atPath: path("link.gguf"), withDestinationPath: path("first.gguf"))
+        for name in ["copy.gguf", "link.gguf"] { #expect(try stored(path(name)) == 1, "\(name)") }
+        // The last byte is none of the samples of the fingerprint.
+        var changed = contents
+        changed[changed.count - 1] ^= 1
+        try changed.write(to: URL(filePath: path("changed.gguf")))
+        #expect(
+            try GGUFFile(path: path("changed.gguf")).fingerprint() == GGUFFile(path: path("first.gguf")).fingerprint())
+        #expect(try stored(path("changed.gguf")) == nil)
+        // A file that was moved is the same, and a copy is known without the one that was packed.
+        try FileManager.default.moveItem(atPath: path("first.gguf"), toPath: path("moved.gguf"))
+        for name in ["moved.gguf", "copy.gguf"] { #expect(try stored(path(name)) == 1, "\(name)") }
+        // There is one file for these contents, whatever the names are.
+        try FileManager.default.removeItem(atPath: path("moved.gguf"))
+        try FileManager.default.removeItem(atPath: path("copy.gguf"))
+        try contents.write(to: URL(filePath: path("later.gguf")))
+        try pack(path("later.gguf"), 2)
+        #expect(try stored(path("later.gguf")) == 2)
+        #expect(cache.files.count == 1)
+    }
+
     @Test func equalBeginningsShareWholePages() throws {
         let one = try cache(Self.tokens[..<700])
         let other = try KVCache(shape: model.shape, capacity: 1_024)

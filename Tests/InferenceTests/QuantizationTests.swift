@@ -91,6 +91,19 @@ import Testing
         #expect(QuantizationMix.fitting(.q4_K, columns: 512) == .q4_K)
     }
 
+    @Test("a type that was asked for is not replaced by another one that fits") func overridesThatDoNotFit() throws {
+        let file = try TinyModel().file()
+        let url = output()
+        defer { unlink(url.path) }
+        #expect { try self.quantize(file, .q8_0, overrides: [(try Regex("attn_q"), .q4_K)], to: url) } throws: {
+            "\($0)".contains("attn_q.weight") && "\($0)".contains("rows of 64")
+        }
+        // Mixtures of 16 bits have them too.
+        _ = try quantize(file, .f16, overrides: [(try Regex("attn_q"), .q8_0)], to: url)
+        let types = try GGUFFile(path: url.path).tensors.mapValues(\.type)
+        #expect(types["blk.0.attn_q.weight"] == .q8_0 && types["blk.0.attn_k.weight"] == .f16)
+    }
+
     private func output() -> URL { FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString + ".gguf") }
 
     private func quantize(

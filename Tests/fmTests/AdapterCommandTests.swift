@@ -68,9 +68,41 @@ struct AdapterCommandTests {
         }
         #expect(try answer() == "the thing\n")
         #expect(try answer("--adapter", "none") != "the thing\n")
+        try otherCommands(folder)
         #expect(try fm(folder, "use", "none").status == 0)
         #expect(try answer() != "the thing\n")
         #expect(try answer("--adapter", "rows") == "the thing\n")
+    }
+
+    /// Tests, data and trials answer with the adapter in use, as other commands do.
+    private func otherCommands(_ folder: Folder) throws {
+        func run(_ arguments: String...) throws -> CommandTests.Run {
+            try commands.fm(arguments, environment: folder.environment)
+        }
+        try #"{"prompt": "number 7", "contains": ["the thing"]}"#.write(
+            toFile: folder.path("eval.jsonl"), atomically: true, encoding: .utf8)
+        let (data, first, other) = (folder.path("eval.jsonl"), folder.path("a.run.jsonl"), folder.path("b.run.jsonl"))
+        let with = try run("eval", data, "--max-tokens", "6", "--run", first)
+        #expect(with.status == 0 && with.output.contains("adapter rows"), "\(with)")
+        // The run of another adapter is another one.
+        let mixed = try run("eval", data, "--max-tokens", "6", "--run", first, "--adapter", "none")
+        #expect(mixed.status == 64 && mixed.error.contains("different are: adapter."), "\(mixed.error)")
+        let without = try run("eval", data, "--max-tokens", "6", "--run", other, "--adapter", "none")
+        #expect(without.status == 1 && !without.output.contains("adapter rows"), "\(without)")
+        #expect(try run("eval", data, "--adapter", "nothing").status == 64)
+
+        try "\u{FEFF}number 7\n".write(toFile: folder.path("play.txt"), atomically: true, encoding: .utf8)
+        let prompts = folder.path("play.txt")
+        #expect(try run("play", prompts, "--once", "--max-tokens", "6").output.contains("the thing"))
+        #expect(try !run("play", prompts, "--once", "--max-tokens", "6", "--adapter", "none").output.contains("the thing"))
+        #expect(try run("play", "x.swift", "--adapter", "rows").status == 64)
+
+        let rows = folder.path("learned.jsonl")
+        #expect(try fm(folder, "distill", prompts, "--max-tokens", "6", "--out", rows).status == 0)
+        #expect(try String(contentsOfFile: rows, encoding: .utf8).contains(#""number 7"}"#))
+        #expect(try String(contentsOfFile: rows, encoding: .utf8).contains(#""the thing"}"#))
+        let otherTeacher = try fm(folder, "distill", prompts, "--max-tokens", "6", "--out", rows, "--adapter", "none")
+        #expect(otherTeacher.status == 64 && otherTeacher.error.contains("another teacher"), "\(otherTeacher.error)")
     }
 
     @Test("[A10] export, import and merge") func conversions() throws {
@@ -160,6 +192,15 @@ struct AdapterCommandTests {
         #expect(
             try fm(folder, "distill", folder.path("prompts.txt"), "--schema", schema, "-i", "Answer.", "--out", out).status == 0)
         #expect(try String(contentsOfFile: out, encoding: .utf8).split(separator: "\n").count == 3)
+        // What a process leaves that was killed before a row was written, or while it was.
+        let whole = try Data(contentsOf: URL(filePath: out))
+        for missing in [rows[2].utf8.count + 1, 9] {
+            try whole.dropLast(missing).write(to: URL(filePath: out))
+            #expect(
+                try fm(folder, "distill", folder.path("prompts.txt"), "--schema", schema, "-i", "Answer.", "--out", out).status
+                    == 0)
+            #expect(try Data(contentsOf: URL(filePath: out)) == whole)
+        }
         #expect(try fm(folder, "train", out, "--preview").status == 0)
         // Answers that do not pass are left out.
         for (filter, count) in [(#"{"contains": ["n"]}"#, 3), (#"{"excludes": ["n"]}"#, 0)] {

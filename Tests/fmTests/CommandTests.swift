@@ -151,6 +151,41 @@ struct CommandTests {
         #expect(path.hasPrefix(home.path + "/.local/share/foundation-models"), "\(path)")
     }
 
+    @Test("a model that is not there is named with the command that gets or lists it; “default” is a name everywhere")
+    func missingModels() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let tiny = try TinyModel().file()
+        let environment = ["XDG_DATA_HOME": home.path, "FM_MODEL": tiny.path]
+        for command in [["respond", "Hello"], ["eval", "--safety"], ["play", "/dev/null"]] {
+            let known = try fm(command + ["-m", "smollm2-360m"], environment: environment)
+            #expect(known.status == 3 && known.error.contains("“fm model pull smollm2-360m”"), "\(known.error)")
+            let unknown = try fm(command + ["-m", "nonsense"], environment: environment)
+            #expect(unknown.status == 3 && unknown.error.contains("“fm model list”"), "\(unknown.error)")
+        }
+        #expect(try fm(["model", "path", "smollm2-360m"], environment: environment).error.contains("fm model pull smollm2-360m"))
+        #expect(try fm(["model", "use", "smollm2-360m"], environment: environment).error.contains("fm model pull smollm2-360m"))
+        #expect(try fm(["model", "path", "default"], environment: environment).output == tiny.path + "\n")
+        #expect(try fm(["-g", "-m", "default", "--max-tokens", "2", "Hello"], environment: environment).status == 0)
+        // No name leads back to itself.
+        let nothing = try fm(["-m", "default", "Hello"], environment: ["XDG_DATA_HOME": home.path, "FM_MODEL": "default"])
+        #expect(nothing.status == 3 && nothing.error.contains("“fm model pull”"), "\(nothing.error)")
+        withExtendedLifetime(tiny) {}
+    }
+
+    @Test("FM_MODEL_URL is the address of the default model, not of others") func addressOfTheDefaultModel() throws {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: home) }  // the system removes a leftover
+        let wrong = try TemporaryFile(Array("not the model".utf8))
+        let environment = [
+            "XDG_DATA_HOME": home.path, "FM_MODEL_URL": "file://\(wrong.path)", "HF_ENDPOINT": "http://127.0.0.1:1",
+            "FM_MODEL": "",
+        ]
+        let other = try fm(["model", "pull", "smollm2-360m"], environment: environment)
+        #expect(other.status == 3 && other.error.contains("could not be reached"), "\(other.error)")
+        let standard = try fm(["model", "pull", ModelCatalogue.standard.name], environment: environment)
+        #expect(standard.status == 3 && standard.error.contains("SHA-256"), "\(standard.error)")
+    }
+
     /// A download that differs from the published file is rejected with an error; an interrupted one is continued.
     @Test func installingChecksTheContent() throws {
         let home = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -277,6 +312,7 @@ struct CommandTests {
         #expect(try fm(["model", "check", tiny.path]).status == 1)
         let advice = try fm(["model", "recommend"])
         #expect(advice.status == 0 && advice.output.contains("best for this machine") && advice.output.contains("qwen3.5-2b"))
+        #expect(advice.output.contains("GB of memory, of which") && advice.output.contains("short measurements"))
     }
 
     @Test func chatRemembersAndCounts() throws {

@@ -126,6 +126,24 @@ import Testing
         other = Self.header
         other.screening = "another"
         #expect { try EvalRun(file, other) } throws: { "\($0)".contains("guardrail or language identification") }
+        // A model of the same name and size may be another one.
+        other = Self.header
+        other.contents = ["model": "1"]
+        #expect { try EvalRun(file, other) } throws: {
+            "\($0)".contains("of an earlier version") && "\($0)".contains("--compare")
+        }
+        let new = folder.url.appending(path: "new.run.jsonl")
+        do { try EvalRun(new, other).append(entry("1", passes: true)) }
+        #expect(try EvalRun(new, other).entries.count == 1)
+        for (part, name) in [("model", "model"), ("adapter", "adapter"), ("judge", "judge"), ("embedder", "embedder")] {
+            var changed = other
+            changed.contents?[part] = "2"
+            #expect { try EvalRun(new, changed) } throws: { "\($0)".contains("different are: \(name).") }
+        }
+        // An editor may have put a mark before it.
+        try (Data([0xEF, 0xBB, 0xBF]) + complete).write(to: file)
+        #expect(try EvalRun(file, Self.header).entries.count == 2)
+        #expect(try Data(contentsOf: file).dropFirst(3) == complete)
         let strange = try folder.write("strange.jsonl", "{}\n")
         #expect(throws: EvalError.self) { try EvalRun(strange, Self.header) }
         // A file that is something else stays as it is.
@@ -135,6 +153,28 @@ import Testing
         let damaged = try folder.write(
             "damaged.jsonl", String(decoding: complete, as: UTF8.self).replacing("\"id\":\"1\"", with: "\"id\":"))
         #expect(throws: EvalError.self) { try EvalRun(damaged, Self.header) }
+    }
+
+    @Test("a schema of arguments is passed on as it was written: no type, a name without a description, and the order of members")
+    func toolSchemas() throws {
+        for parameters in [
+            #"{"properties": {"zone": {}, "area": {"description": "Any."}}, "required": ["zone"]}"#,
+            #"{"type": "object", "properties": {"zone": {"type": "string"}, "area": {"maxLength": 3}}, "required": ["zone", "more"]}"#,
+            #"{"type": "object"}"#, "{}", "null",
+        ] {
+            let line =
+                #"{"prompt": "p", "tools": [{"name": "t", "description": "", "output": "", "parameters": \#(parameters)}]}"#
+            let sample = try EvalSample.read(Data(line.utf8), name: "data")[0]
+            let schema = try EvalTool(#require(sample.tools?.first)).parameters.debugDescription
+            if parameters.contains("zone") {
+                let places = (schema.range(of: "\"zone\"")?.lowerBound, schema.range(of: "\"area\"")?.lowerBound)
+                #expect(try #require(places.0) < #require(places.1), "\(schema)")
+            }
+        }
+        let line = #"{"prompt": "p", "tools": [{"name": "t", "description": "", "output": "", "parameters": {"type": "text"}}]}"#
+        #expect { try EvalSample.read(Data(line.utf8), name: "data") } throws: {
+            "\($0)".contains("The parameters of the tool “t”")
+        }
     }
 
     @Test("intervals and probabilities have known values")
@@ -262,7 +302,39 @@ import Testing
         for outputs in [[data], [link], [new, new], [folder.url.path], [folder.url.appending(path: "none/a.html").path]] {
             #expect(throws: EvalError.self) { try EvalFile.check(outputs: outputs, inputs: [data]) }
         }
+        // A full disk is no wrong usage.
+        #expect { try EvalFile.write("x", to: "/dev/full") } throws: { ($0 as? EvalError)?.code == 1 }
         #expect(try EvalFile.text(data) == "{}")
+        let marked = try folder.write("marked.jsonl", "\u{FEFF}{\"prompt\": \"a\"}").path
+        #expect(try EvalSample.read(EvalFile.data(marked), name: "data").map(\.prompt) == ["a"])
+        withExtendedLifetime(folder) {}
+    }
+
+    @Test("the run of a model is not continued with another one of the same name and size, nor with another cache")
+    func otherModels() throws {
+        let folder = try Folder()
+        let data = try folder.write("data.jsonl", "{\"prompt\": \"Hello\", \"excludes\": [\"xyzzy\"]}\n").path
+        let model = folder.url.appending(path: "mine.gguf")
+        func write(seed: UInt64) throws {
+            var tiny = TinyModel()
+            tiny.seed = seed
+            try Data(tiny.builder().bytes()).write(to: model)
+        }
+        func eval(_ environment: [String: String] = [:]) throws -> CommandTests.Run {
+            try CommandTests().fm(
+                ["eval", data, "-m", model.path, "--adapter", "none", "--max-tokens", "2"], environment: environment)
+        }
+        try write(seed: 1)
+        let first = try eval()
+        #expect(first.status < 2, "\(first)")
+        #expect(try eval().error.contains("Complete"))
+        let other = try eval(["FM_CACHE_BITS": "8"])
+        #expect(other.status == 64 && other.error.contains("different are: settings."), "\(other.error)")
+        try write(seed: 2)
+        let changed = try eval()
+        #expect(changed.status == 64 && changed.error.contains("different are: model."), "\(changed.error)")
+        try write(seed: 1)
+        #expect(try eval().error.contains("Complete"), "a copy of a model is the same")
         withExtendedLifetime(folder) {}
     }
 

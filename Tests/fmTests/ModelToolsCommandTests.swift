@@ -3,6 +3,8 @@ import Inference
 import TestSupport
 import Testing
 
+@testable import fm
+
 /// `fm model quantize`, `imatrix`, `compare`, `profile` and `import`, and `fm classify`, as a person or a script uses them.
 struct ModelToolsCommandTests {
     private let commands = CommandTests()
@@ -55,7 +57,32 @@ struct ModelToolsCommandTests {
         #expect(again.status == 3 && again.error.contains("--requantize"))
         #expect(try fm(folder, "model", "quantize", model.path, "Q9").status == 64)
         #expect(try fm(folder, "model", "quantize", model.path, "Q8_0", "--tensor", "x=Q9").status == 64)
+        // What was asked for is done, or refused.
+        let unfit = try fm(
+            folder, "model", "quantize", model.path, "Q8_0", "--tensor", "attn_q=Q4_K", "-o", folder.path("u.gguf"))
+        #expect(unfit.status == 64 && unfit.error.contains("blk.0.attn_q.weight has rows of 64"), "\(unfit.error)")
+        let unused = try fm(
+            folder, "model", "quantize", model.path, "Q8_0", "--tensor", "atn_q=Q8_0", "-o", folder.path("u.gguf"))
+        #expect(unused.status == 64 && unused.error.contains("no matrix has such a name"), "\(unused.error)")
+        #expect(!FileManager.default.fileExists(atPath: folder.path("u.gguf")))
+        // A text that is too short is a wrong argument, not a model that cannot be used.
+        try "short".write(toFile: folder.path("short.txt"), atomically: true, encoding: .utf8)
+        for command in [
+            ["imatrix", model.path, folder.path("short.txt")],
+            ["compare", model.path, model.path, "--text", folder.path("short.txt")],
+        ] {
+            let run = try commands.fm(["model"] + command, environment: folder.environment)
+            #expect(run.status == 64 && run.error.contains("fewer than 512 tokens"), "\(run)")
+        }
         #expect(try fm(folder, "model", "compare", model.path, "/none.gguf").status == 64)
+    }
+
+    @Test("the advice depends on the machine: the small model is for little memory, not for slow moments") func advice() {
+        let gigabyte = 1_000_000_000
+        #expect(ModelAdvice.best(memory: 32 * gigabyte, bytesPerSecond: 50e9).name == "qwen3-4b-2507")
+        #expect(ModelAdvice.best(memory: 32 * gigabyte, bytesPerSecond: 12e9).name == "qwen3.5-2b")
+        #expect(ModelAdvice.best(memory: 32 * gigabyte, bytesPerSecond: 1e9).name == ModelCatalogue.standard.name)
+        #expect(ModelAdvice.best(memory: 2 * gigabyte, bytesPerSecond: 50e9).name == ModelCatalogue.small.name)
     }
 
     @Test("[H3] a classifier from a table: train, report, lines in, labels out, none of them") func classify() throws {
@@ -79,6 +106,8 @@ struct ModelToolsCommandTests {
         let lines = try fm(folder, "classify", folder.path("t.classifier"), "--json", input: "the rake\nflour\n")
         #expect(lines.output.contains("\"labels\":[\"garden\"]") && lines.output.contains("\"labels\":[\"kitchen\"]"))
         #expect(try fm(folder, "classify", folder.path("t.classifier"), "--threshold", "0.999", "zzz").output.hasPrefix("none\t"))
+        let empty = try fm(folder, "classify", folder.path("t.classifier"), "")
+        #expect(empty.status == 64 && empty.output.isEmpty && empty.error.contains("is empty"))
         let wrong = try fm(folder, "classify", folder.path("t.csv"), "x")
         #expect(wrong.status == 1 && wrong.error.contains("no classifier"))
         #expect(try fm(folder, "classify", "train", folder.path("t.csv"), "--label", "colour").error.contains("no column"))

@@ -1,7 +1,10 @@
 import Foundation
 import Inference
 import TestSupport
+import Embeddings
 import Testing
+
+@testable import fm
 
 /// `fm embed`, `fm index`, `fm search` and `fm ask` with the default embedding model, which `./test` installs.
 struct SearchCommandTests {
@@ -40,8 +43,63 @@ struct SearchCommandTests {
         try folder.write("windows.txt", "cats sleep\r\ndogs bark\r\n")
         let windows = try fm(["embed", "--similar", "felines", folder.url.appendingPathComponent("windows.txt").path, "--json"])
         #expect(windows.output.split(separator: "\n").count == 2)
+        // All of a long text counts.
+        let long = String(repeating: "The cat sleeps on the warm stones. ", count: 60)
+        let ends = try fm(["embed", long + "It dreams of fish.", long + "Passports are renewed at the town hall."])
+        let vectors = try ends.output.split(separator: "\n").map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
+        #expect(vectors.count == 2 && vectors[0].embedding != vectors[1].embedding && vectors[0].tokens > 400)
+        for arguments in [[""], [" "], ["--similar", "", "/dev/null"], ["--similar", "x", "/dev/null"]] {
+            let empty = try fm(["embed"] + arguments)
+            #expect(empty.status == 64 && empty.output.isEmpty, "\(arguments)")
+        }
         #expect(try fm(["embed", "--similar", "x", "/nowhere"]).status == 64)
         #expect(try fm(["embed", "-m", "./missing.gguf", "x"]).status == 3)
+    }
+
+    /// Eight tokens at most, a word each and two marks; a vector says which share of the words has which first letter.
+    private struct WordModel: EmbeddingModel {
+        func info() async throws -> EmbeddingModelInfo {
+            EmbeddingModelInfo(name: "words", identifier: "w", dimension: 2, maximumTokenCount: 8)
+        }
+        func embed(_ texts: [String], as role: EmbeddingRole) async throws -> [[Float]] {
+            texts.map { text in
+                let words = text.split(separator: " ").prefix(6)
+                let counts = ["a", "b"].map { letter in Float(words.count { $0.hasPrefix(letter) }) }
+                let length = max(1, dotProduct(counts, counts).squareRoot())
+                return counts.map { $0 / length }
+            }
+        }
+        func tokenCounts(of texts: [String], as role: EmbeddingRole) async throws -> [Int] {
+            texts.map { min(8, $0.split(separator: " ").count + 2) }
+        }
+    }
+
+    @Test("a text that is longer than the model reads is embedded in parts, all of which count") func longTexts() async throws {
+        func words(_ letter: String, _ count: Int) -> String { Array(repeating: letter, count: count).joined(separator: " ") }
+        let texts = [
+            words("a", 5), words("a", 24), words("a", 12) + " " + words("b", 12), words("a", 20) + " " + words("b", 4), "",
+            String(repeating: "a", count: 50), words("a", 3) + String(repeating: " ", count: 50),
+        ]
+        let results = try await WholeTexts(WordModel(), .document).embed(texts)
+        #expect(results.count == texts.count)
+        #expect(results[0].vector == [1, 0] && results[0].tokens == 7)
+        #expect(results[1].vector == [1, 0] && results[1].tokens > 24)
+        for (result, expected) in [(results[2], [Float(0.7071), 0.7071]), (results[3], [0.98, 0.2])] {
+            for (value, wanted) in zip(result.vector, expected) { #expect(abs(value - wanted) < 0.02, "\(result)") }
+            #expect(abs(dotProduct(result.vector, result.vector) - 1) < 1e-5)
+        }
+        #expect(results[4].vector == [0, 0] && results[5].vector == [1, 0] && results[6].vector == [1, 0])
+    }
+
+    @Test("a model of the catalogue that is named is installed when it is needed, as the default one is") func installed() throws
+    {
+        let folder = try Folder()
+        let run = try CommandTests().fm(
+            ["embed", "-m", "embedder", "x"],
+            environment: ["XDG_DATA_HOME": folder.url.path, "HF_ENDPOINT": "http://127.0.0.1:1", "PIP_NO_INDEX": "1"])
+        #expect(run.status == 3 && run.error.contains("could not be downloaded"), "\(run.error)")
+        let unknown = try CommandTests().fm(["embed", "-m", "nonsense", "x"], environment: ["XDG_DATA_HOME": folder.url.path])
+        #expect(unknown.status == 3 && unknown.error.contains("“nonsense”"), "\(unknown.error)")
     }
 
     @Test("[D8] an index is built, brought up to date and searched") func search() throws {

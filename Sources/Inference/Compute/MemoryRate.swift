@@ -16,6 +16,30 @@ package enum MemoryRate {
         return Double(bytes) / (ContinuousClock.now - start).seconds
     }
 
+    /// Measures the same several times, each time for a few milliseconds, and returns the highest rate. Another program that uses the processor
+    /// or the memory meanwhile does not make the machine look slow, unless it does so without a break.
+    ///
+    /// - Parameter bytes: as for ``measure(bytes:pool:)``.
+    package static func highest(bytes: Int, pool: WorkerPool) -> Double? {
+        guard let memory = try? Memory(bytes: bytes, hugePages: true) else { return nil }  // not enough free memory
+        var job = ReadJob(base: memory.base, bytes: bytes, kernels: pool.kernels)
+        ck_pool_run(pool.handle, job.chunks, { context, chunk in ReadJob.from(context)?.fill(Int(chunk)) }, &job)
+        // Each thread reads a chunk, which takes less than what the system lets a program run without a break.
+        let part = min(bytes, pool.threads * ReadJob.chunkBytes)
+        var highest = 0.0
+        for _ in 0..<passes {
+            for first in stride(from: 0, through: bytes - part, by: part) {
+                var job = ReadJob(base: memory.base + first, bytes: part, kernels: pool.kernels)
+                let start = ContinuousClock.now
+                ck_pool_run(pool.handle, job.chunks, { context, chunk in ReadJob.from(context)?.read(Int(chunk)) }, &job)
+                highest = max(highest, Double(part) / max(1e-9, (ContinuousClock.now - start).seconds))
+            }
+        }
+        return highest
+    }
+
+    private static let passes = 3
+
     /// The share of the memory bandwidth that generation as a whole reaches (BENCHMARKS.md).
     package static let reachedShare = 0.8
 }

@@ -61,9 +61,7 @@ package struct MixtureSearch {
         fixedBytes = head + 1024 + 32 * model.tensorNames.count
         for name in model.tensorNames {
             guard let tensor = model.tensors[name] else { continue }
-            guard QuantizationMix.isQuantized(.init(name: name, shape: tensor.shape, type: tensor.type)),
-                [.f32, .f16, .bf16].contains(tensor.type)
-            else {
+            guard QuantizationMix.isQuantized(tensor), [.f32, .f16, .bf16].contains(tensor.type) else {
                 fixedBytes += tensor.range.count
                 continue
             }

@@ -124,7 +124,11 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
         "_norm.weight", "ffn_gate_inp.weight", "altup", "laurel", "per_layer_model_proj", "ssm_conv1d", "shortconv.conv.weight",
     ]
 
-    /// Whether a tensor is written with another type.
+    /// Whether a tensor of a model is written with another type.
+    package static func isQuantized(_ tensor: GGUFTensor) -> Bool {
+        isQuantized(Tensor(name: tensor.name, shape: tensor.shape, type: tensor.type))
+    }
+
     static func isQuantized(_ tensor: Tensor) -> Bool {
         tensor.shape.count >= 2 && tensor.name.hasSuffix("weight") && tensor.name != "position_embd.weight"
             && tensor.name != "token_types.weight" && !kept.contains { tensor.name.contains($0) }
@@ -190,15 +194,14 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
             let role = Self.role(name)
             let isQuantized = Self.isQuantized(tensor)
             var type = isQuantized ? self.type : tensor.type
-            // Numbers of 16 bits do not become numbers of 32.
-            if isQuantized, self != .f16, self != .bf16 {
-                if let override = model.overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
-                    type = override.type
-                } else {
-                    // As llama.cpp: of experts, the layer counts, but not in mixtures of two bits.
-                    let place = model.experts > 1 && !isTwoBits ? Self.layer(name) ?? 0 : down
-                    type = self.type(of: role, tensor, model, isTied: isTied, place: (value, values), down: (place, model.layers))
-                }
+            if isQuantized, let override = model.overrides.first(where: { name.firstMatch(of: $0.pattern) != nil }) {
+                // What was asked for is not replaced by a type that fits: ``ModelQuantizer`` refuses it.
+                type = override.type
+            } else if isQuantized, self != .f16, self != .bf16 {
+                // As llama.cpp: of experts, the layer counts, but not in mixtures of two bits.
+                let place = model.experts > 1 && !isTwoBits ? Self.layer(name) ?? 0 : down
+                type = self.type(of: role, tensor, model, isTied: isTied, place: (value, values), down: (place, model.layers))
+                // Numbers of 16 bits do not become numbers of 32.
                 type = Self.fitting(type, columns: tensor.shape[0])
             }
             if isQuantized, role == .value { value += 1 }
@@ -294,7 +297,7 @@ package enum QuantizationMix: String, CaseIterable, Sendable {
     }
 
     /// A type whose blocks fit into rows of this length.
-    static func fitting(_ type: TensorType, columns: Int) -> TensorType {
+    package static func fitting(_ type: TensorType, columns: Int) -> TensorType {
         if columns % type.blockElements == 0 { return type }
         let smaller: TensorType =
             switch type {

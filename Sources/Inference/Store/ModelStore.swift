@@ -34,20 +34,29 @@ package enum ModelStore {
         set { selection.withLock { $0 = newValue } }
     }
 
-    /// The file of the system model: ``selectedModel`` if there is one; else the environment variable `FM_MODEL` (a catalogue name or
-    /// a file) if it is set; else the model chosen with `fm model use`; else the standard model of the catalogue; else the largest installed
-    /// model.
-    package static var systemModelPath: String {
-        if let selectedModel { return path(of: selectedModel) }
-        if let name = ProcessInfo.processInfo.environment["FM_MODEL"], !name.isEmpty { return path(of: name) }
-        if let chosen = chosenModel, FileManager.default.fileExists(atPath: path(of: chosen)) { return path(of: chosen) }
+    /// The file of the system model: ``selectedModel`` if there is one, else ``defaultModelPath``.
+    package static var systemModelPath: String { selectedModel.map { path(of: $0) } ?? defaultModelPath }
+
+    /// The name of the model that is used where none is named.
+    package static let defaultName = "default"
+
+    /// The file of the model that is used where none is named: the environment variable `FM_MODEL` (a catalogue name or a file) if it is
+    /// set; else the model chosen with `fm model use`; else the standard model of the catalogue; else the largest installed model.
+    package static var defaultModelPath: String {
+        if let name = ProcessInfo.processInfo.environment["FM_MODEL"], !name.isEmpty, name != defaultName {
+            return path(of: name)
+        }
+        if let chosen = chosenModel, chosen != defaultName, FileManager.default.fileExists(atPath: path(of: chosen)) {
+            return path(of: chosen)
+        }
         let standard = directory.appendingPathComponent(ModelCatalogue.standard.fileName).path
         if FileManager.default.fileExists(atPath: standard) { return standard }
         return installed.max { $0.bytes < $1.bytes }?.file.path ?? standard
     }
 
-    /// The path of a model, which need not exist: `name` is a catalogue name, the name of an installed file, or a path.
+    /// The path of a model, which need not exist: `name` is ``defaultName``, a catalogue name, the name of an installed file, or a path.
     package static func path(of name: String) -> String {
+        if name == defaultName { return defaultModelPath }
         if name.contains("/") { return name }
         if let known = ModelCatalogue.entry(named: name) { return directory.appendingPathComponent(known.fileName).path }
         for candidate in [name, name + ".gguf"] {

@@ -102,7 +102,9 @@ struct Adapter: AsyncParsableCommand {
 
     struct Use: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "use", abstract: "Use an adapter in all commands that answer; “none” for the model alone.")
+            commandName: "use", abstract: "Use an adapter in all commands that answer; “none” for the model alone.",
+            discussion:
+                "Commands with another model than the adapter's do not use it, nor do programs, which name adapters themselves.")
 
         @Argument(help: "The name of an adapter, or none.") var adapter: String
 

@@ -23,6 +23,11 @@ extension Adapter {
         @Argument(help: "A file with prompts.") var prompts: String
         @Option(help: "The model that answers: a name of “fm model list”, or a GGUF file (default: the one in use).") var teacher:
             String?
+        @Option(
+            help: ArgumentHelp(
+                "An adapter of the teacher: a file, a name of “fm adapter list”, or none (default: the one in use).",
+                valueName: "file"))
+        var adapter: String?
         @Option(name: .shortAndLong, help: "Instructions for the teacher.") var instructions: String?
         @Option(help: "Instructions in the rows that are written, if not those of the teacher; an empty text for none.")
         var learn: String?
@@ -41,7 +46,7 @@ extension Adapter {
         }
 
         func run() async throws {
-            if let teacher { ModelStore.selectedModel = teacher }
+            try ModelChoice.select(model: teacher ?? ModelStore.defaultName, adapter: adapter)
             let items = try readItems()
             // A mistake in the requirements is seen before the teacher writes.
             let requirements = try requirements()
@@ -57,18 +62,17 @@ extension Adapter {
             }
             defer { close(lock) }
             let parts = items.flatMap { [$0.instructions ?? "", $0.prompt] }
-            let options = [teacher ?? "", learn ?? "-", format.schema ?? "", "\(maxTokens)", filter ?? ""]
+            let options = [learn ?? "-", format.schema ?? "", "\(maxTokens)", filter ?? ""] + (try Self.answering())
             let identity = "\(GGUFFile.hash(Array((parts + options).joined(separator: "\0").utf8)))"
-            var before = try Self.lines(state)
-            if !FileManager.default.fileExists(atPath: out), !before.isEmpty {
-                ftruncate(lock, 0)
-                before = []
-            }
+            if !FileManager.default.fileExists(atPath: out) { ftruncate(lock, 0) }
+            let before = try Self.marks(state)
             guard before.isEmpty || before[0] == identity else {
-                throw ValidationError("\(state.path) belongs to other prompts or options. Remove it to begin anew.")
+                throw ValidationError(
+                    "\(state.path) belongs to other prompts or options, or to another teacher. Remove it and \(out) to begin anew."
+                )
             }
             if before.isEmpty { try append(identity + "\n", to: state) }
-            let done = max(0, before.count - 1)
+            let done = before.count > 1 ? try Self.done(before[before.count - 1], url) : 0
             let responseFormat = try format.responseFormat()
             let work = Task { try await answer(items, done, responseFormat, requirements, url, state) }
             let interrupt = Interrupt { work.cancel() }
@@ -82,16 +86,47 @@ extension Adapter {
             }
         }
 
-        private static func lines(_ url: URL) throws -> [Substring] {
-            guard FileManager.default.fileExists(atPath: url.path) else { return [] }
-            return try String(contentsOf: url, encoding: .utf8).split(whereSeparator: \.isNewline)
+        /// Fingerprints of the files that answer: others may have the same name.
+        private static func answering() throws -> [String] {
+            do {
+                let model = try GGUFFile(path: ModelStore.systemModelPath).fingerprint()
+                return [model] + (try ModelStore.selectedAdapter.map { ["\(GGUFFile.hash(try EvalFile.data($0)))"] } ?? [])
+            } catch let error as ModelError { throw Model.fail(error) } catch let error as EvalError {
+                throw ValidationError(error.description)
+            }
+        }
+
+        /// The lines of the file with what was done. A last one that was not written completely is removed.
+        private static func marks(_ url: URL) throws -> [Substring] {
+            let data = try Data(contentsOf: url)
+            let complete = data.lastIndex(of: 0x0A).map { data[...$0] } ?? Data()
+            if complete.count < data.count { truncate(url.path, off_t(complete.count)) }
+            return String(decoding: complete, as: UTF8.self).split(separator: "\n")
+        }
+
+        /// The number of prompts that are done.
+        ///
+        /// - Parameters:
+        ///   - mark: The last one: the number of a prompt and, if its answer is a row, the size of the file before that.
+        ///   - rows: The file of rows. A last one that was not written completely is removed.
+        private static func done(_ mark: Substring, _ rows: URL) throws -> Int {
+            let numbers = mark.split(separator: " ").compactMap { Int($0) }
+            guard let number = numbers.first, number > 0 else { return 0 }
+            guard numbers.count > 1 else { return number }
+            let data = try Data(contentsOf: rows)
+            let complete = data.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+            if complete < data.count { truncate(rows.path, off_t(complete)) }
+            return complete < data.count || complete == numbers[1] ? number - 1 : number
+        }
+
+        private static func rowCount(_ url: URL) throws -> Int {
+            guard FileManager.default.fileExists(atPath: url.path) else { return 0 }
+            return try Data(contentsOf: url).count { $0 == 0x0A }
         }
 
         private func readItems() throws -> [Item] {
             let text: String
-            do { text = try String(contentsOfFile: prompts, encoding: .utf8) } catch {
-                throw ValidationError("“\(prompts)” cannot be read: \(error.localizedDescription)")
-            }
+            do { text = try EvalFile.text(prompts) } catch let error as EvalError { throw ValidationError(error.description) }
             var items: [Item] = []
             for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
                 let line = line.trimmingCharacters(in: .whitespaces)
@@ -133,7 +168,7 @@ extension Adapter {
         ) async throws {
             let request = format.request(for: responseFormat).map { "\n\n" + $0 } ?? ""
             let line = ProgressLine("Answering", total: items.count, done: done)
-            var written = try Self.lines(url).count
+            var written = try Self.rowCount(url)
             let model = SystemLanguageModel(guardrails: .permissiveContentTransformations)
             for (index, item) in items.enumerated().dropFirst(done) {
                 try Task.checkCancellation()
@@ -152,11 +187,14 @@ extension Adapter {
                 } catch is LanguageModelError {
                     // Refused, too long, or in a language that the teacher does not know: not learned.
                 }
+                // The mark comes first: after a kill between the two, its size says whether the row is there.
                 if let text, !text.isEmpty, try await Self.passes(requirements, item, text) {
+                    try append("\(index + 1) \(fileSize(url) ?? 0)\n", to: state)
                     try append(row(item, request, text) + "\n", to: url)
                     written += 1
+                } else {
+                    try append("\(index + 1)\n", to: state)
                 }
-                try append("\(index + 1)\n", to: state)
                 line.show(index + 1, text: "\(written) rows")
             }
             line.end()

@@ -35,6 +35,7 @@ struct Classify: AsyncParsableCommand {
 
         func validate() throws {
             if let threshold, !(0...1).contains(threshold) { throw ValidationError("--threshold must be from 0 to 1.") }
+            if texts.contains(where: { $0.allSatisfy(\.isWhitespace) }) { throw ValidationError("A text is empty.") }
         }
 
         private struct Line: Encodable {

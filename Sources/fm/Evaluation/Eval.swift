@@ -53,7 +53,7 @@ struct Eval: AsyncParsableCommand {
                "city"}}]}]}}   (on one line)
 
             Results are added to the run file after each sample. The same command continues a run that was stopped, and shows the \
-            report of one that is complete.
+            report of one that is complete; with another model of the same name, another adapter, judge or setting, it is another run.
 
             EXAMPLES
               fm eval facts.jsonl                         run and report
@@ -63,7 +63,7 @@ struct Eval: AsyncParsableCommand {
               fm eval --risk-template > risks.md
 
             EXIT CODES
-              0 enough samples passed   1 too few passed   3 no usable model   64 wrong usage or data   130 interrupted
+              0 enough samples passed   1 too few passed, or failed   3 no usable model   64 wrong usage or data   130 interrupted
             """)
 
     @Argument(help: "The data set, or - for standard input.")
@@ -80,6 +80,12 @@ struct Eval: AsyncParsableCommand {
 
     @Option(name: [.short, .long], help: ArgumentHelp("An installed model or a GGUF file.", valueName: "name"))
     var model: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "An adapter of the model: a file, a name of “fm adapter list”, or none (default: the one in use).", valueName: "file")
+    )
+    var adapter: String?
 
     @Option(
         help: ArgumentHelp("The model that judges answers and arguments (default: the model under test).", valueName: "name"))
@@ -150,7 +156,7 @@ struct Eval: AsyncParsableCommand {
             if !report.isPassed { throw ExitCode(1) }
         } catch let error as EvalError {
             Message.say("fm: \(error.description)")
-            throw ExitCode(64)
+            throw ExitCode(error.code)
         }
     }
 
@@ -161,17 +167,6 @@ struct Eval: AsyncParsableCommand {
 
     private var runFile: String {
         run ?? file.map { URL(filePath: $0).deletingPathExtension().path + ".run.jsonl" } ?? "safety.run.jsonl"
-    }
-
-    /// The judge of `--judge`.
-    private func judgeModel() throws -> (model: GGUFLanguageModel, path: String)? {
-        guard let judge else { return nil }
-        let path = judge == "default" ? ModelStore.systemModelPath : ModelStore.path(of: judge)
-        guard FileManager.default.fileExists(atPath: path) else {
-            Message.say("fm: There is no judge at \(path). “fm model list” shows the installed models.")
-            throw ExitCode(3)
-        }
-        return (GGUFLanguageModel(url: URL(filePath: path)), path)
     }
 
     private func report() async throws -> EvalReport {
@@ -197,8 +192,8 @@ struct Eval: AsyncParsableCommand {
                 throw EvalError("“\(path)”: \(error.localizedDescription)")
             }
         }
-        let judge = try judgeModel()  // before --model changes the default model
-        if let model { ModelStore.selectedModel = model }
+        let judge = try judge.map { try ModelChoice.path(of: $0) }
+        try ModelChoice.select(model: model, adapter: adapter)
         let system = SystemLanguageModel.default
         let embedder = GGUFEmbeddingModel.default
         let needsEmbedder = samples.contains(where: \.needsEmbedder)
@@ -211,16 +206,18 @@ struct Eval: AsyncParsableCommand {
                     .init(debugDescription: "There is no usable model. Fetch one with “fm model pull”, or name one with --model.")
                 ))
         }
-        let header = EvalRun.Header(
+        var header = EvalRun.Header(
             dataset: name, fingerprint: Self.fingerprint(data), model: Self.title(ofModel: ModelStore.systemModelPath),
-            settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0.path) },
+            settings: settings(denyListData), judge: judge.map { Self.title(ofModel: $0) },
             embedder: needsEmbedder ? Self.title(ofModel: embedder.url.path) : nil,
             screening: String(ScreeningVersion.fingerprint, radix: 16), program: FM.configuration.version)
+        header.adapter = ModelStore.selectedAdapter.map { ModelChoice.name(ofAdapter: $0) }
+        header.contents = try Self.contents(judge: judge, embedder: needsEmbedder ? embedder.url.path : nil)
         let results = try EvalRun(URL(filePath: runFile), header)
         let seeds: [UInt64?] = self.seeds.map { $0.split(separator: ",").map { UInt64($0) } } ?? [nil]
         let runner = EvalRunner(
             samples: samples, seeds: seeds, temperature: temperature, parallel: parallel,
-            checks: EvalChecks(judge: judge?.model, embedder: embedder),
+            checks: EvalChecks(judge: judge.map { GGUFLanguageModel(url: URL(filePath: $0)) }, embedder: embedder),
             model: system, denyLists: store, instructions: instructions,
             spotlighting: spotlight ? Spotlighting(key: "kmqzxw") : nil, maxTokens: maxTokens)
         try await answer(runner, results, total: samples.count * seeds.count)
@@ -267,7 +264,19 @@ struct Eval: AsyncParsableCommand {
         String(GGUFFile.hash(data), radix: 16)
     }
 
-    /// The name and size of a model's file: other files may have the same name.
+    /// Fingerprints of the files that answers and checks depend on.
+    private static func contents(judge: String?, embedder: String?) throws -> [String: String] {
+        let models = ["model": ModelStore.systemModelPath, "judge": judge, "embedder": embedder].compactMapValues { $0 }
+        do {
+            var contents = try models.mapValues { try GGUFFile(path: $0).fingerprint() }
+            contents["adapter"] = try ModelStore.selectedAdapter.map { fingerprint(try EvalFile.data($0)) }
+            return contents
+        } catch let error as ModelError {
+            throw Model.fail(error)
+        }
+    }
+
+    /// The name and size of a model's file, for people.
     private static func title(ofModel path: String) -> String {
         // A size that cannot be read is not a part of the name.
         let size = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int).map { ", \($0) bytes" } ?? ""
@@ -283,6 +292,7 @@ struct Eval: AsyncParsableCommand {
             parts.append("deny lists \(denyLists.map { Self.fingerprint($0).prefix(8) }.joined(separator: " "))")
         }
         if !spotlight { parts.append("documents not marked") }
+        if ProcessInfo.processInfo.environment["FM_CACHE_BITS"] == "8" { parts.append("a cache of 8 bits") }
         return parts.joined(separator: ", ")
     }
 

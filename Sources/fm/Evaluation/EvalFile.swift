@@ -2,10 +2,23 @@ import Foundation
 
 /// Files that a run reads and writes.
 enum EvalFile {
-    /// The contents of a file, or of standard input for “-”.
+    /// The contents of a file, or of standard input for “-”, after the byte order mark with which some editors begin files.
     ///
     /// - Throws: ``EvalError`` with the reason.
     static func data(_ path: String) throws -> Data {
+        let bytes = try bytes(path)
+        return Data(bytes[start(of: bytes)...])
+    }
+
+    /// Where the text of a file begins: after its byte order mark, if it has one.
+    static func start(of data: Data) -> Data.Index {
+        data.startIndex + (data.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
+    }
+
+    /// All bytes of a file, or of standard input for “-”.
+    ///
+    /// - Throws: ``EvalError`` with the reason.
+    static func bytes(_ path: String) throws -> Data {
         if isFolder(path) { throw EvalError("“\(path)” is a folder. Give a file.") }
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw EvalError("“\(path)” cannot be read: \(reason).") }
@@ -44,9 +57,9 @@ enum EvalFile {
     static func write(_ text: String, to path: String) throws {
         // Not by way of another file: the path may be a link or a device.
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw EvalError("“\(path)” cannot be written: \(reason).") }
+        guard descriptor >= 0 else { throw EvalError("“\(path)” cannot be written: \(reason).", code: 1) }
         do { try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(text.utf8)) } catch {
-            throw EvalError("“\(path)” cannot be written: \(error.localizedDescription)")
+            throw EvalError("“\(path)” cannot be written: \(error.localizedDescription)", code: 1)
         }
     }
 

@@ -19,10 +19,16 @@ final class EvalRun: Sendable {
         var screening: String?
         /// The version of this program.
         var program: String?
+        /// The name of the model's adapter, if it has one.
+        var adapter: String?
+        /// Fingerprints of the files of the model, adapter, judge and embedder: others may have the same name and size. Runs of earlier
+        /// versions have none.
+        var contents: [String: String]?
 
-        /// The model, settings and judge for people.
+        /// The model, adapter, settings and judge for people.
         var heading: String {
-            "\(Self.title(model)) (\(settings)" + (judge.map { ", judged by \(Self.title($0))" } ?? "") + ")"
+            "\(Self.title(model)) (" + (adapter.map { "adapter \($0), " } ?? "") + settings
+                + (judge.map { ", judged by \(Self.title($0))" } ?? "") + ")"
         }
 
         /// A model with its size in megabytes.
@@ -32,10 +38,15 @@ final class EvalRun: Sendable {
 
         /// What differs from another run.
         func differences(from other: Header) -> [String] {
+            func isOther(_ part: String, _ name: KeyPath<Header, String?>) -> Bool {
+                self[keyPath: name] != other[keyPath: name] || contents?[part] != other.contents?[part]
+            }
             let parts = [
-                ("data set", dataset != other.dataset || fingerprint != other.fingerprint), ("model", model != other.model),
-                ("settings", settings != other.settings), ("judge", judge != other.judge),
-                ("embedder", embedder != other.embedder), ("guardrail or language identification", screening != other.screening),
+                ("data set", dataset != other.dataset || fingerprint != other.fingerprint),
+                ("model", model != other.model || contents?["model"] != other.contents?["model"]),
+                ("adapter", isOther("adapter", \.adapter)), ("settings", settings != other.settings),
+                ("judge", isOther("judge", \.judge)), ("embedder", isOther("embedder", \.embedder)),
+                ("guardrail or language identification", screening != other.screening),
                 ("version of fm", program != other.program),
             ]
             return parts.filter(\.1).map(\.0)
@@ -129,14 +140,21 @@ final class EvalRun: Sendable {
         if known == nil, !line.starts(with: try Data(contentsOf: url)) {
             throw EvalError("\(url.path) does not contain a run of “fm eval”.")
         }
+        if let known, known.contents == nil, header.contents != nil {
+            throw EvalError(
+                "\(url.path) is a run of an earlier version, which did not note which file the model was. It is there for --compare; "
+                    + "to run again, give another --run, or remove it.")
+        }
         if let known, known != header {
             throw EvalError(
                 "\(url.path) contains another run (\(known.dataset) with \(known.heading)); different are: "
                     + "\(header.differences(from: known).joined(separator: ", ")). Give another --run, or remove it.")
         }
-        // A line that was not written completely is written again.
-        try file.truncate(atOffset: UInt64(known == nil ? 0 : length))
-        if known == nil { try file.write(contentsOf: line) }
+        do {
+            // A line that was not written completely is written again.
+            try file.truncate(atOffset: UInt64(known == nil ? 0 : length))
+            if known == nil { try file.write(contentsOf: line) }
+        } catch { throw EvalError("\(url.path) cannot be written: \(error.localizedDescription)", code: 1) }
         // A sample that failed for a reason outside of it runs again.
         contents = Mutex(Contents(entries: entries.filter { $0.layer != .error }, file: file))
     }
@@ -150,9 +168,9 @@ final class EvalRun: Sendable {
     /// The header, the complete entries, and the number of bytes that they have. There is no header if not even the first line was
     /// written completely.
     static func read(_ url: URL) throws -> (Header?, [Entry], Int) {
-        let data = try EvalFile.data(url.path)
+        let data = try EvalFile.bytes(url.path)
         var lines: [(Data, Int)] = []
-        var start = data.startIndex
+        var start = EvalFile.start(of: data)
         while let end = data[start...].firstIndex(of: 0x0A) {
             lines.append((Data(data[start..<end]), end + 1 - data.startIndex))
             start = end + 1
@@ -190,7 +208,7 @@ final class EvalRun: Sendable {
             if let failure = contents.failure { throw failure }
             do { try contents.file.write(contentsOf: line) } catch {
                 // Nothing may follow a part of a line.
-                let failure = EvalError("The result cannot be written: \(error.localizedDescription)")
+                let failure = EvalError("The result cannot be written: \(error.localizedDescription)", code: 1)
                 contents.failure = failure
                 throw failure
             }

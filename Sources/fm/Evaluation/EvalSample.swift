@@ -130,7 +130,10 @@ struct EvalSample: Decodable, Sendable {
 /// What is wrong with a data set or a run, for people.
 struct EvalError: Error, CustomStringConvertible {
     var description: String
-    init(_ description: String) { self.description = description }
+    /// The exit code of the command: 64 for wrong usage or data, 1 for other failures.
+    var code: Int32
+
+    init(_ description: String, code: Int32 = 64) { (self.description, self.code) = (description, code) }
 
     /// A part of a sentence, without a full stop.
     static func reason(_ error: any Error) -> String {

@@ -104,7 +104,7 @@ struct ModelComparison: Encodable {
         }
         let windows = models.0.windows(of: texts, limit: chunks)
         guard !windows.isEmpty else {
-            throw ModelError.invalid(field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
+            throw ValidationError("The text has fewer than \(TextMeasurement.usualWindow) tokens.")
         }
         func isCancelled() -> Bool { LongWork.isCancelled(check) }
         let line = ProgressLine("Comparing", total: windows.count)

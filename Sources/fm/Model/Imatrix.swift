@@ -42,8 +42,7 @@ extension Model {
                     let measurement = try TextMeasurement(path: path)
                     let windows = measurement.windows(of: contents, limit: limit)
                     guard !windows.isEmpty else {
-                        throw ModelError.invalid(
-                            field: "the text", reason: "has fewer than \(TextMeasurement.usualWindow) tokens")
+                        throw ValidationError("The text has fewer than \(TextMeasurement.usualWindow) tokens.")
                     }
                     let line = ProgressLine("Reading", total: windows.count)
                     defer { line.end() }

@@ -82,8 +82,6 @@ extension Model {
             } catch is CancellationError {
                 Message.say("Interrupted: the same command continues.")
                 throw ExitCode(130)
-            } catch let error as ValidationError {
-                throw error
             } catch {
                 throw Model.fail(error)
             }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Inference
 
@@ -27,8 +28,8 @@ struct MixtureRun: Sendable {
             line.show(Int(share * 1_000), text: "how much each kind of matrix matters")
         }
         if let size, search.smallestBytes > size {
-            throw ModelError.invalid(
-                field: "--target-size", reason: "is too small: the smallest mixture has \(search.smallestBytes / 1_000_000) MB")
+            throw ValidationError(
+                "--target-size is too small: the smallest mixture has \(search.smallestBytes / 1_000_000) MB.")
         }
         // The prediction is a sum of single effects: what is measured corrects it.
         var wanted = most ?? 0

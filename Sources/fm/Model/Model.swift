@@ -29,15 +29,21 @@ struct Model: AsyncParsableCommand {
         guard let name else { return ModelStore.systemModelPath }
         let path = ModelStore.path(of: name)
         if FileManager.default.fileExists(atPath: path) { return path }
-        throw ValidationError("There is no model “\(name)”. “fm model list” shows those that are installed.")
+        throw ValidationError(ModelChoice.missing(name))
     }
 
     /// Memory in bytes that a model of this size needs, including its KV cache.
     static func memory(forBytes bytes: Int) -> Int { bytes + bytes / 10 + 300_000_000 }
 
-    static func fail(_ error: any Error) -> ExitCode {
-        Message.say("fm: \(error)")
-        return ExitCode(3)
+    /// With what a command ends after an error: wrong arguments are said as everywhere; of others, the message is said here.
+    static func fail(_ error: any Error) -> any Error {
+        switch error {
+        case is ValidationError, is ExitCode: return error
+        case let error as ModelError:
+            Message.say("fm: \(error)")
+            return ExitCode(3)
+        default: return ExitMessage.exit(for: error)
+        }
     }
 
     struct List: ParsableCommand {
@@ -70,11 +76,10 @@ struct Model: AsyncParsableCommand {
                 print("\n“fm model list --all” shows the other models that can be downloaded by name.")
                 return
             }
-            let memory = SystemMemory.current.available()
             print("\nAvailable with fm model pull NAME:")
             for model in ModelCatalogue.models where !installed.contains(where: { $0.name == model.name }) {
                 let needs = Model.memory(forBytes: model.size)
-                let fits = memory.map { needs < $0 ? "" : "  (too large for this machine)" } ?? ""
+                let fits = needs < SystemMemory.total ? "" : "  (too large for this machine)"
                 print(row(false, model.name, model.size, "\(model.title), \(model.license)\(fits)"))
             }
             for model in EmbedderCatalogue.models
@@ -95,14 +100,17 @@ struct Model: AsyncParsableCommand {
             abstract: "Download a model, verify it and install it.",
             discussion: """
                 NAME is a model of the catalogue, OWNER/REPO or OWNER/REPO:QUANTISATION of the Hugging Face hub, or the web \
-                address of a GGUF file. Without a name, the model that FM_MODEL names is downloaded, else the default \
-                model, or the small one if memory or disk space is low. An interrupted download is continued. Does nothing \
-                if the model is installed and intact.
+                address of a GGUF file. Without a name, or with the name default, the model that FM_MODEL names is downloaded, \
+                else the default model, or the small one if the machine has little memory or disk space is low. An interrupted \
+                download is continued. Does nothing if the model is installed and intact.
                 """)
 
-        @Argument(help: "The model to download.") var name: String?
+        @Argument(help: ArgumentHelp("The model to download.", valueName: "name")) var model: String?
 
         @Flag(name: .shortAndLong, help: "Print nothing if the model is already installed.") var quiet = false
+
+        /// The model that is named; nil for the default one.
+        private var name: String? { model == ModelStore.defaultName ? nil : model }
 
         func run() async throws {
             do {
@@ -161,24 +169,24 @@ struct Model: AsyncParsableCommand {
             if name.hasPrefix("https://") || name.hasPrefix("http://") {
                 if let files = try Hub.files(at: name) { return (files.first?.fileName ?? name, files) }
                 let path = URL(string: name)?.lastPathComponent ?? ""
-                guard path.hasSuffix(".gguf") else { throw InstallError.hub("\(name) is not the address of a GGUF file.") }
+                guard path.hasSuffix(".gguf") else { throw ValidationError("\(name) is not the address of a GGUF file.") }
                 return (path, [RemoteFile(fileName: path, size: nil, sha256: nil, sources: [.web(name, token: nil)])])
             }
             let parts = name.split(separator: ":", maxSplits: 1).map(String.init)
             guard parts[0].wholeMatch(of: /[\w.-]+\/[\w.-]+/) != nil else {
-                throw InstallError.hub(
+                throw ValidationError(
                     "There is no model “\(name)” in the catalogue. “fm model list --all” shows the catalogue; OWNER/REPO downloads from the Hugging Face hub."
                 )
             }
             return (name, try Hub.files(in: parts[0], quantisation: parts.count > 1 ? parts[1] : nil))
         }
 
-        /// The default model, or the small one if memory or disk space is low.
+        /// The default model, or the small one if the machine has little memory or disk space is low.
         private static func standardForThisMachine() -> PublishedModel {
             let standard = ModelCatalogue.standard
-            if let memory = SystemMemory.current.available(), memory < 3_000_000_000 {
+            if SystemMemory.total < 3_000_000_000 {
                 Message.say(
-                    "Only \(memory / 1_000_000) MB of memory are free: the small model is used. “fm model pull \(standard.name)” downloads the better one."
+                    "This machine has only \(SystemMemory.total / 1_000_000) MB of memory: the small model is used. “fm model pull \(standard.name)” downloads the better one."
                 )
                 return ModelCatalogue.small
             }
@@ -196,20 +204,18 @@ struct Model: AsyncParsableCommand {
     struct Use: ParsableCommand {
         static let configuration = CommandConfiguration(commandName: "use", abstract: "Choose the model that is used by default.")
 
-        @Argument(help: "The name of an installed model, or “best” for the best installed one.")
+        @Argument(
+            help: "The name of an installed model; “default” or “best” for the default model, or the largest one without it.")
         var name: String
 
         func run() throws {
-            if name == "best" {
+            if name == ModelStore.defaultName || name == "best" {
                 try ModelStore.choose(nil)
                 print("In use: \(ModelStore.systemModelPath)")
                 return
             }
             let path = ModelStore.path(of: name)
-            guard FileManager.default.fileExists(atPath: path) else {
-                let hint = ModelCatalogue.entry(named: name).map { "“fm model pull \($0.name)” downloads it." } ?? ""
-                throw ValidationError("“\(name)” is not installed. \(hint)")
-            }
+            guard FileManager.default.fileExists(atPath: path) else { throw ValidationError(ModelChoice.missing(name)) }
             try ModelStore.choose(name.contains("/") ? URL(fileURLWithPath: name).path : name)
             print("In use: \(path)")
         }
@@ -249,7 +255,10 @@ struct Model: AsyncParsableCommand {
         var name: String
 
         func run() throws {
-            let model = ModelStore.installed.first { $0.name == name || $0.file.lastPathComponent == name }
+            let path = name == ModelStore.defaultName ? ModelStore.defaultModelPath : nil
+            let model = ModelStore.installed.first {
+                $0.name == name || $0.file.lastPathComponent == name || $0.file.path == path
+            }
             let files = model?.files ?? [embedder].compactMap(\.self)
             if files.isEmpty {
                 throw ValidationError("There is no installed model “\(name)”. “fm model list” shows those that are.")

@@ -65,10 +65,13 @@ struct RemoteFile {
         (self.fileName, self.size, self.sha256, self.sources) = (fileName, size, sha256, sources)
     }
 
-    /// A model of the catalogue. `FM_MODEL_URL` replaces its published addresses.
+    /// A model of the catalogue. `FM_MODEL_URL` replaces the published addresses of the default model, which is the one that `FM_MODEL`
+    /// names, if it names one of the catalogue.
     init(_ model: PublishedModel) {
         var sources: [Source] = []
-        if let url = ProcessInfo.processInfo.environment["FM_MODEL_URL"], !url.isEmpty {
+        let environment = ProcessInfo.processInfo.environment
+        let standard = ModelCatalogue.entry(named: environment["FM_MODEL"] ?? "") ?? ModelCatalogue.standard
+        if let url = environment["FM_MODEL_URL"], !url.isEmpty, model.name == standard.name {
             sources = [.web(url, token: nil)]
         } else {
             if !model.wheels.isEmpty { sources.append(.wheels(model.wheels)) }

@@ -39,7 +39,8 @@ extension Model {
         @Option(
             name: .customLong("tensor"),
             help: ArgumentHelp(
-                "A type for matrices in whose names a pattern is found. Can be repeated.", valueName: "pattern=type"))
+                "A type for matrices in whose names a pattern is found; the first one counts. Can be repeated.",
+                valueName: "pattern=type"))
         var overrides: [String] = []
         @Flag(help: "Also quantise matrices again that have fewer than 16 bits.") var requantize = false
 
@@ -56,6 +57,28 @@ extension Model {
                 do { return (try Regex(String(text[..<place])), type) } catch {
                     throw ValidationError("--tensor \(text): the pattern is no regular expression.")
                 }
+            }
+        }
+
+        /// Checks that each override is for some matrix, and that the rows of these are whole blocks of its type.
+        private func check(_ types: [(pattern: Regex<AnyRegexOutput>, type: TensorType)], of file: GGUFFile) throws {
+            var unused = Set(types.indices)
+            for name in file.tensorNames {
+                guard let tensor = file.tensors[name], QuantizationMix.isQuantized(tensor),
+                    let index = types.firstIndex(where: { name.firstMatch(of: $0.pattern) != nil })
+                else { continue }
+                unused.remove(index)
+                let (type, columns) = (types[index].type, tensor.shape[0])
+                guard columns % type.blockElements != 0 else { continue }
+                let other = QuantizationMix.fitting(type, columns: columns).name
+                throw ValidationError(
+                    "--tensor \(overrides[index]): \(name) has rows of \(columns), which are no whole blocks of \(type.name) (\(type.blockElements)). \(other) fits."
+                )
+            }
+            if let index = unused.min() {
+                throw ValidationError(
+                    "--tensor \(overrides[index]): no matrix has such a name, or an earlier --tensor is for it. “fm model profile --html FILE” shows the names."
+                )
             }
         }
 
@@ -99,6 +122,7 @@ extension Model {
                 let file = try GGUFFile(path: path)
                 let importance = try imatrix.map { try ImportanceMatrix(contentsOf: URL(filePath: $0)) }
                 guard let type else { return try await search(file, importance, url) }
+                try check(overrides, of: file)
                 let types = try type.types(of: file, hasImportance: importance != nil, overrides: overrides)
                 if importance == nil, let name = type.needingImportance(types) {
                     throw ValidationError(

@@ -21,9 +21,11 @@ struct Play: AsyncParsableCommand {
               fm play prompts.txt
               fm play prompts.txt --model small --model default     side by side
               fm play prompts.txt --temperature 0 --temperature 1.2
+              fm play prompts.txt --adapter my --adapter none       with and without an adapter
 
             A Swift file has #Playground blocks. It is built with this package, and each block runs in a process of its own, with \
-            the model of the column as the default model. Further files declare what the blocks use.
+            the model of the column as the default model. It runs as a program does, without the adapter of “fm adapter use”: it \
+            names adapters itself. Further files declare what the blocks use.
 
               import FoundationModels
               import Playgrounds
@@ -41,6 +43,12 @@ struct Play: AsyncParsableCommand {
 
     @Option(name: [.short, .long], help: ArgumentHelp("A model; can be repeated for several columns.", valueName: "name"))
     var model: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "An adapter of the model: a file, a name of “fm adapter list”, or none (default: the one in use). Can be repeated.",
+            valueName: "file"))
+    var adapter: [String] = []
 
     @Option(
         help: """
@@ -65,9 +73,10 @@ struct Play: AsyncParsableCommand {
         if temperature.contains(where: { !(0...2).contains($0) }) { throw ValidationError("--temperature must be from 0 to 2.") }
         if let maxTokens, maxTokens < 1 { throw ValidationError("--max-tokens must be at least 1.") }
         if isSwift {
-            if !temperature.isEmpty || seed != nil || maxTokens != nil {
+            if !temperature.isEmpty || seed != nil || maxTokens != nil || !adapter.isEmpty {
                 throw ValidationError(
-                    "--temperature, --seed and --max-tokens are for text files. A Swift file sets GenerationOptions itself.")
+                    "--temperature, --seed, --max-tokens and --adapter are for text files. A Swift file says these things itself."
+                )
             }
             if let other = files.first(where: { !$0.hasSuffix(".swift") }) {
                 throw ValidationError("“\(other)” is not a Swift file.")
@@ -116,7 +125,7 @@ struct Play: AsyncParsableCommand {
                     }
                 } catch let error as EvalError {
                     Message.say("fm: \(error.description)")
-                    if once { throw ExitCode(1) }
+                    if once { throw ExitCode(error.code) }
                 }
                 if once { return }
                 Message.say("Waiting for \(files.joined(separator: ", ")) to be saved. Enter runs everything again, Ctrl-C ends.")
@@ -138,25 +147,25 @@ struct Play: AsyncParsableCommand {
     }
 
     private func columns() throws -> [Column] {
-        let models: [String?] = model.isEmpty ? [nil] : model.map { $0 }
+        let models: [String?] = model.isEmpty ? [nil] : model
+        let adapters: [String?] = adapter.isEmpty ? [nil] : adapter
         let temperatures = temperature.isEmpty ? [0] : temperature
         return try models.flatMap { name in
-            // The default is the model that all other commands use.
-            let path =
-                name.map { $0 == "default" ? ModelStore.systemModelPath : ModelStore.path(of: $0) } ?? ModelStore.systemModelPath
-            guard FileManager.default.fileExists(atPath: path) else {
-                Message.say("fm: There is no model at \(path). “fm model list” shows the installed ones.")
-                throw ExitCode(3)
-            }
-            let model = GGUFLanguageModel(url: URL(filePath: path))
-            return temperatures.map { temperature in
-                let options = GenerationOptions(
-                    samplingMode: temperature == 0 ? .greedy : .random(probabilityThreshold: 0.9, seed: seed ?? 1),
-                    temperature: temperature == 0 ? nil : temperature, maximumResponseTokens: maxTokens ?? 200)
-                let title =
-                    (name ?? URL(filePath: path).deletingPathExtension().lastPathComponent)
-                    + (self.temperature.isEmpty ? "" : ", temperature \(temperature)")
-                return Column(title: title, path: path, model: model, options: options)
+            let path = try ModelChoice.path(of: name ?? ModelStore.defaultName)
+            return try adapters.flatMap { adapterName in
+                // A Swift file runs as a program does, without it.
+                let adapter = isSwift ? nil : try ModelChoice.adapter(adapterName, for: path)
+                let model = GGUFLanguageModel(url: URL(filePath: path), adapter: adapter)
+                return temperatures.map { temperature in
+                    let options = GenerationOptions(
+                        samplingMode: temperature == 0 ? .greedy : .random(probabilityThreshold: 0.9, seed: seed ?? 1),
+                        temperature: temperature == 0 ? nil : temperature, maximumResponseTokens: maxTokens ?? 200)
+                    let title =
+                        (name ?? URL(filePath: path).deletingPathExtension().lastPathComponent)
+                        + (adapter.map { ", adapter \(ModelChoice.name(ofAdapter: $0))" } ?? "")
+                        + (self.temperature.isEmpty ? "" : ", temperature \(temperature)")
+                    return Column(title: title, path: path, model: model, options: options)
+                }
             }
         }
     }

@@ -117,9 +117,7 @@ struct PlaygroundProgram {
         var usesMacros = false
         let imports = Self.imports
         for (index, file) in files.enumerated() {
-            guard let data = FileManager.default.contents(atPath: file) else { throw EvalError("“\(file)” cannot be read.") }
-            guard let text = String(validating: data, as: UTF8.self) else { throw EvalError("“\(file)” is not UTF-8 text.") }
-            let part = Self.instrumented(text, file: file, firstBlock: blocks.count)
+            let part = Self.instrumented(try EvalFile.text(file), file: file, firstBlock: blocks.count)
             blocks += part.blocks
             for line in part.source.split(whereSeparator: \.isNewline) {
                 if let name = line.firstMatch(of: imports)?.1 { used.insert(name) }
@@ -168,7 +166,7 @@ struct PlaygroundProgram {
                 "Building \(files[0])" + (isFirst ? " (the first time takes a few minutes)" : ""),
                 "--package-path", folder.path, "--scratch-path", modules.path, "--product", name,
             ], environment: environment)
-        guard build.status == 0 else { throw EvalError("“\(files[0])” was not built.") }
+        guard build.status == 0 else { throw EvalError("“\(files[0])” was not built.", code: 1) }
         self.blocks = blocks
         executable = modules.appending(path: "debug/\(name)").path
     }

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Foundation
+import Inference
+
+/// The model and the adapter of commands that answer.
+enum ModelChoice {
+    /// Makes a model the system model, with its adapter. Must be called before the system model is first used.
+    ///
+    /// - Parameters:
+    ///   - model: A name or a file; nil for the one in use.
+    ///   - adapter: See ``adapter(_:for:)``.
+    static func select(model: String?, adapter: String?) throws {
+        if let model { ModelStore.selectedModel = try path(of: model) }
+        ModelStore.selectedAdapter = try self.adapter(adapter, for: ModelStore.systemModelPath)
+    }
+
+    /// The file of a model that is named for one use.
+    ///
+    /// - Throws: The exit code for “no usable model”, after saying what to do.
+    static func path(of name: String) throws -> String {
+        let path = ModelStore.path(of: name)
+        guard FileManager.default.fileExists(atPath: path) else {
+            Message.say("fm: \(missing(name))")
+            throw ExitCode(3)
+        }
+        return path
+    }
+
+    /// What to say of a model that is not there.
+    static func missing(_ name: String) -> String {
+        if name == ModelStore.defaultName {
+            return "There is no model at \(ModelStore.defaultModelPath). “fm model pull” downloads the default one."
+        }
+        if let known = ModelCatalogue.entry(named: name) {
+            return "The model “\(known.name)” is not installed. “fm model pull \(known.name)” downloads it."
+        }
+        return "There is no model “\(name)”. “fm model list” shows those that are installed."
+    }
+
+    /// The path of the adapter that a command uses with a model; nil for none.
+    ///
+    /// - Parameters:
+    ///   - name: A file, the name of an adapter, or “none”; nil for the one of `fm adapter use`, if it was made for this model.
+    ///   - model: The path of the model.
+    static func adapter(_ name: String?, for model: String) throws -> String? {
+        if let name { return name == "none" ? nil : try Adapter.file(named: name) }
+        guard let chosen = ModelStore.chosenAdapter, let path = ModelStore.adapterPath(of: chosen),
+            // Of another model, it is not used; a request with “--adapter” says why.
+            (try? AdapterFile(path: path).check(GGUFFile(path: model))) != nil
+        else { return nil }
+        return path
+    }
+
+    /// The name of an adapter for people.
+    static func name(ofAdapter path: String) -> String { URL(filePath: path).deletingPathExtension().lastPathComponent }
+}
