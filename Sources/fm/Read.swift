@@ -105,7 +105,8 @@ struct Read: AsyncParsableCommand {
             let value = try JSONParser.parse(found?.jsonString ?? "null")
             // Each part conforms; lists that are joined may be too long.
             if try !Self.conforms(value, to: json) {
-                Message.say("(Together, the values of the parts do not conform to the schema. A list may be longer than it allows.)")
+                Message.say(
+                    "(Together, the values of the parts do not conform to the schema. A list may be longer than it allows.)")
             }
             return try Output().write(value.prettyText + "\n")
         }

@@ -31,7 +31,8 @@ package enum SchemaKeywords {
     /// Keywords that describe a schema and restrict no value.
     static let annotations: Set<String> = [
         "title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding",
-        "contentMediaType", "contentSchema", "externalDocs", "xml", "$comment", "$vocabulary", "$dynamicAnchor", "$recursiveAnchor",
+        "contentMediaType", "contentSchema", "externalDocs", "xml", "$comment", "$vocabulary", "$dynamicAnchor",
+        "$recursiveAnchor",
     ]
 
     /// Whether a keyword restricts no value, whatever is beside it.
