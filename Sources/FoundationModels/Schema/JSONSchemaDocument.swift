@@ -13,11 +13,12 @@ extension GenerationSchema {
         self.init(node: .document(jsonSchema.withMemberOrder))
     }
 
+    /// Whether the schema is a JSON Schema that is kept as it is.
+    package var isDocument: Bool { if case .document = root { true } else { false } }
+
     /// A form of the schema as a response needs it. Schemas from types and their parts have null for a missing property, see
     /// ``JSONValue/withNullForOptionalProperties``; a JSON Schema says itself what may be missing and what may be null.
-    func forResponse(_ json: JSONValue) -> JSONValue {
-        if case .document = root { json } else { json.withNullForOptionalProperties }
-    }
+    func forResponse(_ json: JSONValue) -> JSONValue { isDocument ? json : json.withNullForOptionalProperties }
 }
 
 extension JSONValue {
