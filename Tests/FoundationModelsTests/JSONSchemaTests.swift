@@ -180,7 +180,8 @@ struct JSONSchemaTests {
     @Test("[C1] parameters without a type or without a description are any JSON value, in calls of every format")
     func parameters() throws {
         let tool = try Self.tool(
-            ##"{"title":"Arguments","properties":{"city":{},"title":{"description":"A title"}},"required":["city","day"]}"##)
+            ##"{"title":"Arguments","$schema":"http://json-schema.org/draft-07/schema#","properties":{"city":{},"title":{"description":"A title"}},"required":["city","day"]}"##
+        )
         // The formats that write all arguments as an object.
         let call = GrammarSource.framed(before: " ", schema: tool.parameters, after: "")
         let arguments = ##"{"city":["Rome",{"x":1}],"title":"a","day":{"month":null}}"##
@@ -192,7 +193,9 @@ struct JSONSchemaTests {
         #expect(tool.parameters["properties"]?["day"] == .object([]))
         // The prompt has the property that is called like a keyword, and not the keyword.
         let prompt = try #require(tool.promptParameters)
-        #expect(prompt["title"] == nil && prompt["properties"]?["title"]?["description"] == .string("A title"))
+        #expect(
+            prompt["title"] == nil && prompt["$schema"] == nil
+                && prompt["properties"]?["title"]?["description"] == .string("A title"))
         let calls = GrammarSource.tools(
             ToolGrammar(tools: [.init(name: "find", parameters: tool.parameters)], allowsText: false))
         #expect(try Self.accepts(calls, ##"{"name":"find","arguments":\##(arguments)}"##))

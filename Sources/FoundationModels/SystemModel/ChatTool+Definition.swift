@@ -18,7 +18,7 @@ extension ChatTool {
                 members.filter { member in
                     // The schema of other members is a part of what the model must know.
                     if member.name == "additionalProperties", case .object = member.value { return true }
-                    return !["title", "x-order", "additionalProperties"].contains(member.name)
+                    return !["title", "x-order", "additionalProperties", "$schema", "$comment"].contains(member.name)
                 })
         }
     }

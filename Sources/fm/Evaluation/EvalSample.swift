@@ -88,7 +88,10 @@ struct EvalSample: Decodable, Sendable {
         // A decoder does not keep the order of members.
         sample.schema = json["schema"]
         if case .array(let tools)? = json["tools"] {
-            for index in tools.indices { sample.tools?[index].parameters = tools[index]["parameters"] }
+            // Of two keys of the same name, the decoder may have read the other one.
+            for index in sample.tools?.indices ?? 0..<0 where index < tools.count {
+                sample.tools?[index].parameters = tools[index]["parameters"]
+            }
         }
         try sample.check()
         return sample
