@@ -37,6 +37,11 @@ extension SchemaParser {
         "optional": "the names of all other properties in 'required' of the object",
     ]
 
+    private static let types: [String: Kinds] = [
+        "null": .null, "boolean": .boolean, "integer": .number, "number": .number, "string": .string, "object": .object,
+        "array": .array,
+    ]
+
     /// The schema of the place is an object.
     mutating func noteKeywordsWithoutEffect(_ place: Place) {
         guard case .object(let members) = place.value else { return }
@@ -55,13 +60,9 @@ extension SchemaParser {
 
     /// The kinds of values that `type` allows; all if it is missing or not valid.
     private func kinds(_ type: JSONValue?) -> Kinds {
-        let known: [String: Kinds] = [
-            "null": .null, "boolean": .boolean, "integer": .number, "number": .number, "string": .string, "object": .object,
-            "array": .array,
-        ]
         var names: [JSONValue] = type.map { [$0] } ?? []
         if case .array(let list)? = type { names = list }
-        let kinds = names.compactMap { name -> Kinds? in if case .string(let text) = name { known[text] } else { nil } }
+        let kinds = names.compactMap { name -> Kinds? in if case .string(let text) = name { Self.types[text] } else { nil } }
         return kinds.isEmpty ? .all : kinds.reduce([]) { $0.union($1) }
     }
 
