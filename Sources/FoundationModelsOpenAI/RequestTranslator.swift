@@ -27,8 +27,8 @@ struct RequestTranslator {
         if let schema = request.schema {
             let format = JSONValue.object([
                 .init("name", .string(Self.identifier(schema.name))), .init("schema", schema.json),
-                // Some servers do not accept optional properties in strict mode.
-                .init("strict", .bool(schema.json.requiresAll)),
+                // Some servers do not accept optional properties or further keywords in strict mode.
+                .init("strict", .bool(!schema.isDocument && schema.json.requiresAll)),
             ])
             members.append(
                 .init("response_format", .object([.init("type", .string("json_schema")), .init("json_schema", format)])))

@@ -47,6 +47,9 @@ package final class Grammar: @unchecked Sendable {
         table = Self.makeTable(compiled, vocabulary, options)
     }
 
+    /// Compiles a source without a vocabulary, to find out whether it can be enforced.
+    package static func check(_ source: GrammarSource) throws(SchemaError) { _ = try compile(source, GrammarOptions()) }
+
     private static func makeTable(_ compiled: Compiled, _ vocabulary: TokenVocabulary, _ options: GrammarOptions) -> MaskTable {
         compiled.regexes.markCompiled()
         compiled.regexes.setFuel(fuelToAnswer)

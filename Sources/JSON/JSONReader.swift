@@ -92,7 +92,7 @@ package struct JSONReader: Sendable {
         guard !isName, [.string, .escape, .unicodeEscape].contains(token) else { return nil }
         if let whole = String(validating: text, as: UTF8.self) { return whole }
         // Only the last character can be incomplete.
-        for length in 1...3 where length < text.count {
+        for length in 1...3 where length <= text.count {
             if let whole = String(validating: text.dropLast(length), as: UTF8.self) { return whole }
         }
         return String(decoding: text, as: UTF8.self)

@@ -2,6 +2,7 @@ import ArgumentParser
 import ContextKit
 import Foundation
 import FoundationModels
+import Grammar
 import Inference
 internal import JSON
 import Retrieval
@@ -122,13 +123,20 @@ struct Read: AsyncParsableCommand {
         if let schema {
             let json = try SchemaFile.read(schema)
             let generated: GenerationSchema
-            do { generated = try JSONDecoder().decode(GenerationSchema.self, from: Data(Self.closed(json).text.utf8)) } catch {
-                throw SchemaFile.fail("\(schema) cannot be used for values of long texts: \(EvalError.reason(error)).")
+            do throws(JSONSchemaError) { generated = try GenerationSchema(jsonSchema: json) } catch {
+                throw SchemaFile.fail(error.sentence)
             }
             let found = try await document.extract(
                 schema: generated, instructions: Self.extraction(task, json), model: model, responseTokens: max(400, length),
                 checkpoint: checkpoint, progress: { line.show(0, text: "\($0) parts") }, notice: notice, merging: Self.merged)
-            return try JSONParser.parse(found?.jsonString ?? "null").prettyText
+            let value = try JSONParser.parse(found?.jsonString ?? "null")
+            // Each part conforms; lists that are joined may be too long.
+            if try !Self.conforms(value, to: json) {
+                line.end()
+                Message.say(
+                    "(Together, the values of the parts do not conform to the schema. A list may be longer than it allows.)")
+            }
+            return value.prettyText
         }
         let told: @Sendable (LongDocument.Progress) -> Void = { line.show($0.tokens, text: "\($0.chunks) parts") }
         let result =
@@ -194,24 +202,12 @@ struct Read: AsyncParsableCommand {
 
     // MARK: - Values
 
-    /// A schema in the form that sessions take: each object says that it has no other members.
-    static func closed(_ schema: JSONValue) -> JSONValue {
-        switch schema {
-        case .array(let items): return .array(items.map(closed))
-        case .object(let members):
-            var result = members.map { JSONValue.Member($0.name, closed($0.value)) }
-            let names = Set(members.map(\.name))
-            if schema["type"] == .string("object"), case .object(let properties)? = schema["properties"] {
-                if !names.contains("additionalProperties") { result.append(.init("additionalProperties", .bool(false))) }
-                if !names.contains("required") { result.append(.init("required", .array([]))) }
-                if !names.contains("x-order") {
-                    result.append(.init("x-order", .array(properties.map { .string($0.name) })))
-                }
-                if !names.contains("title") { result.append(.init("title", .string("Values"))) }
-            }
-            return .object(result)
-        default: return schema
-        }
+    static func conforms(_ value: JSONValue, to schema: JSONValue) throws -> Bool {
+        let bytes = TokenVocabulary(texts: (UInt8.min...UInt8.max).map { [$0] }, endTokens: [])
+        var matcher = try Grammar(
+            .schema(schema), vocabulary: bytes, options: GrammarOptions(membersInAnyOrder: true)
+        ).matcher()
+        return matcher.advance(value.bytes) && matcher.isComplete
     }
 
     private static func extraction(_ task: String?, _ schema: JSONValue) -> String {

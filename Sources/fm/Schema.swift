@@ -13,7 +13,8 @@ struct Schema: ParsableCommand {
             commandName: "check",
             abstract: "Check whether a schema can be enforced, and show an example.",
             discussion: """
-                The example is written to standard output, notes on the schema to standard error. The exit code is 0 if the \
+                The example is written to standard output, notes on the schema to standard error: keywords that have no effect, \
+                such as misspelt ones, with what to write instead, and formats that are not enforced. The exit code is 0 if the \
                 schema can be used, and 5 if it is not valid, uses an unsupported feature, or cannot be satisfied.
                 """)
 

@@ -183,10 +183,10 @@ struct ContentTests {
     @Test(
         "[B5] decoding an invalid schema throws a decoding error",
         arguments: [
-            "{}x", "[]", "{\"type\":5}", "{\"type\":[\"string\"]}", "{\"$ref\":\"#\"}", "{\"type\":\"object\"}",
+            "{}x", "[]", "{\"type\":5}", "{\"type\":[\"text\"]}", "{\"$ref\":\"#\"}", "{\"type\":\"object\",\"properties\":[]}",
             "{\"title\":\"T\",\"type\":\"object\",\"properties\":{},\"required\":[\"a\"],\"x-order\":[],\"additionalProperties\":false}",
             "{\"title\":\"T\",\"anyOf\":[]}", "{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/Nobody\"}}",
-            "{\"type\":\"string\",\"pattern\":\"(\"}", "{\"type\":\"integer\",\"minimum\":1.5}", "{\"allOf\":[]}",
+            "{\"type\":\"string\",\"pattern\":\"(\"}", "{\"type\":\"integer\",\"minimum\":\"1\"}", "{\"allOf\":[]}",
         ])
     func hostileSchemas(text: String) {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(GenerationSchema.self, from: Data(text.utf8)) }

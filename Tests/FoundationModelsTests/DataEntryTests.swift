@@ -136,6 +136,31 @@ struct DataEntryTests {
         #expect(!session.transcript.contains { if case .data = $0 { true } else { false } })
     }
 
+    @Test("unsupported data is refused when it is sent: the error has the entry, and nothing that follows becomes visible")
+    func refused() async throws {
+        let model = PlaceModel { _ in
+            [
+                .data(entryID: "good", action: Self.place("Faro")),
+                .data(entryID: "bad", action: .update(contentType: .png, content: Data([1, 2]))),
+                .response(action: .appendText("Look.", tokenCount: 1)),
+                .data(action: .update(contentType: .gif, content: Data())),
+            ]
+        }
+        let session = LanguageModelSession(model: model)
+        session.transcriptErrorHandlingPolicy = .preserveTranscript
+        var snapshots: [String] = []
+        do {
+            for try await snapshot in session.streamResponse(to: "Go") { snapshots.append(snapshot.content) }
+            Issue.record("no error")
+        } catch LanguageModelError.unsupportedTranscriptContent(let context) {
+            #expect(
+                context.unsupportedContent == [.data(.init(id: "bad", contentType: .png, content: Data([1, 2])))])
+            #expect(context.debugDescription.contains("public.png"))
+        }
+        #expect(snapshots.isEmpty)
+        #expect(session.transcript.count == 1)
+    }
+
     @Test("reasoning with the id of an entry of the transcript changes that entry")
     func knownReasoning() async throws {
         let model = PlaceModel { _ in

@@ -121,10 +121,7 @@ struct SchemaTests {
         }
         for json in [
             ##"{"type":"string","pattern":"a","allOf":[{"pattern":"["}]}"##,
-            ##"{"type":"string","pattern":"a","allOf":[{"type":"string"}]}"##,
-            ##"{"type":"object","title":"A","properties":{"a":{}},"required":["a"],"x-order":["a"],"additionalProperties":false}"##,
-            ##"{"type":"object","title":"A","properties":{"a":{"description":"b"}},"required":[],"x-order":["a"],"additionalProperties":false}"##,
-            ##"{"type":"string","enum":["a",1]}"##, ##"{"type":"array","items":{"$ref":"http://somewhere"}}"##,
+            ##"{"type":"array","items":{"$ref":"http://somewhere"}}"##,
         ] {
             #expect(throws: DecodingError.self) { try Self.read(json) }
         }

@@ -124,4 +124,74 @@ import Testing
         #expect(grammar.notes.first?.contains("/properties/a") == true)
         #expect(try Grammar("{\"format\":\"regex\"}").notes.count == 1)
     }
+
+    /// Schemas as people and generators write them, with the keywords that have no effect, and what to write instead.
+    @Test(arguments: [
+        (
+            ##"{"properties":{"a":{"type":"string","nullable":true}}}"##, "nullable", "/properties/a",
+            ##""type": ["string", "null"]"##
+        ),
+        (
+            ##"{"type":"string","enum":["a"],"nullable":true}"##, "nullable", "the root",
+            ##"["string", "null"], and null in 'enum'"##
+        ),
+        (##"{"enum":["a"],"nullable":true}"##, "nullable", "the root", "write null in 'enum'"),
+        (##"{"type":["string"],"nullable":true}"##, "nullable", "the root", "\"null\" in 'type'"),
+        (
+            ##"{"items":{"$ref":"#/$defs/A","nullable":true},"$defs":{"A":{"type":"string"}}}"##, "nullable", "/items",
+            ##""anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]"##
+        ),
+        (##"{"anyOf":[{"type":"string"}],"nullable":true}"##, "nullable", "the root", ##""anyOf": [{…}, {"type": "null"}]"##),
+        (##"{"type":"string","maxLenght":3}"##, "maxLenght", "the root", "write 'maxLength'"),
+        (##"{"type":"string","max_length":3}"##, "max_length", "the root", "write 'maxLength'"),
+        (##"{"type":"object","requried":["a"]}"##, "requried", "the root", "write 'required'"),
+        (##"{"type":"object","propertys":{}}"##, "propertys", "the root", "write 'properties'"),
+        (##"{"type":"array","item":{}}"##, "item", "the root", "write 'items'"),
+        (##"{"anyof":[{"type":"null"}]}"##, "anyof", "the root", "write 'anyOf'"),
+        (##"{"ref":"#/$defs/A"}"##, "ref", "the root", "write '$ref'"),
+        (##"{"type":"number","divisibleBy":2}"##, "divisibleBy", "the root", "write 'multipleOf'"),
+        (##"{"properties":{"a":{"type":"string","optional":true}}}"##, "optional", "/properties/a", "'required' of the object"),
+        (
+            ##"{"oneOf":[{"type":"object"}],"discriminator":{"propertyName":"kind"}}"##, "discriminator", "the root",
+            ##"'oneOf' with schemas whose property "kind" has a different 'const' each"##
+        ),
+        (##"{"type":"string","foo":1}"##, "foo", "the root", "it is not a keyword of JSON Schema"),
+        (##"{"type":"string","components":{"schemas":{"A":{}}}}"##, "components", "the root", "it is not a keyword"),
+        (##"{"type":"integer","minLength":2}"##, "minLength", "the root", "it restricts strings, and 'type' allows none"),
+        (##"{"type":"object","items":{}}"##, "items", "the root", "it restricts arrays, and 'type' allows none"),
+        (##"{"then":{"type":"string"}}"##, "then", "the root", "write 'if' beside it"),
+        (##"{"if":{"type":"string"}}"##, "if", "the root", "write 'then' or 'else' beside it"),
+        (##"{"type":"array","maxContains":2}"##, "maxContains", "the root", "write 'contains' beside it"),
+        (
+            ##"{"type":"array","items":{},"additionalItems":false}"##, "additionalItems", "the root",
+            "for all items, write 'items'"
+        ),
+        (##"{"type":"integer","exclusiveMinimum":true}"##, "exclusiveMinimum", "the root", "write the number instead of true"),
+        (
+            ##"{"$schema":"http://json-schema.org/draft-07/schema#","items":{"$ref":"#/definitions/A","minLength":2},"definitions":{"A":{"type":"string"}}}"##,
+            "minLength", "/items", "put both into 'allOf'"
+        ),
+        (
+            ##"{"$schema":"http://json-schema.org/draft-06/schema#","if":{"type":"string"},"then":{"minLength":2}}"##, "if",
+            "the root",
+            "name draft 7 or a later one"
+        ),
+    ])
+    func keywordsWithoutEffectAreNoted(_ schema: String, _ keyword: String, _ place: String, _ advice: String) throws {
+        let notes = try Grammar(schema).notes
+        let note = try #require(notes.first { $0.hasPrefix("'\(keyword)' at \(place) has no effect: ") }, "\(schema): \(notes)")
+        #expect(note.contains(advice), "\(schema): \(note)")
+        #expect(notes.count == (schema.contains("draft-06") ? 2 : 1), "\(schema): \(notes)")
+    }
+
+    @Test(arguments: [
+        ##"{"title":"T","description":"d","default":1,"example":1,"examples":[1],"$comment":"c","x-foo":1,"deprecated":true,"readOnly":true}"##,
+        ##"{"$ref":"#/components/schemas/A","components":{"schemas":{"A":{"type":"string"},"B":{}}}}"##,
+        ##"{"type":"string","nullable":false,"format":"date","minLength":2,"$id":"http://example.com/a","$anchor":"b"}"##,
+        ##"{"type":["object","null"],"properties":{"nullable":{},"maxLenght":{}},"required":["requried"],"x-order":["nullable"]}"##,
+        ##"{"enum":[{"nullable":true}],"const":{"nullable":true},"default":{"foo":1}}"##,
+        ##"{"minimum":1,"exclusiveMinimum":true,"$schema":"http://json-schema.org/draft-04/schema#"}"##,
+        ##"{"items":[{}],"additionalItems":false,"contains":{},"maxContains":2,"if":{},"then":{},"else":{}}"##,
+    ])
+    func keywordsWithAnEffectAreNotNoted(_ schema: String) throws { #expect(try Grammar(schema).notes == []) }
 }

@@ -98,6 +98,11 @@ struct CommandTests {
         #expect(try fm(["schema", "check", "-"], input: "{\"a\":").status == 5)
         #expect(try fm(["schema", "check", "/nonexistent.json"]).status == 5)
         #expect(try fm(["schema", "check", "--json", "-"], input: "false").output.contains("\"kind\":\"unsatisfiable\""))
+        let noted = try fm(
+            ["schema", "check", "-"],
+            input: #"{"properties":{"a":{"type":"string","nullable":true,"maxLenght":3}},"requried":["a"],"title":"T","x-a":1}"#)
+        #expect(noted.status == 0 && noted.error.split(separator: "\n").filter { $0.hasPrefix("note: ") }.count == 3, "\(noted)")
+        #expect(noted.error.contains(#"note: 'nullable' at /properties/a has no effect: write "type": ["string", "null"]."#))
     }
 
     @Test func exitCodes() throws {
@@ -245,6 +250,17 @@ struct CommandTests {
         let text = try TemporaryFile(Array("Ada writes letters.\n\nBob bakes bread.\n".utf8), suffix: ".txt")
         let run = try fm(["read", "-g", text.path, "--schema", schema.path, "Take out the people."])
         #expect(run.status == 0 && run.output.contains("\"people\""), "\(run)")
+        let rest = #""required":["code","level"],"additionalProperties":{"type":"integer"},"maxProperties":3}"#
+        let strict =
+            #"{"type":"object","properties":{"code":{"type":"string","maxLength":3},"note":{"type":"string","maxLength":9},"#
+            + #""level":{"type":"integer","exclusiveMinimum":5,"maximum":100,"multipleOf":5,"not":{"const":10}}},"# + rest
+        let kept = try fm(["read", "-g", text.path, "--schema", strict])
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(kept.output.utf8)) as? [String: Any], "\(kept)")
+        let level = try #require(object["level"] as? Int)
+        #expect(level > 10 && level <= 100 && level.isMultiple(of: 5) && object.count <= 3, "\(kept)")
+        #expect((object["code"] as? String)?.unicodeScalars.count ?? 9 <= 3 && !(object["note"] is NSNull), "\(kept)")
+        let wrong = try fm(["read", text.path, "--schema", #"{"properties":{"a":{"$ref":"b.json"}}}"#])
+        #expect(wrong.status == 5 && wrong.error.contains("/properties/a/$ref") && wrong.error.contains("another document"))
         #expect(try fm(["read", "-g", "--length", "24"], input: "Ada writes letters to Bob.\n").output.count > 10)
         #expect(try fm(["read", "/nowhere.txt"]).status == 64)
         #expect(try fm(["read", "-"], input: "").status == 64)

@@ -60,6 +60,14 @@ import Testing
                 "“min” in “calls.ordered[0].arguments[0].range”"
             ), (#""calls": {"ordered": [{"arguments": []}]}"#, "“calls.ordered[0].name” is missing"),
             (#""schema": {"pattern": "(a)\\1"}"#, "“schema” cannot be used"),
+            (
+                #""tools": [{"name": "x", "description": "", "output": "", "parameters": {"type": "string"}}]"#,
+                "must be an object"
+            ),
+            (
+                #""tools": [{"name": "x", "description": "", "output": "", "parameters": {"properties": {"a": {"$ref": "b.json"}}}}]"#,
+                "“x” cannot be used: the schema at /properties/a/$ref uses an unsupported feature"
+            ),
         ] {
             let line = "{\"prompt\": \"p\", \(part)}"
             #expect { try EvalSample.read(Data(line.utf8), name: "data") } throws: { "\($0)".contains(message) }
@@ -69,6 +77,20 @@ import Testing
             {"range": {"argumentName": "b", "minimum": 1}}]}], "allowsAdditionalCalls": false}}
             """
         #expect(try EvalSample.read(Data(line.utf8), name: "data").map(\.id) == ["line 1"])
+    }
+
+    @Test("the parameters of a tool are a JSON Schema as people write it, which is kept as it is and in its order")
+    func toolParameters() throws {
+        for parameters in [
+            #"{"type":"object","properties":{"when":{"type":"string","format":"date"},"city":{}},"required":["when","note"],"x-order":["when","city"]}"#,
+            #"{"type":"object","additionalProperties":{"type":["string","null"],"maxLength":9}}"#,
+            #"{"properties":{"n":{"type":"integer","exclusiveMinimum":0,"multipleOf":5,"not":{"const":10}}}}"#,
+        ] {
+            let line =
+                #"{"prompt": "p", "tools": [{"name": "x", "description": "", "output": "", "parameters": \#(parameters)}]}"#
+            let tool = try #require(try EvalSample.read(Data(line.utf8), name: "data")[0].tools?.first)
+            #expect(try EvalTool(tool).parameters.debugDescription == parameters)
+        }
     }
 
     @Test("answers are checked against what a sample requires")

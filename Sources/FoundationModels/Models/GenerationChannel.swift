@@ -10,6 +10,8 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
 
     /// Called with each event as it is sent; nil buffers the events in the stream.
     private let receiver: (@Sendable (Event) -> Void)?
+    /// Decides whether an entry of data that an executor sends becomes part of the output; nil admits all.
+    private let admits: (@Sendable (DataEntry) async -> Bool)?
     private let stream: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
 
@@ -17,13 +19,19 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
     public init() { self.init(receiver: nil) }
 
     /// Creates a channel that passes each event to a function as it is sent.
-    package init(receiver: (@Sendable (Event) -> Void)?) {
+    package init(receiver: (@Sendable (Event) -> Void)?) { self.init(receiver: receiver, admits: nil) }
+
+    init(receiver: (@Sendable (Event) -> Void)?, admits: (@Sendable (DataEntry) async -> Bool)?) {
         self.receiver = receiver
+        self.admits = admits
         (stream, continuation) = AsyncStream.makeStream()
     }
 
     /// Sends an event.
-    public nonisolated(nonsending) func send(_ event: LanguageModelExecutorGenerationChannel.Event) async { emit(event) }
+    public nonisolated(nonsending) func send(_ event: LanguageModelExecutorGenerationChannel.Event) async {
+        if let admits, case .data(let entry) = event.kind, await !admits(entry) { return }
+        emit(event)
+    }
 
     /// Sends an event synchronously, for executors that receive tokens in a callback.
     package func emit(_ event: Event) {
@@ -120,7 +128,8 @@ public struct LanguageModelExecutorGenerationChannel: AsyncSequence, Sendable {
         }
 
         /// Creates an event for an entry of data. The model must support its type
-        /// (``LanguageModel/supportsDataEntryType(_:)``); otherwise the request fails when the executor returns.
+        /// (``LanguageModel/supportsDataEntryType(_:)``); otherwise the entry and all that is sent after it are left out, and the
+        /// request fails when the executor returns.
         ///
         /// - Parameter entryID: The entry whose contents are replaced; nil for a new one.
         public static func data(
@@ -390,6 +399,16 @@ extension LanguageModelExecutorGenerationChannel {
             public var content: Data
             /// An object with further values.
             public var metadata: GeneratedContent
+        }
+
+        /// The entry of the transcript that the event makes.
+        var entry: Transcript.DataEntry {
+            switch action.kind {
+            case .update(let update):
+                .init(
+                    id: entryID ?? UUID().uuidString, contentType: update.contentType, content: update.content,
+                    metadata: update.metadata)
+            }
         }
     }
 

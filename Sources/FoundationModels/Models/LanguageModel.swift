@@ -160,6 +160,17 @@ extension LanguageModelExecutorGenerationRequest {
 }
 
 extension LanguageModel {
+    /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` with an entry of data that the model sends and does not
+    ///   support.
+    func check(_ entry: Transcript.DataEntry) async throws {
+        guard try await !supportsDataEntryType(entry.contentType) else { return }
+        throw LanguageModelError.unsupportedTranscriptContent(
+            .init(
+                unsupportedContent: [.data(entry)],
+                debugDescription:
+                    "The model sent an entry of data of the type \(entry.contentType.identifier), which it does not support."))
+    }
+
     /// - Throws: ``LanguageModelError/unsupportedTranscriptContent(_:)`` if a request has attached data that the model does not read.
     func checkAttachments(of request: LanguageModelExecutorGenerationRequest) async throws {
         for entry in request.transcript {

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import UniformTypeIdentifiers
 
 /// Builds transcript entries from a model's events, in the order of each entry's first event.
 ///
@@ -44,6 +43,10 @@ package struct ResponseAssembler: Sendable {
         var data: Channel.DataEntry.Update?
         var metadata: [String: GeneratedContent] = [:]
 
+        var dataEntry: Transcript.DataEntry? {
+            data.map { .init(id: id, contentType: $0.contentType, content: $0.content, metadata: $0.metadata) }
+        }
+
         /// The id of the segment with the response's text or value.
         var segmentID: String { if case .text(let text)? = segments.first { text.id } else { id } }
     }
@@ -74,8 +77,8 @@ package struct ResponseAssembler: Sendable {
     }
 
     package var usage: LanguageModelSession.Usage { reported ?? counted }
-    /// The types of the entries of data.
-    var dataTypes: Set<UTType> { Set(entries.compactMap { $0.data?.contentType }) }
+    /// The entries of data.
+    var dataEntries: [Transcript.DataEntry] { entries.compactMap(\.dataEntry) }
     var hasToolCalls: Bool { entries.contains { !$0.calls.isEmpty } }
     var isEmpty: Bool { entries.isEmpty }
 
@@ -252,10 +255,7 @@ package struct ResponseAssembler: Sendable {
             case .reasoning:
                 .reasoning(
                     .init(id: entry.id, metadata: entry.metadata, segments: segments(entry), signature: entry.signature))
-            case .data:
-                entry.data.map {
-                    .data(.init(id: entry.id, contentType: $0.contentType, content: $0.content, metadata: $0.metadata))
-                }
+            case .data: entry.dataEntry.map { .data($0) }
             case .toolCalls:
                 entry.calls.isEmpty
                     ? nil

@@ -1,36 +1,50 @@
+internal import Grammar
 internal import JSON
 
 extension GenerationSchema {
-    /// Decodes the JSON Schema that ``encode(to:)`` writes. Other keywords are ignored.
+    /// Decodes any JSON Schema that can be enforced. One in the form that ``encode(to:)`` writes for types becomes the same schema
+    /// again; others are kept as they are.
     public init(from decoder: any Decoder) throws {
-        self = try SchemaReader(path: decoder.codingPath).schema(try JSONCodable(from: decoder).value)
+        let json = try JSONCodable(from: decoder).value
+        if let schema = try SchemaReader(path: decoder.codingPath).schema(json) {
+            self = schema
+            return
+        }
+        do throws(JSONSchemaError) { try self.init(jsonSchema: json) } catch {
+            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: error.sentence))
+        }
     }
 }
 
-/// Reads JSON Schema as Apple's framework writes it.
+/// Reads JSON Schema as Apple's framework writes it, in which only few keywords occur and objects have all of theirs.
 struct SchemaReader {
     let path: [any CodingKey]
     /// The maximum number of groups and classes in a pattern that is validated here, because `Regex` parses groups
     /// recursively. The grammar's parser, which has limits, validates larger patterns.
     private static let maximumPatternGroups = 100
 
-    func schema(_ json: JSONValue) throws -> GenerationSchema {
-        if json["$ref"] != nil { throw corrupted("The root of a schema cannot be a reference.") }
-        var definitions: [String: SchemaNode] = [:]
-        if case .object(let members)? = json["$defs"] {
-            for member in members {
-                guard definitions.updateValue(try node(member.value), forKey: member.name) == nil else {
-                    throw corrupted("Two schemas have the name “\(member.name)”.")
-                }
+    /// The schema has another form, which may be valid JSON Schema.
+    private struct OtherForm: Error {}
+
+    /// Nil if the schema says something that this form cannot say.
+    ///
+    /// - Throws: `DecodingError` for references that refer only to each other.
+    func schema(_ json: JSONValue) throws -> GenerationSchema? {
+        do {
+            if json["$ref"] != nil { return nil }
+            var definitions: [String: SchemaNode] = [:]
+            if let value = json["$defs"] {
+                guard case .object(let members) = value else { return nil }
+                for member in members { definitions[member.name] = try node(member.value) }
             }
-        }
-        let schema = GenerationSchema(node: try node(json), definitions: definitions)
-        try checkReferences(in: schema.root, schema)
-        for definition in definitions.values {
-            try checkReferences(in: definition, schema)
-            try checkEnd(of: definition, schema)
-        }
-        return schema
+            let schema = GenerationSchema(node: try node(json, isRoot: true), definitions: definitions)
+            try checkReferences(in: schema.root, schema)
+            for definition in definitions.values {
+                try checkReferences(in: definition, schema)
+                try checkEnd(of: definition, schema)
+            }
+            return schema
+        } catch is OtherForm { return nil }
     }
 
     /// A chain of references between definitions must end at a schema.
@@ -40,20 +54,17 @@ struct SchemaReader {
         while case .reference(let name) = node, let next = schema.definitions[name] {
             node = next
             steps += 1
-            if steps > 100 { throw corrupted("The reference to “\(name)” is circular.") }
+            if steps > 100 {
+                throw DecodingError.dataCorrupted(
+                    .init(codingPath: path, debugDescription: "The reference to “\(name)” is circular."))
+            }
         }
     }
 
-    private func corrupted(_ reason: String) -> DecodingError {
-        .dataCorrupted(.init(codingPath: path, debugDescription: reason))
-    }
-
-    private func checkReferences(in node: SchemaNode, _ schema: GenerationSchema) throws {
+    private func checkReferences(in node: SchemaNode, _ schema: GenerationSchema) throws(OtherForm) {
         switch node {
         case .reference(let name):
-            guard schema.definitions[name] != nil || name == schema.root.name else {
-                throw corrupted("There is no schema with the referenced name “\(name)”.")
-            }
+            guard schema.definitions[name] != nil || name == schema.root.name else { throw OtherForm() }
         case .object(let object): for property in object.properties { try checkReferences(in: property.node, schema) }
         case .choice(_, _, let alternatives): for alternative in alternatives { try checkReferences(in: alternative, schema) }
         case .array(let list): try checkReferences(in: list.item, schema)
@@ -71,57 +82,74 @@ struct SchemaReader {
         return texts.count == values.count ? texts : nil
     }
 
-    private func node(_ json: JSONValue) throws -> SchemaNode {
-        guard case .object(let members) = json else { throw corrupted("A schema must be an object.") }
+    /// The schema must have no other keywords than these and those that only describe.
+    private func check(_ json: JSONValue, _ keywords: Set<String>, isRoot: Bool) throws(OtherForm) {
+        guard case .object(let members) = json else { throw OtherForm() }
+        for name in members.map(\.name) where !keywords.contains(name) {
+            if name == "$defs" ? !isRoot : !SchemaKeywords.isDescription(name) { throw OtherForm() }
+        }
+    }
+
+    private func node(_ json: JSONValue, isRoot: Bool = false) throws(OtherForm) -> SchemaNode {
+        func check(_ keywords: Set<String>) throws(OtherForm) { try self.check(json, keywords, isRoot: isRoot) }
         if let reference = text(json["$ref"]) {
+            try check(["$ref"])
             if reference == "#" { return .root }
-            guard reference.hasPrefix("#/$defs/") else { throw corrupted("The reference “\(reference)” is not in “#/$defs/”.") }
-            return .reference(SchemaPointer.unescaped(reference.dropFirst(8)))
+            guard reference.hasPrefix("#/$defs/") else { throw OtherForm() }
+            let name = SchemaPointer.unescaped(reference.dropFirst(8))
+            // A place within a definition is written with further slashes.
+            guard !reference.dropFirst(8).contains("/") else { throw OtherForm() }
+            return .reference(name)
         }
-        if json["allOf"] != nil, json["pattern"] == nil { throw corrupted("“allOf” is supported only together with “pattern”.") }
         let description = text(json["description"])
-        if case .array(let alternatives)? = json["anyOf"] {
-            guard !alternatives.isEmpty else { throw corrupted("“anyOf” has no alternatives.") }
-            return .choice(name: text(json["title"]), description: description, try alternatives.map { try node($0) })
+        if let value = json["anyOf"] {
+            try check(["anyOf"])
+            guard case .array(let list) = value, !list.isEmpty else { throw OtherForm() }
+            var alternatives: [SchemaNode] = []
+            for alternative in list { alternatives.append(try node(alternative)) }
+            return .choice(name: json.title, description: description, alternatives)
         }
-        if let constant = text(json["const"]) {
+        if json["const"] != nil {
+            try check(["const", "type", "pattern", "allOf"])
+            guard let constant = text(json["const"]), [nil, "string"].contains(text(json["type"])) else { throw OtherForm() }
             return .string(.init(constant: constant, patterns: try patterns(json)))
         }
         switch json["type"] {
-        case .string("object")?: return try object(json, description)
-        case .string("string")?: return try string(json, description)
-        case .string("integer")?: return .number(try number(json, isInteger: true))
-        case .string("number")?: return .number(try number(json, isInteger: false))
-        case .string("boolean")?: return .boolean
-        case .string("null")?: return .null
+        case .string("object")?: return try object(json, description, isRoot: isRoot)
+        case .string("string")?: return try string(json, description, isRoot: isRoot)
+        case .string("integer")?: return .number(try number(json, isInteger: true, isRoot: isRoot))
+        case .string("number")?: return .number(try number(json, isInteger: false, isRoot: isRoot))
+        case .string("boolean")?:
+            try check(["type"])
+            return .boolean
+        case .string("null")?:
+            try check(["type"])
+            return .null
         case .string("array")?:
-            guard let items = json["items"] else { throw corrupted("An array has no “items”.") }
+            try check(["type", "items", "minItems", "maxItems"])
+            guard let items = json["items"] else { throw OtherForm() }
             return .array(
                 .init(
                     item: try node(items), minimumCount: try count(json["minItems"]), maximumCount: try count(json["maxItems"])))
-        case nil where json["enum"] != nil: return try string(json, description)
-        case nil where members.allSatisfy({ ["title", "description", "$defs"].contains($0.name) }): return .any
-        case .string(let other)?: throw corrupted("Unknown type “\(other)”.")
-        case .some:
-            throw DecodingError.typeMismatch(String.self, .init(codingPath: path, debugDescription: "“type” is not a string."))
-        case nil: throw corrupted("A schema has no “type”.")
+        case nil where json["enum"] != nil: return try string(json, description, isRoot: isRoot)
+        case nil:
+            try check([])
+            return .any
+        default: throw OtherForm()
         }
     }
 
-    private func count(_ json: JSONValue?) throws -> Int? {
+    private func count(_ json: JSONValue?) throws(OtherForm) -> Int? {
         guard let json else { return nil }
-        guard case .number(let number) = json, let count = number.integer, count >= 0 else {
-            throw corrupted("A count is not a non-negative integer.")
-        }
+        guard case .number(let number) = json, let count = number.integer, count >= 0 else { throw OtherForm() }
         return count
     }
 
-    private func number(_ json: JSONValue, isInteger: Bool) throws -> SchemaNode.Number {
-        func bound(_ name: String) throws -> String? {
+    private func number(_ json: JSONValue, isInteger: Bool, isRoot: Bool) throws(OtherForm) -> SchemaNode.Number {
+        try check(json, ["type", "minimum", "maximum"], isRoot: isRoot)
+        func bound(_ name: String) throws(OtherForm) -> String? {
             guard let value = json[name] else { return nil }
-            guard case .number(let number) = value, !isInteger || number.isInteger else {
-                throw corrupted("“\(name)” is not \(isInteger ? "an integer" : "a number").")
-            }
+            guard case .number(let number) = value, !isInteger || number.isInteger else { throw OtherForm() }
             return number.text
         }
         var number = isInteger ? SchemaNode.Number.integer : .double
@@ -130,60 +158,56 @@ struct SchemaReader {
         return number
     }
 
-    private func string(_ json: JSONValue, _ description: String?) throws -> SchemaNode {
-        var text = SchemaNode.Text(name: text(json["title"]), description: description, choices: texts(json["enum"]))
-        if json["enum"] != nil, text.choices == nil { throw corrupted("“enum” is not an array of strings.") }
-        if text.name != nil, text.choices?.isEmpty != false { throw corrupted("A string with a “title” has no “enum”.") }
+    private func string(_ json: JSONValue, _ description: String?, isRoot: Bool) throws(OtherForm) -> SchemaNode {
+        try check(json, ["type", "enum", "pattern", "allOf"], isRoot: isRoot)
+        var text = SchemaNode.Text(name: json.title, description: description, choices: texts(json["enum"]))
+        if json["enum"] != nil, text.choices == nil { throw OtherForm() }
+        if text.name != nil, text.choices?.isEmpty != false { throw OtherForm() }
         text.patterns = try patterns(json)
         return .string(text)
     }
 
-    private func patterns(_ json: JSONValue) throws -> [String] {
-        guard let first = text(json["pattern"]) else { return [] }
-        var patterns = [first]
-        if case .array(let others)? = json["allOf"] {
-            patterns += try others.map {
-                guard let pattern = text($0["pattern"]) else { throw corrupted("“allOf” may contain only patterns.") }
-                return pattern
-            }
-        }
-        for pattern in patterns where pattern.count(where: { "([".contains($0) }) <= Self.maximumPatternGroups {
-            guard (try? Regex(pattern)) != nil else {  // validation only
-                throw corrupted("The pattern \(pattern) is not a regular expression.")
+    private func patterns(_ json: JSONValue) throws(OtherForm) -> [String] {
+        var patterns: [String] = []
+        if let pattern = json["pattern"] { patterns.append(try self.pattern(pattern)) }
+        if let value = json["allOf"] {
+            guard case .array(let others) = value, !patterns.isEmpty else { throw OtherForm() }
+            for other in others {
+                guard case .object(let members) = other, members.count == 1, let pattern = other["pattern"] else {
+                    throw OtherForm()
+                }
+                patterns.append(try self.pattern(pattern))
             }
         }
         return patterns
     }
 
-    private func object(_ json: JSONValue, _ description: String?) throws -> SchemaNode {
-        guard let title = text(json["title"]) else { throw corrupted("An object has no “title”.") }
-        guard case .bool? = json["additionalProperties"] else {
-            throw corrupted("“\(title)” has no “additionalProperties” that is true or false.")
-        }
-        guard case .object(let members)? = json["properties"], let required = texts(json["required"]),
+    private func pattern(_ json: JSONValue) throws(OtherForm) -> String {
+        guard let pattern = text(json) else { throw OtherForm() }
+        if pattern.count(where: { "([".contains($0) }) > Self.maximumPatternGroups { return pattern }
+        guard (try? Regex(pattern)) != nil else { throw OtherForm() }  // validation only
+        return pattern
+    }
+
+    private func object(_ json: JSONValue, _ description: String?, isRoot: Bool) throws(OtherForm) -> SchemaNode {
+        try check(json, ["type", "properties", "required", "x-order", "additionalProperties"], isRoot: isRoot)
+        guard let title = json.title, json["additionalProperties"] == .bool(false),
+            case .object(let members)? = json["properties"], let required = texts(json["required"]),
             let order = texts(json["x-order"])
-        else { throw corrupted("“\(title)” lacks one of “properties”, “required” and “x-order”.") }
+        else { throw OtherForm() }
         let known = Dictionary(members.map { ($0.name, $0.value) }) { _, last in last }
-        let names = Set(order)
         let requiredNames = Set(required)
-        guard names.count == order.count, requiredNames.count == required.count else {
-            throw corrupted("“\(title)” lists a property twice.")
-        }
-        guard requiredNames.isSubset(of: names) else {
-            throw corrupted("“\(title)” requires a property that is not in its “x-order”.")
-        }
-        let properties = try order.map { name -> SchemaNode.Property in
-            guard let property = known[name] else {
-                throw corrupted("“\(title)” has no property “\(name)”, which its “x-order” lists.")
-            }
-            let node = try node(property)
-            if case .any = node {
-                throw corrupted("The property “\(name)” of “\(title)” has no “type”, “const”, “enum”, “$ref” or “anyOf”.")
-            }
+        guard order.count == known.count, Set(order) == Set(known.keys), requiredNames.count == required.count,
+            requiredNames.isSubset(of: order)
+        else { throw OtherForm() }
+        var properties: [SchemaNode.Property] = []
+        for name in order {
+            guard let property = known[name] else { continue }
             // The description here belongs to the property; a definition has its own description.
-            return .init(
-                name: name, description: text(property["description"]), node: node,
-                isOptional: !requiredNames.contains(name))
+            properties.append(
+                .init(
+                    name: name, description: text(property["description"]), node: try node(property),
+                    isOptional: !requiredNames.contains(name)))
         }
         return .object(.init(name: title, description: description, properties: properties))
     }

@@ -13,13 +13,19 @@ extension GenerationSchema {
     ///
     /// - Throws: ``FoundationModels/LanguageModelError/unsupportedGenerationGuide(_:)`` if a guide is not supported.
     func grammarSource() throws -> GrammarSource {
-        var writer = SchemaWriter(isForGrammar: true)
-        let document = writer.document(self)
-        if let reason = writer.unsupported {
+        let (document, unsupported) = grammarDocument
+        if let reason = unsupported {
             throw LanguageModelError.unsupportedGenerationGuide(
                 .init(schemaName: name, debugDescription: "The schema “\(name)” has \(reason), which cannot be enforced."))
         }
         return .schema(document)
+    }
+
+    /// The schema of ``grammarSource()``, and the reason why a guide cannot be expressed in it.
+    var grammarDocument: (json: JSONValue, unsupported: String?) {
+        var writer = SchemaWriter(isForGrammar: true)
+        let document = writer.document(self)
+        return (document, writer.unsupported)
     }
 
     public func encode(to encoder: any Encoder) throws { try JSONCodable(json).encode(to: encoder) }
@@ -79,7 +85,12 @@ struct SchemaWriter {
         var index = 0
         while index < pending.count {
             let next = pending[index]
-            definitions[next.place].value = write(next.node, in: next.scope, isNamed: true)
+            if case .document(let json) = next.node {
+                let name = definitions[next.place].name
+                definitions[next.place].value = json.moved(to: "/$defs/" + SchemaPointer.escaped(name))
+            } else {
+                definitions[next.place].value = write(next.node, in: next.scope, isNamed: true)
+            }
             index += 1
         }
         if case .object(var members) = document, !definitions.isEmpty {
@@ -141,6 +152,7 @@ struct SchemaWriter {
                 reject("a maximum count that is negative or less than the minimum count")
             }
         case .any: break
+        case .document(let json): return json
         case .type, .reference, .root: return nested(node, in: scope)
         case .unsupported(let reason): reject(reason)
         }
@@ -222,7 +234,7 @@ struct SchemaWriter {
             let value = write(root, in: inner)
             open.remove(id)
             return reference(to: key, description) ?? describing(value, description)
-        case .object, .choice(.some, _, _):
+        case .object, .choice(.some, _, _), .document:
             // Declared in place, but a name makes it a definition.
             let name = freeName(node.name ?? "Object")
             place(name, node, in: scope)
@@ -291,7 +303,7 @@ extension SchemaNode {
     /// Whether the schema becomes a definition where it is used.
     fileprivate var isHoisted: Bool {
         switch self {
-        case .object: true
+        case .object, .document: true
         case .choice(let name, _, _): name != nil
         default: false
         }

@@ -4,7 +4,8 @@ internal import Grammar
 
 /// The format of a response. It constrains the model token by token.
 ///
-/// A schema is encoded as JSON Schema with `title`, `x-order` (the order of generation) and `$defs`.
+/// A schema is encoded as JSON Schema with `title`, `x-order` (the order of generation) and `$defs`. Any other JSON Schema can be
+/// decoded as well: it is kept and enforced as it is.
 public struct GenerationSchema: Sendable, Codable, CustomDebugStringConvertible {
     let root: SchemaNode
     /// The type that the root belongs to, which may contain itself.

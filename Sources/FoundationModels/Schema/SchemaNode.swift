@@ -11,6 +11,8 @@ indirect enum SchemaNode: Sendable {
     case array(List)
     /// Any value.
     case any
+    /// A JSON Schema that the other cases cannot express, as it is.
+    case document(JSONValue)
     /// The schema of a type, resolved when it is needed, because types may contain themselves.
     case type(any Generable.Type)
     /// A reference to the schema with this name.
@@ -76,6 +78,7 @@ indirect enum SchemaNode: Sendable {
         case .object(let object): object.name
         case .choice(let name, _, _): name
         case .string(let text): text.name
+        case .document(let json): json.title
         default: nil
         }
     }

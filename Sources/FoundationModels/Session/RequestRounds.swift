@@ -1,5 +1,4 @@
 internal import Foundation
-internal import UniformTypeIdentifiers
 internal import Synchronization
 
 /// The rounds of one request. In each round the model generates; if it calls tools, their outputs are appended and
@@ -107,13 +106,8 @@ struct RequestRounds {
         progress.withOutput { $0.beginRound(usedIDs: usedIDs, replaceableIDs: replaceableIDs) }
         try await respond(with: model, executorRequest)
         try checkMutation()
-        for type in progress.withOutput({ $0.dataTypes }) where try await !model.supportsDataEntryType(type) {
-            throw LanguageModelError.unsupportedTranscriptContent(
-                .init(
-                    unsupportedContent: [],
-                    debugDescription: "The model sent an entry of data of the type \(type.identifier), which it does not support."
-                ))
-        }
+        // A model around another one may have passed entries on without a check.
+        for entry in progress.withOutput({ $0.dataEntries }) { try await model.check(entry) }
         // At once, so that no reader of the transcript sees less than before.
         return try session.update { state in
             let made = try progress.withOutput { try $0.endRound() }
@@ -128,8 +122,21 @@ struct RequestRounds {
         try model.capabilities.check(request)
         try await model.checkAttachments(of: request)
         let executor = try session.executors.executor(for: model)
-        let channel = LanguageModelExecutorGenerationChannel { [progress] in progress.receive($0) }
-        try await executor.respond(to: request, model: model, streamingInto: channel)
+        let channel = LanguageModelExecutorGenerationChannel { [progress] in
+            progress.receive($0)
+        } admits: { [progress] data in
+            do {
+                try await model.check(data.entry)
+                return true
+            } catch {
+                progress.withOutput { $0.refuse(because: error) }
+                return false
+            }
+        }
+        do { try await executor.respond(to: request, model: model, streamingInto: channel) } catch {
+            throw progress.withOutput { $0.refusal } ?? error
+        }
+        if let refusal = progress.withOutput({ $0.refusal }) { throw refusal }
     }
 
     private func notify(_ entries: [Transcript.Entry], _ callbacks: ProfileCallbacks) async throws {

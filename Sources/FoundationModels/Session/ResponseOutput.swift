@@ -1,5 +1,4 @@
 internal import JSON
-internal import UniformTypeIdentifiers
 
 /// The output of a request: the entries of its completed rounds, and what the model has generated in the current round.
 ///
@@ -31,6 +30,8 @@ struct ResponseOutput: Sendable {
     /// Why the response is not valid JSON.
     private var failure: JSONSyntaxError?
     private var usageOfRounds = LanguageModelSession.Usage.zero
+    /// Why an entry of data is not part of the output. What the model sends afterwards is not either.
+    private(set) var refusal: (any Error)?
 
     init(schemaName: String?) { self.schemaName = schemaName }
 
@@ -49,6 +50,7 @@ struct ResponseOutput: Sendable {
 
     /// Returns whether the event has changed the output.
     mutating func apply(_ event: LanguageModelExecutorGenerationChannel.Event) -> Bool {
+        if refusal != nil { return false }
         switch assembler.apply(event) {
         case .none: return false
         case .appended(let text): append(text)
@@ -58,6 +60,8 @@ struct ResponseOutput: Sendable {
         }
         return true
     }
+
+    mutating func refuse(because error: any Error) { refusal = refusal ?? error }
 
     private mutating func restart() {
         text = ""
@@ -98,8 +102,8 @@ struct ResponseOutput: Sendable {
         }
     }
 
-    /// The types of the data that the model has generated in this round.
-    var dataTypes: Set<UTType> { assembler.dataTypes }
+    /// The data that the model has generated in this round.
+    var dataEntries: [Transcript.DataEntry] { assembler.dataEntries }
 
     /// The entries of an interrupted round, and whether they contain text.
     var partialEntries: (entries: [Transcript.Entry], hasText: Bool) { (assembler.partialEntries(), !assembler.text.isEmpty) }

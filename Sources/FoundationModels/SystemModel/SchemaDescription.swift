@@ -37,59 +37,85 @@ package struct SchemaDescription {
         var index = 0
         while index < writer.named.count {
             let reference = writer.named[index]
-            let schema = schemas[reference] ?? .object([])
-            text +=
-                "\n\(writer.name(reference)) = " + (schema["anyOf"] == nil ? writer.value(schema) : writer.alternatives(schema))
+            let schema = schemas[reference] ?? json.target(of: reference) ?? .object([])
+            text += "\n\(writer.name(reference)) = " + writer.value(schema)
             index += 1
         }
         return text
-    }
-
-    private func title(_ schema: JSONValue) -> String {
-        if case .string(let title)? = schema["title"] { title } else { "Answer" }
     }
 
     private mutating func value(_ schema: JSONValue) -> String {
         if case .string(let reference)? = schema["$ref"] { return named(reference) }
         if case .string(let constant)? = schema["const"] { return JSONValue.string(constant).text }
         if case .array(let choices)? = schema["enum"] { return choices.map(\.text).joined(separator: " or ") }
-        if schema["anyOf"] != nil { return alternatives(schema) }
+        // What the keywords of the schema itself say comes before what they are combined with.
+        var parts = [single(schema)]
+        if case .array(let all)? = schema["allOf"] { parts += all.map { value($0) } }
+        parts.removeAll { $0 == Self.anything || $0 == "{}" }
+        if !parts.isEmpty { return parts.joined(separator: " and ") }
+        if case .array(let alternatives)? = schema["anyOf"] ?? schema["oneOf"], !alternatives.isEmpty {
+            return alternatives.map { value($0) }.joined(separator: " or ")
+        }
+        return type(of: schema) == "object" ? "{}" : Self.anything
+    }
+
+    private static let anything = "anything"
+
+    /// The description of a schema without what it is combined with.
+    private mutating func single(_ schema: JSONValue) -> String {
         if case .array(let types)? = schema["type"] {
-            // A type, or null.
-            return types.map { type in
-                guard case .object(let members) = schema else { return "anything" }
-                return value(.object(members.filter { $0.name != "type" } + [.init("type", type)]))
+            // A type, or null. Each type once, so that the work does not multiply with each level.
+            let names = types.compactMap { if case .string(let name) = $0 { name } else { nil } }.withoutRepetitions
+            guard case .object(let members) = schema else { return Self.anything }
+            return names.map { name in
+                single(.object(members.filter { $0.name != "type" } + [.init("type", .string(name))]))
             }.joined(separator: " or ")
         }
-        guard case .string(let type)? = schema["type"] else { return "anything" }
-        switch type {
+        switch type(of: schema) {
         // The grammar enforces patterns; a small model mistakes them for examples.
         case "string": return "text"
-        case "integer", "number": return type + range(schema, "minimum", "maximum")
+        case "integer": return "integer" + range(schema, "minimum", "maximum")
+        case "number": return "number" + range(schema, "minimum", "maximum")
         case "boolean": return "true or false"
         case "null": return "null"
         case "array": return "[\(value(schema["items"] ?? .object([])))]" + range(schema, "minItems", "maxItems")
-        default: return "{" + members(schema, quoted: true) + "}"
+        case "object": return "{" + members(schema, quoted: true) + "}"
+        default: return Self.anything
         }
+    }
+
+    /// The type of a schema, which may follow from its keywords.
+    private func type(of schema: JSONValue) -> String? {
+        if case .string(let type)? = schema["type"] { return type }
+        if ["properties", "required", "additionalProperties", "patternProperties"].contains(where: { schema[$0] != nil }) {
+            return "object"
+        }
+        return schema["items"] == nil ? nil : "array"
     }
 
     private mutating func members(_ schema: JSONValue, quoted: Bool) -> String {
-        guard case .object(let properties)? = schema["properties"] else { return "" }
-        var required: Set<String> = []
+        var properties: [JSONValue.Member] = []
+        if case .object(let members)? = schema["properties"] { properties = members }
+        var required: [String] = []
         if case .array(let names)? = schema["required"] {
-            required = Set(names.compactMap { if case .string(let name) = $0 { name } else { nil } })
+            required = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
         }
-        return properties.map { property in
+        // A required member may have no description.
+        let described = Set(properties.map(\.name))
+        properties += required.filter { !described.contains($0) }.map { JSONValue.Member($0, .object([])) }
+        let names = Set(required)
+        var texts = properties.map { property in
             let name = quoted ? JSONValue.string(property.name).text : property.name
-            var text = name + (required.contains(property.name) ? "" : "?") + ": " + value(property.value)
+            var text = name + (names.contains(property.name) ? "" : "?") + ": " + value(property.value)
             if case .string(let description)? = property.value["description"] { text += " (\(description))" }
             return text
-        }.joined(separator: ", ")
-    }
-
-    private mutating func alternatives(_ schema: JSONValue) -> String {
-        guard case .array(let alternatives)? = schema["anyOf"] else { return "" }
-        return alternatives.map { value($0) }.joined(separator: " or ")
+        }
+        // A dictionary: any number of members whose names are not known.
+        if let others = schema["additionalProperties"], case .object = others { texts.append("text: \(value(others)), …") }
+        if case .object(let patterns)? = schema["patternProperties"] {
+            texts += patterns.map { "text: \(value($0.value)), …" }
+        }
+        return texts.joined(separator: ", ")
     }
 
     private func range(_ schema: JSONValue, _ minimumKey: String, _ maximumKey: String) -> String {
@@ -105,8 +131,10 @@ package struct SchemaDescription {
 
     /// The name of a type in the description.
     private func name(_ reference: String) -> String {
-        if reference == "#" { return title(root) }
-        let name = SchemaPointer.unescaped(reference.dropFirst("#/$defs/".count))
+        if reference == "#" { return root.title ?? "Answer" }
+        // The last part of the reference: #/$defs/Person, #/components/schemas/Person.
+        let last = reference.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        let name = SchemaPointer.unescaped(last)
         // A type may have the name of a keyword of this notation.
         return Self.words.contains(name) ? name + " object" : name
     }

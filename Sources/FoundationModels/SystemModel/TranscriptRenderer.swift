@@ -137,7 +137,7 @@ struct TranscriptRenderer {
     static func text(of prompt: Transcript.Prompt) -> String {
         let text = prompt.segments.modelText
         guard let format = prompt.responseFormat, prompt.contextOptions.includeSchemaInPrompt != false else { return text }
-        return text + "\n\n" + SchemaDescription.request(for: format.schema.json.withNullForOptionalProperties)
+        return text + "\n\n" + SchemaDescription.request(for: format.schema.forResponse(format.schema.json))
     }
 
     /// The output of a call: `Result of weather(city: Rome): sunny`.

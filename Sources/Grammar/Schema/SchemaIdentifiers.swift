@@ -14,17 +14,6 @@ struct SchemaIdentifiers {
         case unknown
     }
 
-    /// Keywords whose values are schemas, or lists of schemas.
-    private static let schemas: Set<String> = [
-        "additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "else", "if", "items", "not",
-        "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
-    ]
-    private static let containers: Set<String> = [
-        "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
-    ]
-    /// Keywords whose values are not schemas.
-    private static let values: Set<String> = ["const", "default", "enum", "example", "examples"]
-
     /// Finds all identifiers and anchors, in the document's order; those in the values of unknown keywords last.
     init(of root: SchemaParser.Place) {
         var open: [(place: SchemaParser.Place, role: Role)] = [(root, .schema)]
@@ -47,9 +36,9 @@ struct SchemaIdentifiers {
                 guard member.value.isContainer else { return nil }
                 let child = place.child(member.name, member.value)
                 if role == .container { return (child, .schema) }
-                if Self.values.contains(member.name) { return nil }
-                if Self.containers.contains(member.name) { return (child, .container) }
-                let isSchema = role == .schema && Self.schemas.contains(member.name)
+                if SchemaKeywords.values.contains(member.name) { return nil }
+                if SchemaKeywords.containers.contains(member.name) { return (child, .container) }
+                let isSchema = role == .schema && SchemaKeywords.schemas.contains(member.name)
                 if isSchema, case .array = member.value { return (child, .container) }
                 return (child, isSchema ? .schema : .unknown)
             }

@@ -3,8 +3,8 @@ internal import JSON
 /// Translates JSON Schema (2020-12, and drafts 4 to 2019-09 where they differ only in syntax) to constraints.
 ///
 /// No restriction is ignored: an unsupported keyword is an error that names its location. Keywords that only describe
-/// (titles, unknown keywords, formats without a regular language) are not enforced; such formats are reported in
-/// ``notes``.
+/// (titles) are not enforced; formats without a regular language and keywords without effect, such as misspelt ones, are
+/// reported in ``notes``.
 struct SchemaParser {
     let arena: ConstraintArena
     private let document: JSONValue
@@ -12,7 +12,7 @@ struct SchemaParser {
     let referencesStandAlone: Bool
     private let isDraft3: Bool
     /// Whether the draft has `if`, `then` and `else`: up to draft 6 they are unknown keywords, which are ignored.
-    private let hasConditions: Bool
+    let hasConditions: Bool
     /// Whether 1.0 is not an integer.
     let integersHaveNoFraction: Bool
     /// Slots of ``ConstraintArena/targets`` by pointer. Keys are bytes because `String` compares by canonical
@@ -21,8 +21,9 @@ struct SchemaParser {
     private var pending: [(slot: Int32, place: Place, depth: Int)] = []
     /// Schemas with an identifier or an anchor, by absolute URI.
     private var identified: [[UInt8]: Place] = [:]
-    /// Keywords that are not enforced, as sentences.
-    private(set) var notes: [String] = []
+    /// Keywords that are not enforced or have no effect.
+    var noted = SchemaNotes()
+    var notes: [String] { noted.sentences(referencedPointers: slots.keys) }
 
     /// A part of the document, and the base URI of the references in it.
     struct Place {
@@ -162,6 +163,7 @@ struct SchemaParser {
             place.base = SchemaURI.withoutFragment(SchemaURI.resolve(id, against: place.base))
             if let known = identified[Array(place.base.utf8)], known.pointer == place.pointer { place.base = known.base }
         }
+        noteKeywordsWithoutEffect(place)
         var parts: [ConstraintID] = []
         if let reference = place.value["$ref"] {
             guard case .string(let text) = reference else { throw invalid(place, "$ref", "a string") }
@@ -284,8 +286,7 @@ struct SchemaParser {
             if let pattern = Formats.pattern(format) {
                 parts.append(try language(pattern, at: place.pointer + "/format"))
             } else {
-                notes.append(
-                    "'format': \"\(format)\" at \(place.pointer.isEmpty ? "the root" : place.pointer) is not enforced")
+                noted.add("'format': \"\(format)\" at \(place.name) is not enforced")
             }
         }
         guard !parts.isEmpty else { return ConstraintArena.anything }

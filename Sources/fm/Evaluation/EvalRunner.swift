@@ -5,6 +5,7 @@ import Grammar
 import Safety
 import Synchronization
 import TextScreening
+internal import JSON
 
 /// Answers the samples of a data set, several at once.
 struct EvalRunner: Sendable {
@@ -174,34 +175,16 @@ struct EvalTool: Tool {
         name = tool.name
         description = tool.description
         output = tool.output
-        guard let schema = tool.parameters else {
+        guard let schema = tool.parameters, schema != .null else {
             parameters = try GenerationSchema(root: DynamicGenerationSchema(name: "Arguments", properties: []), dependencies: [])
             return
         }
-        do {
-            parameters = try JSONDecoder().decode(
-                GenerationSchema.self, from: Data(ValueText.text(of: Self.completed(schema, "Arguments")).utf8))
-        } catch {
-            throw EvalError(
-                "The parameters of the tool “\(tool.name)” are not a schema for arguments: \(EvalError.reason(error))")
+        if case .string(let type)? = schema["type"], type != "object" {
+            throw EvalError("The parameters of the tool “\(tool.name)” must be an object, “type”: “object”")
         }
-    }
-
-    /// A schema with what the schemas of arguments must have and people leave out.
-    private static func completed(_ schema: StructuredValue, _ title: String) -> StructuredValue {
-        guard case .dictionary(var members) = schema else { return schema }
-        if members["type"] == "object" || members["properties"] != nil {
-            var properties: [String: StructuredValue] = [:]
-            if case .dictionary(let known)? = members["properties"] { properties = known }
-            members["properties"] = .dictionary(properties.reduce(into: [:]) { $0[$1.key] = completed($1.value, $1.key) })
-            members["title"] = members["title"] ?? .string(title)
-            members["type"] = members["type"] ?? .string("object")
-            members["additionalProperties"] = members["additionalProperties"] ?? .bool(false)
-            members["required"] = members["required"] ?? .array([])
-            members["x-order"] = members["x-order"] ?? .array(properties.keys.sorted().map { .string($0) })
+        do throws(JSONSchemaError) { parameters = try GenerationSchema(jsonSchema: schema) } catch {
+            throw EvalError("The parameters of the tool “\(tool.name)” cannot be used: \(error)")
         }
-        if let items = members["items"] { members["items"] = completed(items, title) }
-        return .dictionary(members)
     }
 
     func call(arguments: GeneratedContent) async throws -> String {

@@ -10,8 +10,11 @@ struct EvalSample: Decodable, Sendable {
     struct StaticTool: Decodable, Sendable {
         var name: String
         var description: String
-        var parameters: StructuredValue?
+        /// A JSON Schema, whose members are written in the order in which it lists them.
+        var parameters: JSONValue?
         var output: String
+
+        enum CodingKeys: String, CodingKey { case name, description, output }
     }
 
     var id: String?
@@ -84,6 +87,12 @@ struct EvalSample: Decodable, Sendable {
         var sample = try JSONDecoder().decode(EvalSample.self, from: line)
         // A decoder does not keep the order of members.
         sample.schema = json["schema"]
+        if case .array(let tools)? = json["tools"] {
+            // Of two keys of the same name, the decoder may have read the other one.
+            for index in sample.tools?.indices ?? 0..<0 where index < tools.count {
+                sample.tools?[index].parameters = tools[index]["parameters"]
+            }
+        }
         try sample.check()
         return sample
     }

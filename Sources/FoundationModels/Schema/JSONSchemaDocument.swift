@@ -1,0 +1,94 @@
+package import Grammar
+package import JSON
+
+/// The reason why a JSON Schema cannot be enforced. ``GenerationSchema`` has a type with the name `SchemaError`.
+package typealias JSONSchemaError = SchemaError
+
+extension GenerationSchema {
+    /// Creates a schema from any JSON Schema, which is enforced and encoded as it is.
+    ///
+    /// - Throws: ``JSONSchemaError`` if the schema is not valid, not supported or cannot be satisfied.
+    package init(jsonSchema: JSONValue) throws(JSONSchemaError) {
+        try Grammar.check(.schema(jsonSchema))
+        self.init(node: .document(jsonSchema.withMemberOrder))
+    }
+
+    /// Whether the schema is a JSON Schema that is kept as it is.
+    package var isDocument: Bool { if case .document = root { true } else { false } }
+
+    /// A form of the schema as a response needs it. Schemas from types and their parts have null for a missing property, see
+    /// ``JSONValue/withNullForOptionalProperties``; a JSON Schema says itself what may be missing and what may be null.
+    func forResponse(_ json: JSONValue) -> JSONValue { isDocument ? json : json.withNullForOptionalProperties }
+}
+
+extension JSONValue {
+    /// The title of a schema.
+    var title: String? { if case .string(let title)? = self["title"] { title } else { nil } }
+
+    /// A JSON Schema with each of its schemas changed, inner ones first. The values of unknown keywords and of those that are not
+    /// schemas, such as `default`, stay as they are.
+    func mappingSchemas(_ change: (JSONValue) -> JSONValue) -> JSONValue {
+        guard case .object(let members) = self else { return change(self) }
+        func mapped(_ member: Member) -> JSONValue {
+            switch member.value {
+            case .object(let parts) where SchemaKeywords.containers.contains(member.name):
+                .object(parts.map { Member($0.name, $0.value.mappingSchemas(change)) })
+            case .array(let parts) where SchemaKeywords.schemas.contains(member.name):
+                .array(parts.map { $0.mappingSchemas(change) })
+            case let value: SchemaKeywords.schemas.contains(member.name) ? value.mappingSchemas(change) : value
+            }
+        }
+        return change(.object(members.map { Member($0.name, mapped($0)) }))
+    }
+
+    /// A JSON Schema whose properties are in the order of `x-order`. Encoders and decoders lose the order of members, so that it is
+    /// added where the order is not that of the names.
+    fileprivate var withMemberOrder: JSONValue {
+        mappingSchemas { schema in
+            guard case .object(var members) = schema, case .object(let properties)? = schema["properties"] else { return schema }
+            guard case .array(let order)? = schema["x-order"] else {
+                let names = properties.map(\.name)
+                if zip(names, names.dropFirst()).allSatisfy({ $0 < $1 }) { return schema }
+                return .object(members + [.init("x-order", .array(names.withoutRepetitions.map { .string($0) }))])
+            }
+            let ranks = Dictionary(order.enumerated().map { ($1, $0) }) { first, _ in first }
+            let ranked = properties.enumerated().map { (rank: ranks[.string($1.name)] ?? .max, index: $0, property: $1) }
+            let sorted = ranked.sorted { ($0.rank, $0.index) < ($1.rank, $1.index) }.map(\.property)
+            members = members.map { $0.name == "properties" ? .init($0.name, .object(sorted)) : $0 }
+            return .object(members)
+        }
+    }
+
+    /// A JSON Schema that is put at another place of a document: its references begin there, unless it has an identifier, at which
+    /// they begin anyway.
+    ///
+    /// - Parameter pointer: The JSON pointer to the place.
+    func moved(to pointer: String) -> JSONValue {
+        if self["$id"] != nil { return self }
+        return mappingSchemas { schema in
+            guard case .object(let members) = schema else { return schema }
+            return .object(
+                members.map { member in
+                    guard member.name == "$ref", case .string(let text) = member.value, text == "#" || text.hasPrefix("#/") else {
+                        return member
+                    }
+                    return .init(member.name, .string("#" + pointer + text.dropFirst()))
+                })
+        }
+    }
+
+    /// The part of the document that a reference within it leads to; nil if there is none.
+    func target(of reference: String) -> JSONValue? {
+        guard reference.hasPrefix("#") else { return nil }
+        var value: JSONValue? = self
+        for token in reference.dropFirst().split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+            let name = SchemaPointer.unescaped(token)
+            if case .array(let values)? = value {
+                value = Int(name).flatMap { values.indices.contains($0) ? values[$0] : nil }
+            } else {
+                value = value?[name]
+            }
+        }
+        return value
+    }
+}
