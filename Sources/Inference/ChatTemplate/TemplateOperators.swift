@@ -41,8 +41,12 @@ extension TemplateFilters {
             guard let (text, count) = repeated else { return try arithmetic(symbol, a, b) }
             let (bytes, overflow) = text.utf8Count.multipliedReportingOverflow(by: max(0, count))
             guard !overflow, bytes <= TemplateBudget.maximumText else { throw .limit(reason: "a string is too long") }
-            var result = TemplateText()
-            if !text.isEmpty { for _ in 0..<max(0, count) { result.append(text) } }
+            var (result, power, rest) = (TemplateText(), text, text.isEmpty ? 0 : max(0, count))
+            while rest > 0 {
+                if rest % 2 == 1 { result.append(power) }
+                rest /= 2
+                if rest > 0 { power = TemplateText.join([power, power], separator: TemplateText()) }
+            }
             return .string(result)
         default: return try arithmetic(symbol, a, b)
         }

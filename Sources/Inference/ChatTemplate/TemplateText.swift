@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// A string of the template language that records which of its characters came from a message.
 ///
 /// Control tokens are recognised only in the template's own text, so every operation preserves the origin of
@@ -42,8 +44,23 @@ struct TemplateText: Equatable, Sendable {
 
     /// Whether another string occurs in this one.
     func contains(_ other: TemplateText) -> Bool {
-        var search = SequenceSearch(Array(other.string.utf8))
-        return other.isEmpty || string.utf8.contains { search.endsOccurrence($0) }
+        let wanted = Array(other.string.utf8)
+        guard let first = wanted.first else { return true }
+        var search = SequenceSearch(wanted)
+        var text = string
+        return text.withUTF8 { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            var index = 0
+            while index < bytes.count {
+                if search.isAtBeginning {
+                    guard let found = memchr(base + index, Int32(first), bytes.count - index) else { return false }
+                    index = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+                }
+                if search.endsOccurrence(bytes[index]) { return true }
+                index += 1
+            }
+            return false
+        }
     }
 
     /// Applies a function to each run separately; suitable for case conversion.
@@ -194,6 +211,8 @@ struct SequenceSearch<Element: Equatable> {
     private var matched = 0
 
     var count: Int { wanted.count }
+    /// Whether an occurrence can only begin with the next element.
+    var isAtBeginning: Bool { matched == 0 }
 
     init(_ wanted: [Element]) {
         self.wanted = wanted
