@@ -18,10 +18,15 @@ package final class GGUFFile: Sendable {
     let header: FileHeader
     let source: SourceFile
     /// The second and later files of a split model.
-    private let laterShards: [GGUFFile]
+    let laterShards: [GGUFFile]
 
     /// Total size of all files in bytes.
     package var size: Int { laterShards.reduce(source.size) { $0 + $1.size } }
+
+    /// What is wrong with the file without harm to the model.
+    package var notes: [String] {
+        metadata.repeatedKeys.sorted().map { "The key \($0) appears twice; the first value counts." }
+    }
 
     /// The paths of all files, in order.
     var paths: [String] { [path] + laterShards.map(\.path) }
