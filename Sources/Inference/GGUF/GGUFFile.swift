@@ -144,18 +144,12 @@ package final class GGUFFile: Sendable {
         return bytes
     }
 
-    /// Maps all files of the model, in the order of ``GGUFTensor/shard``. A tensor's range is an offset into its file.
-    ///
-    /// - Throws: ``ModelError/unreadable(path:reason:)`` if a file was replaced since it was opened.
-    package func mapped() throws(ModelError) -> [MappedFile] {
-        var maps: [MappedFile] = []
-        for source in [source] + laterShards.map(\.source) {
-            guard let map = MappedFile(shared: source.path, size: source.size) else {
-                throw .unreadable(path: source.path, reason: "it cannot be mapped, or it was replaced")
-            }
-            maps.append(map)
-        }
-        return maps
+    /// The bytes of a tensor in memory of their own, for as long as they are needed.
+    package func memory(of tensor: GGUFTensor) throws(ModelError) -> Memory {
+        let memory = try Memory(bytes: tensor.range.count, hugePages: true)
+        let bytes = UnsafeMutableRawBufferPointer(start: memory.base, count: tensor.range.count)
+        try source(of: tensor).read(into: bytes, at: tensor.range.lowerBound)
+        return memory
     }
 
     /// All numbers of a tensor, dequantised.
