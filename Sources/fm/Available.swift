@@ -16,7 +16,7 @@ struct Available: ParsableCommand {
     func run() throws {
         if let model { ModelStore.selectedModel = model }
         guard SystemLanguageModel.default.isAvailable else {
-            print("There is no model. Fetch it with “fm model pull”.")
+            print("There is no model that can be used. Fetch one with “fm model pull”.")
             throw ExitCode(3)
         }
         print("The model is available: \(SystemLanguageModel.default.variant.displayName)")
